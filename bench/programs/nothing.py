@@ -1,0 +1,1 @@
+"""Nothing: what it costs to start and to end."""

@@ -1,0 +1,186 @@
+//! How long a million samples take to add up and print, and how large they are on disk: with as
+//! many distinct stacks as programs have; with a hundred times as many that differ in their
+//! innermost frames, as they do where hot functions are long; and with as many that have little
+//! in common, as no program has.
+#![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
+
+use std::error::Error;
+use std::time::Instant;
+
+use profundo::model::{
+    Avma, CodeAddress, FrameKey, Language, LocationKind, Nanos, Profile, Sample, StackId, State,
+};
+use profundo::{Data, Format, Names};
+use profundo_bench::options::Options;
+use profundo_bench::process::machine;
+use profundo_bench::stats::median;
+use profundo_bench::verdict;
+
+const ABOUT: &str = "Times reports on a made-up recording, and measures its file.";
+const FUNCTIONS: u64 = 3000;
+const THREADS: u64 = 8;
+const PERIOD: u64 = 1_000_000;
+/// Cycles in a nanosecond, give or take.
+const CYCLES: f64 = 2.6;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let options =
+        Options::from_command_line(ABOUT, &[("samples", 1e6), ("depth", 30.0), ("runs", 5.0)]);
+    println!("{}", machine());
+    let depth = options.count("depth");
+    // Kind, distinct stacks, and the frames that two stacks have in common at least.
+    for (kind, distinct, common) in [
+        ("usual", 2000, depth / 3),
+        ("leaves", 200_000, depth.saturating_sub(3)),
+        ("hard", 200_000, depth / 3),
+    ] {
+        let profile = made_up(options.count("samples"), depth, distinct, common);
+        measure(kind, profile, options.count("runs"))?;
+    }
+    println!("{}", machine());
+    Ok(())
+}
+
+fn measure(kind: &str, profile: Profile, runs: usize) -> Result<(), Box<dyn Error>> {
+    let samples = profile.samples.len();
+    println!(
+        "\n{kind}: {samples} samples, {} rows of stacks, {} addresses, {} frames",
+        profile.stacks.len(),
+        profile.locations.len(),
+        profile.frames.len()
+    );
+    let path = std::env::temp_dir().join(format!("{}-{kind}.profundo", std::process::id()));
+    let began = Instant::now();
+    profundo::save(&path, &Data::from_profile(profile), &Names::new())?;
+    let saving = began.elapsed();
+    let bytes = std::fs::metadata(&path)?.len();
+    let began = Instant::now();
+    let loaded = profundo::load(&path);
+    std::fs::remove_file(&path)?;
+    let (data, names) = loaded?;
+    println!(
+        "  saved in {:.2} s, loaded in {:.2} s",
+        saving.as_secs_f64(),
+        began.elapsed().as_secs_f64()
+    );
+    verdict(
+        &format!("aggregate {kind}, bytes a sample on disk"),
+        format!("{:.2}", bytes as f64 / samples as f64),
+        "≤ 10",
+    );
+    for (name, format) in [("tree", Format::Tree), ("flat", Format::Flat)] {
+        let mut times = Vec::new();
+        let mut length = 0;
+        for _ in 0..runs {
+            let began = Instant::now();
+            let report = profundo::report().of(&data, &names).format(format).c(true);
+            length = report.to_text()?.len();
+            times.push(began.elapsed().as_secs_f64());
+        }
+        verdict(
+            &format!("aggregate {kind}, {name} of {length} bytes"),
+            format!("{:.2} s", median(&times)),
+            "≤ 1 s",
+        );
+    }
+    Ok(())
+}
+
+/// Numbers that look random and are the same at each run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let bits = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D);
+        ((u128::from(bits) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+/// A recording of a program on several threads. Stacks share their outer parts, and some are far
+/// hotter than others, as is usual.
+fn made_up(samples: usize, depth: usize, distinct: usize, common: usize) -> Profile {
+    let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+    let mut profile = Profile::default();
+    profile.meta.period = Nanos(PERIOD);
+    profile.meta.engine = profundo::model::Engine::PerfSignal;
+    let threads: Vec<_> = (1..=THREADS)
+        .map(|number| {
+            let thread = profile.hand_made_thread(number, &format!("worker-{number}"));
+            (thread, profile.hand_made_task(number))
+        })
+        .collect();
+    let stacks = made_up_stacks(&mut profile, &mut dice, depth, distinct, common);
+    for index in 0..samples as u64 {
+        let (thread, task) = threads[(index % THREADS) as usize];
+        // The square prefers the first stacks: half of the samples are of a quarter of them.
+        let draw = dice.below(1 << 20);
+        let chosen = (draw * draw * stacks.len() as u64) >> 40;
+        let time = index / THREADS * PERIOD + dice.below(PERIOD / 20);
+        profile.samples.push(Sample {
+            time: Nanos(time),
+            weight: Nanos(PERIOD),
+            clock: 1_000_000_000 + (time as f64 * CYCLES) as u64,
+            thread,
+            task,
+            stack: stacks[chosen as usize],
+            state: State::Running,
+            ..Sample::default()
+        });
+    }
+    profile
+}
+
+/// Each new stack leaves an earlier one at some level and goes its own way from there.
+fn made_up_stacks(
+    profile: &mut Profile,
+    dice: &mut Dice,
+    depth: usize,
+    distinct: usize,
+    common: usize,
+) -> Vec<StackId> {
+    let mut paths: Vec<Vec<(u64, u64)>> = Vec::new();
+    let mut stacks = Vec::new();
+    for _ in 0..distinct {
+        let mut path = match paths.len() as u64 {
+            0 => Vec::new(),
+            some => {
+                let other = &paths[dice.below(some) as usize];
+                let shared = common + dice.below((depth - common) as u64) as usize;
+                other[..shared.min(other.len())].to_vec()
+            }
+        };
+        while path.len() < depth {
+            path.push((dice.below(FUNCTIONS), dice.below(8)));
+        }
+        let mut stack = None;
+        for (level, (function, call)) in path.iter().enumerate() {
+            let address = Avma(0x5555_0000_0000 + function * 4096 + call * 64);
+            let code = if level + 1 == depth {
+                CodeAddress::Instruction(address)
+            } else {
+                CodeAddress::Return(address)
+            };
+            let location = profile.locations.intern(LocationKind::Code(code), None);
+            if profile.locations.get(location).frames.is_empty() {
+                let file = format!("/home/user/program/src/part_{}.rs", function % 97);
+                let frame = profile.frame(FrameKey {
+                    function: &format!("program::part_{}::function_{function}", function % 97),
+                    file: &file,
+                    prefix: "@program",
+                    rest: &format!("/src/part_{}.rs", function % 97),
+                    line: (function * 7 % 900 + call * 3) as u32 + 1,
+                    language: Language::Rust,
+                    ..FrameKey::default()
+                });
+                profile.locations.set_frames(location, &[frame]);
+            }
+            stack = Some(profile.stacks.intern(stack, location));
+        }
+        stacks.extend(stack);
+        paths.push(path);
+    }
+    stacks
+}

@@ -1,0 +1,150 @@
+//! What a process is and has cost, by the kernel's own count.
+
+use std::fs;
+
+/// User and system time in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cpu {
+    /// In its own code.
+    pub user: f64,
+    /// In the kernel on its behalf.
+    pub system: f64,
+}
+
+impl Cpu {
+    /// Both together.
+    pub fn total(self) -> f64 {
+        self.user + self.system
+    }
+
+    /// From what the kernel fills in.
+    pub fn of(usage: &libc::rusage) -> Self {
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+        Self {
+            user: seconds(usage.ru_utime),
+            system: seconds(usage.ru_stime),
+        }
+    }
+
+    /// This process, with all its threads, until now.
+    pub fn now() -> Self {
+        // SAFETY: zeroed is a valid rusage, and it is ours to write.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+            usage
+        };
+        Self::of(&usage)
+    }
+
+    /// What was used since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            user: self.user - earlier.user,
+            system: self.system - earlier.system,
+        }
+    }
+}
+
+/// A line of `/proc/self/status` or `/proc/self/smaps_rollup` that is a number of kB, in bytes.
+/// 0 where there is none.
+fn kilobytes(text: &str, key: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
+    let number = line.and_then(|line| line.trim_start_matches(':').split_whitespace().next());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0) * 1024
+}
+
+/// The most memory that this process has had at a time.
+pub fn peak_memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    kilobytes(&status, "VmHWM")
+}
+
+/// The memory of this process now.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// All pages that are present, those of files included.
+    pub resident: u64,
+    /// What belongs to this process alone and to no file.
+    pub anonymous: u64,
+}
+
+impl Memory {
+    /// Now, counted page by page: the sums in `statm` may be off by some pages for each thread.
+    pub fn now() -> Self {
+        let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+        Self {
+            resident: kilobytes(&rollup, "Rss"),
+            anonymous: kilobytes(&rollup, "Anonymous"),
+        }
+    }
+}
+
+/// Keeps the calling thread on one CPU: the last of those that it may use, because the first
+/// ones serve most interrupts. Returns whether the kernel agreed.
+pub fn pin_to_one_cpu() -> bool {
+    // SAFETY: zeroed is an empty set, both calls take its size, and 0 is the calling thread.
+    unsafe {
+        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
+        let size = size_of::<libc::cpu_set_t>();
+        if libc::sched_getaffinity(0, size, &mut allowed) != 0 {
+            return false;
+        }
+        let Some(cpu) = (0..libc::CPU_SETSIZE as usize)
+            .rev()
+            .find(|&cpu| libc::CPU_ISSET(cpu, &allowed))
+        else {
+            return false;
+        };
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut one);
+        libc::sched_setaffinity(0, size, &one) == 0
+    }
+}
+
+/// One line on the machine and how busy it is, for every figure is worth only as much as that.
+pub fn machine() -> String {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let info = read("/proc/cpuinfo");
+    let field = |key: &str| {
+        let line = info.lines().find(|line| line.starts_with(key));
+        line.and_then(|line| line.split_once(": "))
+            .map_or("unknown", |(_, value)| value)
+            .to_owned()
+    };
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let load = read("/proc/loadavg");
+    let cpus = info
+        .lines()
+        .filter(|line| line.starts_with("processor"))
+        .count();
+    format!(
+        "machine: {cpus} × {} (family {}), Linux {}, load {}",
+        field("model name"),
+        field("cpu family"),
+        kernel.trim(),
+        load.split_whitespace().next().unwrap_or("unknown")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_kilobytes_are_read() {
+        let text = "Name:\ta\nVmHWM:\t    1024 kB\nVmRSS:\t 12 kB\n";
+        assert_eq!(kilobytes(text, "VmHWM"), 1 << 20);
+        assert_eq!(kilobytes(text, "VmSwap"), 0);
+    }
+
+    #[test]
+    fn this_process_costs_something() {
+        assert!(peak_memory() > 0);
+        let memory = Memory::now();
+        assert!(memory.resident >= memory.anonymous && memory.anonymous > 0);
+        let before = Cpu::now();
+        assert!(Cpu::now().since(before).total() >= 0.0);
+        assert!(machine().contains("Linux"));
+    }
+}

@@ -1,0 +1,74 @@
+//! The end of a process, as far as it is told: the last moment at which it can say what it used.
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use core::sync::atomic::Ordering;
+
+use crate::home::{Whose, home};
+use crate::{process, real};
+
+/// Has the C library tell us when the program leaves `main` or calls `exit`. What was registered
+/// first is called last.
+pub fn watch() {
+    unsafe extern "C" fn at_exit(code: c_int, _: *mut c_void) {
+        note(code);
+    }
+    if let Some(on_exit) = real::on_exit() {
+        // SAFETY: the function may be called at any time, and stays.
+        unsafe { on_exit(at_exit, ptr::null_mut()) };
+    }
+}
+
+/// Writes down the exit code, and what the process has used. A child that borrows its parent's
+/// memory has nothing to say here.
+fn note(code: c_int) {
+    let Some(home) = home() else { return };
+    if home.whose() != Whose::Ours {
+        return;
+    }
+    let header = &home.ring().header;
+    let (user, system) = process::process_times();
+    header.exit_code.store(code, Ordering::Relaxed);
+    header.ends.user.store(user, Ordering::Relaxed);
+    header.ends.system.store(system, Ordering::Relaxed);
+    // Release pairs with the acquire of the command.
+    header.ends.known.store(1, Ordering::Release);
+}
+
+/// Ends the process as the C library would, even if its function could not be found.
+fn leave(real: Option<unsafe extern "C-unwind" fn(c_int) -> !>, code: c_int) -> ! {
+    // SAFETY: the caller's argument, passed on; else the kernel's own call, which does not return.
+    unsafe {
+        if let Some(real) = real {
+            real(code);
+        }
+        loop {
+            profundo_probe::sys::call(libc::SYS_exit_group, [code as usize, 0, 0, 0, 0, 0]);
+        }
+    }
+}
+
+/// # Safety
+/// As for `_exit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _exit(code: c_int) -> ! {
+    note(code);
+    leave(real::_exit(), code)
+}
+
+/// # Safety
+/// As for `_Exit`.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn _Exit(code: c_int) -> ! {
+    note(code);
+    leave(real::_exit(), code)
+}
+
+/// # Safety
+/// As for `quick_exit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn quick_exit(code: c_int) -> ! {
+    note(code);
+    leave(real::quick_exit(), code)
+}

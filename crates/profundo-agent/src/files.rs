@@ -1,0 +1,142 @@
+//! Mapping the session's files: opened, mapped, closed again.
+
+use core::ffi::CStr;
+use core::ptr::NonNull;
+
+use profundo_probe::sys;
+
+/// What to make of a file's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// To look at.
+    Read,
+    /// To write into as well.
+    Write,
+}
+
+/// Maps the first bytes of a file that is as long, at an address of the kernel's choice.
+pub fn map(path: &CStr, bytes: usize, access: Access) -> Option<NonNull<u8>> {
+    let (flags, protection) = match access {
+        Access::Read => (libc::O_RDONLY, libc::PROT_READ),
+        Access::Write => (libc::O_RDWR, libc::PROT_READ | libc::PROT_WRITE),
+    };
+    let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: the path ends in a NUL.
+    let file = unsafe {
+        let path = path.as_ptr() as usize;
+        sys::call(
+            libc::SYS_openat,
+            [libc::AT_FDCWD as usize, path, flags as usize, 0, 0, 0],
+        )
+    };
+    let file = usize::try_from(file).ok()?;
+    // What lies behind the end of a file is a SIGBUS for whoever touches it.
+    let memory = if length(file) >= bytes as i64 {
+        map_at(0, bytes, protection, libc::MAP_SHARED, file)
+    } else {
+        None
+    };
+    // SAFETY: the descriptor is ours.
+    unsafe { sys::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
+    memory
+}
+
+fn length(file: usize) -> i64 {
+    // SAFETY: the descriptor is ours; its offset is of no account.
+    unsafe { sys::call(libc::SYS_lseek, [file, 0, libc::SEEK_END as usize, 0, 0, 0]) as i64 }
+}
+
+/// Zeroed memory that takes none until it is used.
+pub fn map_zeroed(bytes: usize) -> Option<NonNull<u8>> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    map_at(0, bytes, protection, flags, usize::MAX)
+}
+
+/// Puts zeroed memory in the place of what is mapped there.
+///
+/// # Safety
+/// The memory is ours, and nobody uses it.
+pub unsafe fn map_zeroed_over(address: NonNull<u8>, bytes: usize) -> bool {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    map_at(
+        address.as_ptr() as usize,
+        bytes,
+        protection,
+        flags,
+        usize::MAX,
+    )
+    .is_some()
+}
+
+fn map_at(
+    address: usize,
+    bytes: usize,
+    protection: i32,
+    flags: i32,
+    file: usize,
+) -> Option<NonNull<u8>> {
+    // SAFETY: without MAP_FIXED nothing that exists is touched; with it the caller vouches.
+    let mapped = unsafe {
+        sys::call(
+            libc::SYS_mmap,
+            [address, bytes, protection as usize, flags as usize, file, 0],
+        )
+    };
+    if mapped < 0 && mapped > -4096 {
+        return None;
+    }
+    NonNull::new(mapped as *mut u8)
+}
+
+/// Puts a mapping in the place of another one of the same length.
+///
+/// # Safety
+/// Both are ours, and nobody uses the one that is replaced.
+pub unsafe fn move_over(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) -> bool {
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    // SAFETY: the caller vouches for both.
+    let moved = unsafe {
+        sys::call(
+            libc::SYS_mremap,
+            [
+                from.as_ptr() as usize,
+                bytes,
+                bytes,
+                flags as usize,
+                to.as_ptr() as usize,
+                0,
+            ],
+        )
+    };
+    moved == to.as_ptr() as isize
+}
+
+/// Gives a mapping back.
+///
+/// # Safety
+/// It is ours, and nobody uses it.
+pub unsafe fn unmap(address: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller vouches.
+    unsafe {
+        sys::call(
+            libc::SYS_munmap,
+            [address.as_ptr() as usize, bytes, 0, 0, 0, 0],
+        );
+    }
+}
+
+/// Tells the kernel something about memory of ours. Returns whether it agrees.
+///
+/// # Safety
+/// The memory is ours, and whoever uses it can live with the advice.
+pub unsafe fn advise(address: NonNull<u8>, bytes: usize, advice: i32) -> bool {
+    // SAFETY: the caller vouches.
+    unsafe {
+        sys::call(
+            libc::SYS_madvise,
+            [address.as_ptr() as usize, bytes, advice as usize, 0, 0, 0],
+        ) == 0
+    }
+}

@@ -1,0 +1,91 @@
+//! What the kernel knows of the calling thread and its process.
+
+use core::mem::MaybeUninit;
+
+use profundo_probe::sys;
+
+/// The kernel's process id. libc's function may be the program's own.
+pub fn process_id() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { sys::call(libc::SYS_getpid, [0; 6]) as u32 }
+}
+
+/// The parent's.
+pub fn parent_id() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { sys::call(libc::SYS_getppid, [0; 6]) as u32 }
+}
+
+/// Whether a process exists, as far as we can see.
+pub fn exists(process: u32) -> bool {
+    // SAFETY: signal 0 asks and does nothing.
+    let answer = unsafe { sys::call(libc::SYS_kill, [process as usize, 0, 0, 0, 0, 0]) };
+    answer != -(libc::ESRCH as isize)
+}
+
+/// The time on a clock in nanoseconds; 0 if there is no such clock.
+pub fn time(clock: libc::clockid_t) -> u64 {
+    let mut now = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: the kernel writes one timespec; zeroed is a valid one.
+    let now = unsafe {
+        let place = now.as_mut_ptr() as usize;
+        sys::call(libc::SYS_clock_gettime, [clock as usize, place, 0, 0, 0, 0]);
+        now.assume_init()
+    };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// User and system time of the process so far, in nanoseconds.
+pub fn process_times() -> (u64, u64) {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes one rusage; zeroed is a valid one.
+    let usage = unsafe {
+        let place = usage.as_mut_ptr() as usize;
+        let whose = libc::RUSAGE_SELF as usize;
+        sys::call(libc::SYS_getrusage, [whose, place, 0, 0, 0, 0]);
+        usage.assume_init()
+    };
+    let nanos =
+        |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    (nanos(usage.ru_utime), nanos(usage.ru_stime))
+}
+
+/// The number of the pid namespace; `None` if `/proc` does not say.
+pub fn pid_namespace() -> Option<u64> {
+    let mut stat = MaybeUninit::<libc::stat>::zeroed();
+    let path = c"/proc/self/ns/pid";
+    // SAFETY: the path ends in a NUL; the kernel writes one stat; zeroed is a valid one.
+    let (result, stat) = unsafe {
+        let place = stat.as_mut_ptr() as usize;
+        let here = libc::AT_FDCWD as usize;
+        let path = path.as_ptr() as usize;
+        let result = sys::call(libc::SYS_newfstatat, [here, path, place, 0, 0, 0]);
+        (result, stat.assume_init())
+    };
+    (result == 0).then_some(stat.st_ino)
+}
+
+/// Whether the program's address space is unlimited.
+pub fn has_unlimited_memory() -> bool {
+    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
+    // SAFETY: the kernel writes one rlimit; zeroed is a valid one.
+    let (result, limit) = unsafe {
+        let place = limit.as_mut_ptr() as usize;
+        let what = libc::RLIMIT_AS as usize;
+        let result = sys::call(libc::SYS_prlimit64, [0, what, 0, place, 0, 0]);
+        (result, limit.assume_init())
+    };
+    result != 0 || limit.rlim_cur == libc::RLIM_INFINITY
+}
+
+/// Whether the calling thread blocks a signal.
+pub fn blocks(signal: i32) -> bool {
+    const SET_BYTES: usize = 8;
+    let mut mask = 0_u64;
+    // SAFETY: the kernel writes eight bytes; nothing is changed.
+    unsafe {
+        let place = &raw mut mask as usize;
+        sys::call(libc::SYS_rt_sigprocmask, [0, 0, place, SET_BYTES, 0, 0]);
+    }
+    mask & (1 << (signal - 1)) != 0
+}

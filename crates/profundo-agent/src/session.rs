@@ -1,0 +1,286 @@
+//! Which session this is: its directory, how it is passed on to the programs that are executed, and
+//! the memory that all its processes share.
+
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char};
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use profundo_probe::shared::{
+    Control, MAGIC, MAX_RINGS, Ring, SESSION_VARIABLE, SessionState, entry_state, file,
+};
+use profundo_probe::sys;
+
+use crate::files::{self, Access};
+use crate::{process, restrict};
+
+/// The longest path that the kernel takes.
+const PATH: usize = 4096;
+
+/// A string that is written once, before anybody reads it.
+pub struct Text<const N: usize>(UnsafeCell<[u8; N]>);
+
+// SAFETY: written while there is one thread, before the session is published.
+unsafe impl<const N: usize> Sync for Text<N> {}
+
+impl<const N: usize> Text<N> {
+    const fn new() -> Self {
+        Self(UnsafeCell::new([0; N]))
+    }
+
+    /// Joins parts into it. `None`: there is no room.
+    ///
+    /// # Safety
+    /// Nobody reads it yet.
+    unsafe fn write(&self, parts: &[&[u8]]) -> Option<()> {
+        // SAFETY: the caller vouches.
+        join(unsafe { &mut *self.0.get() }, parts).map(|_| ())
+    }
+
+    /// The text, with its NUL.
+    pub fn as_c_str(&self) -> &CStr {
+        // SAFETY: nobody writes any more, and the last byte is always 0.
+        unsafe { CStr::from_ptr(self.0.get().cast::<c_char>()) }
+    }
+}
+
+/// Joins parts into a string that ends in a NUL. `None`: there is no room.
+pub fn join<'a>(room: &'a mut [u8], parts: &[&[u8]]) -> Option<&'a CStr> {
+    let mut at = 0;
+    for part in parts {
+        let end = at + part.len();
+        room.get_mut(at..end)?.copy_from_slice(part);
+        at = end;
+    }
+    *room.get_mut(at)? = 0;
+    CStr::from_bytes_with_nul(room.get(..=at)?).ok()
+}
+
+/// `PROFUNDO_SESSION=…`, and the first entry of `LD_PRELOAD=…`.
+static VARIABLE: Text<PATH> = Text::new();
+static PRELOAD: Text<PATH> = Text::new();
+/// Whose session it is.
+static USER: AtomicU32 = AtomicU32::new(0);
+static CONTROL: AtomicPtr<Control> = AtomicPtr::new(ptr::null_mut());
+
+/// Joins the session in a directory. `preload` is this library's path. `None`: there is no such
+/// session, or it is over.
+///
+/// # Safety
+/// Called once, while there is one thread.
+pub unsafe fn join_session(directory: &[u8], preload: &[u8]) -> Option<&'static Control> {
+    // SAFETY: nobody reads either before the control is published below.
+    unsafe {
+        VARIABLE.write(&[SESSION_VARIABLE.as_bytes(), b"=", directory])?;
+        PRELOAD.write(&[b"LD_PRELOAD=", preload])?;
+        USER.store(effective_user(), Ordering::Relaxed);
+    }
+    let mut path = [0; PATH];
+    let path = join(&mut path, &[directory, b"/", file::CONTROL.as_bytes()])?;
+    let memory = files::map(path, size_of::<Control>(), Access::Write)?;
+    // SAFETY: the file is as long as a control, which is made of atomics, and stays mapped.
+    let control = unsafe { memory.cast::<Control>().as_ref() };
+    if control.magic.load(Ordering::Relaxed) != MAGIC || !is_alive(control) {
+        // SAFETY: nobody else knows of it.
+        unsafe { files::unmap(memory, size_of::<Control>()) };
+        return None;
+    }
+    // Release pairs with the acquire in `control`.
+    CONTROL.store(ptr::from_ref(control).cast_mut(), Ordering::Release);
+    Some(control)
+}
+
+/// The session that this process belongs to, over or not.
+pub fn control() -> Option<&'static Control> {
+    // SAFETY: mapped for ever.
+    unsafe { CONTROL.load(Ordering::Acquire).as_ref() }
+}
+
+/// Whether anybody still records. A command that was killed could not say that it is over.
+pub fn is_alive(control: &Control) -> bool {
+    let over = SessionState::Over as u32;
+    if control.state.load(Ordering::Relaxed) == over {
+        return false;
+    }
+    let command = control.command.load(Ordering::Relaxed);
+    let is_here = is_own_namespace(control);
+    if is_here && command != 0 && !process::exists(command) {
+        control.state.store(over, Ordering::Relaxed);
+        return false;
+    }
+    true
+}
+
+/// Whether nobody has said that the session is over.
+pub fn has_not_ended(control: &Control) -> bool {
+    control.state.load(Ordering::Relaxed) != SessionState::Over as u32
+}
+
+/// Whether ids mean the same to the command as they do here.
+pub fn is_own_namespace(control: &Control) -> bool {
+    match control.namespace.load(Ordering::Relaxed) {
+        0 => true,
+        namespace => process::pid_namespace().is_none_or(|own| own == namespace),
+    }
+}
+
+/// The two variables that the next program needs to be followed; `None` if it is not to be.
+pub fn variables() -> Option<(&'static CStr, &'static CStr)> {
+    let control = control()?;
+    if restrict::has_left() {
+        return None;
+    }
+    (control.follow.load(Ordering::Relaxed) != 0 && is_alive(control) && is_in_reach())
+        .then(|| (VARIABLE.as_c_str(), PRELOAD.as_c_str()))
+}
+
+fn effective_user() -> u32 {
+    // SAFETY: a call that takes nothing and cannot fail.
+    unsafe { sys::call(libc::SYS_geteuid, [0; 6]) as u32 }
+}
+
+/// Whether the next program could load the agent. In another root, or with another user's rights,
+/// it may not; and the loader would complain of that on the program's standard error.
+fn is_in_reach() -> bool {
+    const NAME: usize = c"LD_PRELOAD=".to_bytes().len();
+    // Who has become another user may keep the right to read it until the next program begins.
+    if USER.load(Ordering::Relaxed) != effective_user() {
+        return false;
+    }
+    let preload = PRELOAD.as_c_str();
+    if preload.to_bytes().len() <= NAME {
+        return false;
+    }
+    let path = preload.as_ptr().wrapping_add(NAME) as usize;
+    let here = libc::AT_FDCWD as usize;
+    let read = libc::R_OK as usize;
+    let effective = libc::AT_EACCESS as usize;
+    // SAFETY: the path is the end of a C string.
+    let found = unsafe { sys::call(libc::SYS_faccessat2, [here, path, read, effective, 0, 0]) };
+    if found != -(libc::ENOSYS as isize) {
+        return found == 0;
+    }
+    // Older kernels know of the real user only, who is nearly always the effective one too.
+    // SAFETY: as above.
+    unsafe { sys::call(libc::SYS_faccessat, [here, path, read, 0, 0, 0]) == 0 }
+}
+
+/// The two variables, whether the next program is to be followed or not; `None` before there is
+/// a session.
+pub fn names() -> Option<(&'static CStr, &'static CStr)> {
+    control()?;
+    Some((VARIABLE.as_c_str(), PRELOAD.as_c_str()))
+}
+
+/// The session's directory.
+fn directory() -> &'static [u8] {
+    let variable = VARIABLE.as_c_str().to_bytes();
+    variable.get(SESSION_VARIABLE.len() + 1..).unwrap_or(b"")
+}
+
+/// Takes a free ring and maps it. `None`: there is none, and there has been none for a moment,
+/// although the command was told.
+pub fn take_ring(control: &Control) -> Option<(u32, ptr::NonNull<u8>)> {
+    /// A command that is not held up itself makes a ring in one turn of these.
+    const TURN: u64 = 500_000;
+    const TURNS: usize = 8;
+    /// Nobody ever wakes who waits here.
+    static NOBODY: AtomicU32 = AtomicU32::new(0);
+    for _ in 0..TURNS {
+        match take_free_ring(control) {
+            Ok(ring) => return Some(ring),
+            Err(NoRing::CannotBeMapped) => break,
+            Err(NoRing::NoneFree) => {
+                control.doorbell.fetch_add(1, Ordering::Release);
+                sys::futex_wake(&control.doorbell);
+                sys::futex_wait(&NOBODY, 0, TURN);
+            }
+        }
+    }
+    control.starved.fetch_add(1, Ordering::Relaxed);
+    None
+}
+
+/// Why a process has no ring.
+enum NoRing {
+    /// All that there are have been taken.
+    NoneFree,
+    /// A descriptor limit, or an address space that is full: it will not be better next time.
+    CannotBeMapped,
+}
+
+fn take_free_ring(control: &Control) -> Result<(u32, ptr::NonNull<u8>), NoRing> {
+    let process = process::process_id();
+    let mut refused = 0;
+    for (number, entry) in control.rings.iter().enumerate() {
+        if entry.state.load(Ordering::Relaxed) != entry_state::FREE {
+            continue;
+        }
+        // Acquire pairs with the release of the command, which has zeroed the file before.
+        let taken = entry.state.compare_exchange(
+            entry_state::FREE,
+            entry_state::TAKEN,
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        );
+        if taken.is_err() {
+            continue;
+        }
+        entry.pid.store(process, Ordering::Release);
+        if let Some(memory) = map_ring(number as u32) {
+            return Ok((number as u32, memory));
+        }
+        entry.pid.store(0, Ordering::Relaxed);
+        entry.state.store(entry_state::FREE, Ordering::Release);
+        refused += 1;
+        if refused > 1 {
+            return Err(NoRing::CannotBeMapped);
+        }
+    }
+    match refused {
+        0 => Err(NoRing::NoneFree),
+        _ => Err(NoRing::CannotBeMapped),
+    }
+}
+
+fn map_ring(number: u32) -> Option<ptr::NonNull<u8>> {
+    debug_assert!((number as usize) < MAX_RINGS);
+    let mut digits = [0_u8; 10];
+    let mut first = digits.len();
+    let mut rest = number;
+    loop {
+        first = first.checked_sub(1)?;
+        *digits.get_mut(first)? = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    let mut path = [0; PATH];
+    let path = join(
+        &mut path,
+        &[
+            directory(),
+            b"/",
+            file::RING.as_bytes(),
+            digits.get(first..)?,
+        ],
+    )?;
+    files::map(path, Ring::BYTES, Access::Write)
+}
+
+/// Maps the tables, as much of them as the program's limits leave room for. Returns where and how
+/// much.
+pub fn map_tables() -> Option<(u64, u64)> {
+    /// What a program with a limit on its address space can spare.
+    const LITTLE: usize = 64 << 20;
+    let bytes = if process::has_unlimited_memory() {
+        profundo_probe::shared::TABLE_BYTES
+    } else {
+        LITTLE
+    };
+    let mut path = [0; PATH];
+    let path = join(&mut path, &[directory(), b"/", file::TABLES.as_bytes()])?;
+    let memory = files::map(path, bytes, Access::Read)?;
+    Some((memory.as_ptr() as u64, bytes as u64))
+}

@@ -1,0 +1,465 @@
+//! SIGURG, which our clocks send, as the program knows it.
+//!
+//! The program may install a handler of its own, ask for the one that it has, and wait for the
+//! signal. It gets what it would have got; ours stays where it is and passes on what is not for us.
+//! Whoever waits for all signals at once does not get those of our clocks.
+
+use core::ffi::c_int;
+use core::mem::{MaybeUninit, zeroed};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use libc::{siginfo_t, sigset_t, timespec};
+use profundo_probe::sys;
+use profundo_probe::urgent::{self, Action};
+
+use crate::home::{Whose, home};
+use crate::lock::Lock;
+use crate::real::{self, Handler};
+use crate::{fork, process, python, traps};
+
+/// What the C library's own handlers carry, and tell whoever asks.
+const SA_RESTORER: c_int = 0x0400_0000;
+
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+/// Whether our handler is there.
+pub fn is_installed() -> bool {
+    INSTALLED.load(Ordering::Relaxed)
+}
+
+static CHANGING: Lock = Lock::new();
+
+/// Installs our handler.
+pub fn install() {
+    let Some(sigaction) = real::sigaction() else {
+        return;
+    };
+    CHANGING.with(|| {
+        // SAFETY: zeroed is a valid action; all pointers are ours.
+        unsafe {
+            let mut before: libc::sigaction = zeroed();
+            if sigaction(libc::SIGURG, ptr::null(), &mut before) != 0 {
+                return;
+            }
+            urgent::believe(Action::from_libc(&before));
+            let ours = urgent::believed().installed();
+            if sigaction(libc::SIGURG, &ours, ptr::null_mut()) == 0 {
+                INSTALLED.store(true, Ordering::Release);
+            }
+        }
+    });
+}
+
+/// Whether a call about this signal is for us to answer. A child that borrows its parent's memory
+/// has actions of its own, but what the parent believes is not to be changed.
+fn is_for_us(signal: c_int) -> bool {
+    signal == libc::SIGURG
+        && INSTALLED.load(Ordering::Acquire)
+        && home().is_none_or(|home| home.whose() != Whose::Borrowed)
+}
+
+/// Does what the program asks for; returns what it had before.
+fn exchange(new: Option<Action>) -> Action {
+    CHANGING.with(|| {
+        let before = urgent::believed();
+        if let Some(new) = new {
+            urgent::believe(new);
+            if let Some(sigaction) = real::sigaction() {
+                // SAFETY: the action is ours.
+                unsafe { sigaction(libc::SIGURG, &new.installed(), ptr::null_mut()) };
+            }
+        }
+        before
+    })
+}
+
+/// # Safety
+/// As for `sigaction`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaction(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    if !is_for_us(signal) {
+        if !new.is_null() {
+            traps::before_action(signal);
+        }
+        // The interpreter installs its handlers while it starts.
+        if let Some(home) = fork::home_of_this_process() {
+            python::look_if_asked(home);
+        }
+        let Some(real) = real::sigaction() else {
+            return real::missing();
+        };
+        // SAFETY: the caller's arguments, passed on.
+        let result = unsafe { real(signal, new, old) };
+        // SAFETY: `old` is null or was filled in.
+        if let Some(old) = unsafe { old.as_mut() }
+            && result == 0
+            && urgent::is_ours(old)
+        {
+            *old = urgent::believed().to_libc();
+        }
+        // SAFETY: as above.
+        if let Some(old) = unsafe { old.as_mut() }
+            && result == 0
+            && profundo_probe::traps::is_ours(old)
+        {
+            // SAFETY: zeroed is SIG_DFL, which is what was there.
+            *old = unsafe { zeroed() };
+        }
+        return result;
+    }
+    // SAFETY: the caller's pointers are null or valid.
+    unsafe {
+        let new = new.as_ref().map(|new| {
+            let mut new = Action::from_libc(new);
+            new.flags |= SA_RESTORER;
+            new
+        });
+        let before = exchange(new);
+        if let Some(old) = old.as_mut() {
+            *old = before.to_libc();
+        }
+    }
+    0
+}
+
+/// As `signal` and its like do it: returns the handler before.
+fn exchange_handler(handler: Handler, flags: c_int) -> Handler {
+    if handler == libc::SIG_ERR {
+        real::set_errno(libc::EINVAL);
+        return libc::SIG_ERR;
+    }
+    let before = exchange(Some(Action {
+        handler,
+        flags: flags | SA_RESTORER,
+        mask: 0,
+    }));
+    before.handler
+}
+
+macro_rules! simple {
+    ($($name:ident => $real:ident, $flags:expr;)*) => {$(
+        /// # Safety
+        /// As for the C library's function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(signal: c_int, handler: Handler) -> Handler {
+            if is_for_us(signal) {
+                return exchange_handler(handler, $flags);
+            }
+            traps::before_action(signal);
+            match real::$real() {
+                // SAFETY: the caller's arguments, passed on.
+                Some(real) => hide(unsafe { real(signal, handler) }),
+                None => libc::SIG_ERR,
+            }
+        }
+    )*};
+}
+
+const ONCE: c_int = libc::SA_RESETHAND | libc::SA_NODEFER;
+
+simple! {
+    signal => signal, libc::SA_RESTART;
+    bsd_signal => signal, libc::SA_RESTART;
+    ssignal => signal, libc::SA_RESTART;
+    sysv_signal => sysv_signal, ONCE;
+    __sysv_signal => sysv_signal, ONCE;
+}
+
+/// Our handler is not shown.
+fn hide(handler: Handler) -> Handler {
+    // SAFETY: zeroed is a valid action.
+    let mut action: libc::sigaction = unsafe { zeroed() };
+    action.sa_sigaction = handler;
+    if urgent::is_ours(&action) {
+        urgent::believed().handler
+    } else {
+        handler
+    }
+}
+
+/// # Safety
+/// As for `sigset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handler {
+    /// To block the signal, and not to change its action.
+    const SIG_HOLD: Handler = 2;
+    if !is_for_us(signal) {
+        traps::before_action(signal);
+        return match real::sigset() {
+            // SAFETY: the caller's arguments, passed on.
+            Some(real) => hide(unsafe { real(signal, handler) }),
+            None => libc::SIG_ERR,
+        };
+    }
+    // SAFETY: sets of ours.
+    unsafe {
+        let mut set: sigset_t = zeroed();
+        let mut before: sigset_t = zeroed();
+        libc::sigaddset(&mut set, signal);
+        let (how, held_before) = (
+            if handler == SIG_HOLD {
+                libc::SIG_BLOCK
+            } else {
+                libc::SIG_UNBLOCK
+            },
+            &mut before,
+        );
+        let former = if handler == SIG_HOLD {
+            exchange(None).handler
+        } else {
+            exchange_handler(handler, 0)
+        };
+        if former == libc::SIG_ERR {
+            return former;
+        }
+        libc::pthread_sigmask(how, &set, held_before);
+        if libc::sigismember(&before, signal) == 1 {
+            SIG_HOLD
+        } else {
+            former
+        }
+    }
+}
+
+/// # Safety
+/// As for `sigignore`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
+    if is_for_us(signal) {
+        exchange_handler(libc::SIG_IGN, 0);
+        return 0;
+    }
+    traps::before_action(signal);
+    match real::sigignore() {
+        // SAFETY: the caller's argument, passed on.
+        Some(real) => unsafe { real(signal) },
+        None => real::missing(),
+    }
+}
+
+/// # Safety
+/// As for `siginterrupt`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int {
+    if is_for_us(signal) {
+        let mut action = exchange(None);
+        action.flags = match interrupt {
+            0 => action.flags | libc::SA_RESTART,
+            _ => action.flags & !libc::SA_RESTART,
+        };
+        exchange(Some(action));
+        return 0;
+    }
+    traps::before_action(signal);
+    match real::siginterrupt() {
+        // SAFETY: the caller's arguments, passed on.
+        Some(real) => unsafe { real(signal, interrupt) },
+        None => real::missing(),
+    }
+}
+
+/// Has the kernel throw our signals away, or hand them to the program's own handler.
+pub fn withdraw() {
+    CHANGING.with(|| {
+        INSTALLED.store(false, Ordering::Release);
+        let mut action = urgent::believed();
+        if !action.is_function() {
+            action.handler = libc::SIG_IGN;
+        }
+        if let Some(sigaction) = real::sigaction() {
+            // SAFETY: the action is ours.
+            unsafe { sigaction(libc::SIGURG, &action.to_libc(), ptr::null_mut()) };
+        }
+    });
+}
+
+/// Before the program becomes another one: that one inherits which signals are ignored, and not
+/// handlers. Returns whether something was changed.
+pub fn before_exec() -> bool {
+    let is_ignored =
+        INSTALLED.load(Ordering::Acquire) && urgent::believed().handler == libc::SIG_IGN;
+    if is_ignored && let Some(sigaction) = real::sigaction() {
+        let action = urgent::believed().to_libc();
+        // SAFETY: the action is ours.
+        unsafe { sigaction(libc::SIGURG, &action, ptr::null_mut()) };
+    }
+    is_ignored
+}
+
+/// After it did not.
+pub fn after_exec(changed: bool) {
+    if changed && let Some(sigaction) = real::sigaction() {
+        let error = real::errno();
+        let action = urgent::believed().installed();
+        // SAFETY: the action is ours.
+        unsafe { sigaction(libc::SIGURG, &action, ptr::null_mut()) };
+        real::set_errno(error);
+    }
+}
+
+/// Whether a signal that was waited for is a clock of ours.
+///
+/// # Safety
+/// `info` was filled in by the kernel.
+unsafe fn is_clock(signal: c_int, info: *const siginfo_t) -> bool {
+    match signal {
+        // SAFETY: the caller vouches.
+        libc::SIGURG => unsafe { urgent::is_clock(info) },
+        // SAFETY: the caller vouches.
+        libc::SIGTRAP => unsafe { profundo_probe::traps::is_clock(info) },
+        _ => false,
+    }
+}
+
+/// # Safety
+/// As for `sigwait`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sigwait(set: *const sigset_t, result: *mut c_int) -> c_int {
+    let mut info = MaybeUninit::<siginfo_t>::zeroed();
+    loop {
+        // SAFETY: the caller's arguments, passed on; the information is ours.
+        let signal = unsafe { sigwaitinfo(set, info.as_mut_ptr()) };
+        match signal {
+            -1 if real::errno() == libc::EINTR => {}
+            -1 => return real::errno(),
+            signal => {
+                // SAFETY: the caller's place.
+                unsafe { *result = signal };
+                return 0;
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for `sigwaitinfo`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sigwaitinfo(set: *const sigset_t, info: *mut siginfo_t) -> c_int {
+    let Some(real) = real::sigwaitinfo() else {
+        return real::missing();
+    };
+    let mut own = MaybeUninit::<siginfo_t>::zeroed();
+    let info = if info.is_null() {
+        own.as_mut_ptr()
+    } else {
+        info
+    };
+    loop {
+        // SAFETY: the caller's arguments, passed on, with a place for the information.
+        unsafe {
+            let signal = real(set, info);
+            if !is_clock(signal, info) {
+                return signal;
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for `sigtimedwait`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sigtimedwait(
+    set: *const sigset_t,
+    info: *mut siginfo_t,
+    time: *const timespec,
+) -> c_int {
+    // SAFETY: null or the caller's.
+    let Some(&whole) = (unsafe { time.as_ref() }) else {
+        // SAFETY: the caller's arguments, passed on.
+        return unsafe { sigwaitinfo(set, info) };
+    };
+    let Some(real) = real::sigtimedwait() else {
+        return real::missing();
+    };
+    let mut own = MaybeUninit::<siginfo_t>::zeroed();
+    let info = if info.is_null() {
+        own.as_mut_ptr()
+    } else {
+        info
+    };
+    let began = process::time(libc::CLOCK_MONOTONIC);
+    let mut time = whole;
+    loop {
+        // SAFETY: the caller's arguments, passed on, with a place for the information.
+        unsafe {
+            let signal = real(set, info, &time);
+            if !is_clock(signal, info) {
+                return signal;
+            }
+        }
+        let gone = process::time(libc::CLOCK_MONOTONIC).saturating_sub(began);
+        let all = (whole.tv_sec as u64)
+            .saturating_mul(1_000_000_000)
+            .saturating_add(whole.tv_nsec as u64);
+        let left = all.saturating_sub(gone);
+        time.tv_sec = (left / 1_000_000_000) as i64;
+        time.tv_nsec = (left % 1_000_000_000) as i64;
+    }
+}
+
+/// A tick of ours that waits to be let in is taken away, and not shown; what somebody else sent
+/// goes on waiting.
+///
+/// # Safety
+/// As for `sigpending`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigpending(set: *mut sigset_t) -> c_int {
+    let Some(real) = real::sigpending() else {
+        return real::missing();
+    };
+    // SAFETY: the caller's place.
+    unsafe {
+        let result = real(set);
+        if result == 0
+            && is_installed()
+            && libc::sigismember(set, libc::SIGURG) == 1
+            && !is_anothers_waiting()
+        {
+            libc::sigdelset(set, libc::SIGURG);
+        }
+        if result == 0
+            && traps::is_installed()
+            && libc::sigismember(set, libc::SIGTRAP) == 1
+            && profundo_probe::traps::take_back()
+        {
+            libc::sigdelset(set, libc::SIGTRAP);
+        }
+        result
+    }
+}
+
+/// Whether a SIGURG waits that is no clock's. Those of clocks are taken away.
+fn is_anothers_waiting() -> bool {
+    /// One of each clock's may wait for the thread, and one for the process.
+    const MOST: usize = 4;
+    const SET_BYTES: usize = 8;
+    let urgent = 1_u64 << (libc::SIGURG - 1);
+    let at_once = timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    for _ in 0..MOST {
+        let mut info = MaybeUninit::<siginfo_t>::zeroed();
+        // SAFETY: all places are ours; who gets the signal back is this very process.
+        unsafe {
+            let (set, time) = (&raw const urgent as usize, &raw const at_once as usize);
+            let place = info.as_mut_ptr() as usize;
+            let taken = [set, place, time, SET_BYTES, 0, 0];
+            let signal = sys::call(libc::SYS_rt_sigtimedwait, taken);
+            if signal as isize != libc::SIGURG as isize {
+                return false;
+            }
+            if !is_clock(libc::SIGURG, info.as_ptr()) {
+                let process = sys::call(libc::SYS_getpid, [0; 6]) as usize;
+                let back = [process, libc::SIGURG as usize, place, 0, 0, 0];
+                sys::call(libc::SYS_rt_sigqueueinfo, back);
+                return true;
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,168 @@
+//! The start: before the program's first instruction, and often before the constructors of the
+//! libraries that it uses.
+
+use core::ffi::c_int;
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use profundo_probe::shared::{Control, MAGIC, SessionState, ring_state, start_kind};
+use profundo_probe::{clock, sys, urgent};
+
+use crate::home::{self, Home, home};
+use crate::{
+    ends, environment, fork, process, python, real, session, signals, symbols, threads, traps,
+};
+
+/// Before, during and after the start.
+mod phase {
+    pub const BEFORE: u32 = 0;
+    pub const DURING: u32 = 1;
+    pub const AFTER: u32 = 2;
+}
+
+static PHASE: AtomicU32 = AtomicU32::new(phase::BEFORE);
+
+/// How long the program waits for the command to be ready, in nanoseconds.
+const PATIENCE: u64 = 100_000_000;
+
+/// Called by the loader.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
+
+extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
+    ensure();
+}
+
+/// Starts the agent, if it has not been started: a library that was initialised before us may make
+/// threads in its constructor.
+#[inline]
+pub fn ensure() {
+    if PHASE.load(Ordering::Relaxed) == phase::BEFORE {
+        start();
+    }
+}
+
+#[cold]
+fn start() {
+    // Not a lock: a thread that is made meanwhile by another one is not worth waiting for.
+    let first = PHASE.compare_exchange(
+        phase::BEFORE,
+        phase::DURING,
+        Ordering::Relaxed,
+        Ordering::Relaxed,
+    );
+    if first.is_err() {
+        return;
+    }
+    real::resolve();
+    // SAFETY: the program has not begun.
+    if let Some(control) = unsafe { find_session() } {
+        record(control);
+    }
+    PHASE.store(phase::AFTER, Ordering::Relaxed);
+}
+
+/// Takes the session out of the environment, and joins it.
+///
+/// # Safety
+/// There is one thread.
+unsafe fn find_session() -> Option<&'static Control> {
+    // SAFETY: passed on. The strings stay where they are when the list is changed.
+    unsafe {
+        let directory = environment::find()?;
+        symbols::own_path(|path: &CStr| {
+            let control = session::join_session(directory, path.to_bytes());
+            environment::hide(path.to_bytes());
+            control
+        })?
+    }
+}
+
+/// Takes a ring, and tells the command that we are here. What is missing is missing: the program
+/// runs, and what it executes is followed all the same.
+fn record(control: &'static Control) -> Option<()> {
+    if control.state.load(Ordering::Relaxed) == SessionState::Over as u32
+        || !session::is_own_namespace(control)
+    {
+        return None;
+    }
+    let memory = home::reserve()?;
+    let (number, ring) = session::take_ring(control)?;
+    // SAFETY: the memory was reserved, and the ring is mapped for ever.
+    unsafe { home::settle(memory, ring) };
+    let home = home()?;
+    home.take();
+    home.ring_number().store(number, Ordering::Relaxed);
+    home.main_stack_end()
+        .store(main_stack_end(), Ordering::Relaxed);
+    // SAFETY: no handler is installed, and there is one thread.
+    unsafe { home.make_probe(control, process::process_id()) };
+    let header = &home.ring().header;
+    // Before the tables: where they are, the command takes it that there is a handler.
+    traps::install();
+    let (tables, bytes) = session::map_tables().unwrap_or((0, 0));
+    header.tables.store(tables, Ordering::Relaxed);
+    header.table_bytes.store(bytes, Ordering::Relaxed);
+    threads::make_key();
+    fork::watch();
+    ends::watch();
+    python::look(home, true);
+    home.set_records(true);
+    signals::install();
+    introduce(home, start_kind::EXEC);
+    if wait(home, control) == ring_state::REFUSED {
+        urgent::set_probe(None);
+        home.set_records(false);
+    }
+    Some(())
+}
+
+/// Fills in the header, enters the calling thread and says hello.
+pub fn introduce(home: Home, kind: u32) {
+    let header = &home.ring().header;
+    let process = process::process_id();
+    header.kind.store(kind, Ordering::Relaxed);
+    header.pid.store(process, Ordering::Relaxed);
+    header.parent.store(process::parent_id(), Ordering::Relaxed);
+    header.started.store(clock::now(), Ordering::Relaxed);
+    header.exit_code.store(-1, Ordering::Relaxed);
+    header.magic.store(MAGIC, Ordering::Relaxed);
+    // SAFETY: the probe was made before.
+    urgent::set_probe(Some(unsafe { home.probe() }));
+    threads::enter_quietly(home);
+    traps::offer();
+    // Release pairs with the acquire of the command, which reads the rest after it.
+    header.state.store(ring_state::HELLO, Ordering::Release);
+    threads::tell(home);
+}
+
+/// Waits until the command is ready, for a while, and while there is one.
+fn wait(home: Home, control: &Control) -> u32 {
+    /// The command may have been killed meanwhile.
+    const TURN: u64 = 20_000_000;
+    let state = &home.ring().header.state;
+    for _ in 0..PATIENCE / TURN {
+        let now = state.load(Ordering::Acquire);
+        if now != ring_state::HELLO || !session::is_alive(control) {
+            return now;
+        }
+        sys::futex_wait(state, ring_state::HELLO, TURN);
+    }
+    state.load(Ordering::Acquire)
+}
+
+/// Where the main thread's stack ends. The kernel writes the program's path near its very top: the
+/// string, and eight zero bytes.
+fn main_stack_end() -> u64 {
+    const PAGE: u64 = 4096;
+    // SAFETY: libc keeps the vector; the string is the kernel's.
+    unsafe {
+        let path = libc::getauxval(libc::AT_EXECFN) as *const c_char;
+        if path.is_null() {
+            return 0;
+        }
+        let end = path as u64 + CStr::from_ptr(path).to_bytes_with_nul().len() as u64 + 8;
+        end.next_multiple_of(PAGE)
+    }
+}

@@ -1,0 +1,324 @@
+//! Looking a name up in what is loaded, by the hash tables that the loader uses.
+//!
+//! `dlsym` would do, but for a name that is not there: then it allocates a message, by the
+//! program's `malloc`, and leaves it for the program's next `dlerror`. It also cannot say how large
+//! an object is.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::slice;
+
+/// A defined symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Symbol {
+    /// Where it is.
+    pub address: usize,
+    /// How large, in bytes; 0 if nobody says.
+    pub size: usize,
+}
+
+/// Where to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Everywhere, the program itself first.
+    All,
+    /// In what was loaded after this library: what a function of ours stands before.
+    AfterUs,
+}
+
+/// A loaded file's tables.
+struct Object {
+    base: usize,
+    symbols: *const libc::Elf64_Sym,
+    strings: *const c_char,
+    versions: *const u16,
+    gnu_hash: *const u32,
+    hash: *const u32,
+}
+
+const DT_NULL: i64 = 0;
+const DT_HASH: i64 = 4;
+const DT_STRTAB: i64 = 5;
+const DT_SYMTAB: i64 = 6;
+const DT_GNU_HASH: i64 = 0x6FFF_FEF5;
+const DT_VERSYM: i64 = 0x6FFF_FFF0;
+
+/// Far more than any library has: a damaged chain ends here.
+const MOST: usize = 1 << 20;
+
+/// Visits what is loaded, in the order of loading. The visitor returns true to stop.
+fn each(scope: Scope, mut visit: impl FnMut(&Object) -> bool) {
+    struct Visit<'a> {
+        scope: Scope,
+        met_us: bool,
+        visit: &'a mut dyn FnMut(&Object) -> bool,
+    }
+    unsafe extern "C" fn one(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the loader's own information, and the `Visit` that was passed below.
+        let (info, state) = unsafe { (&*info, &mut *data.cast::<Visit<'_>>()) };
+        if info.dlpi_phdr.is_null() {
+            return 0;
+        }
+        // SAFETY: the loader says where the headers are and how many.
+        let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        if state.scope == Scope::AfterUs && !state.met_us {
+            state.met_us = contains(info.dlpi_addr, headers, each_address());
+            return 0;
+        }
+        // SAFETY: the headers are those of a file that is loaded there.
+        match unsafe { object(info.dlpi_addr as usize, headers) } {
+            Some(object) => c_int::from((state.visit)(&object)),
+            None => 0,
+        }
+    }
+    let mut state = Visit {
+        scope,
+        met_us: false,
+        visit: &mut visit,
+    };
+    // SAFETY: the callback is called before the call returns, with the state.
+    unsafe { libc::dl_iterate_phdr(Some(one), (&raw mut state).cast()) };
+}
+
+/// An address in this library.
+fn each_address() -> u64 {
+    contains as *const () as u64
+}
+
+fn contains(base: u64, headers: &[libc::Elf64_Phdr], address: u64) -> bool {
+    headers.iter().any(|header| {
+        let start = base.wrapping_add(header.p_vaddr);
+        header.p_type == libc::PT_LOAD && address.wrapping_sub(start) < header.p_memsz
+    })
+}
+
+/// # Safety
+/// The headers are those of a file that is loaded at `base`.
+unsafe fn object(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Object> {
+    let dynamic = headers
+        .iter()
+        .find(|header| header.p_type == libc::PT_DYNAMIC)?;
+    let end = headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD)
+        .map(|header| header.p_vaddr.wrapping_add(header.p_memsz) as usize)
+        .max()?;
+    let mut found = Object {
+        base,
+        symbols: core::ptr::null(),
+        strings: core::ptr::null(),
+        versions: core::ptr::null(),
+        gnu_hash: core::ptr::null(),
+        hash: core::ptr::null(),
+    };
+    let entries = base.wrapping_add(dynamic.p_vaddr as usize) as *const [i64; 2];
+    for index in 0..dynamic.p_memsz as usize / 16 {
+        // SAFETY: the dynamic section is in memory, and as long as its header says.
+        let [tag, value] = unsafe { entries.add(index).read() };
+        // The loader has made addresses of the offsets; where it has not (the vDSO) we do.
+        let value = value as usize;
+        let address = if value < end {
+            base.wrapping_add(value)
+        } else {
+            value
+        };
+        match tag {
+            DT_NULL => break,
+            DT_SYMTAB => found.symbols = address as *const _,
+            DT_STRTAB => found.strings = address as *const _,
+            DT_VERSYM => found.versions = address as *const _,
+            DT_GNU_HASH => found.gnu_hash = address as *const _,
+            DT_HASH => found.hash = address as *const _,
+            _ => {}
+        }
+    }
+    let has_hash = !found.gnu_hash.is_null() || !found.hash.is_null();
+    let is_complete = !found.symbols.is_null() && !found.strings.is_null() && has_hash;
+    is_complete.then_some(found)
+}
+
+impl Object {
+    fn find(&self, name: &CStr) -> Option<Symbol> {
+        // SAFETY: the tables are those of a file that is loaded, whole and unchanged.
+        unsafe {
+            if self.gnu_hash.is_null() {
+                self.find_by_old_hash(name)
+            } else {
+                self.find_by_gnu_hash(name)
+            }
+        }
+    }
+
+    /// # Safety
+    /// The tables are a loaded file's.
+    unsafe fn find_by_gnu_hash(&self, name: &CStr) -> Option<Symbol> {
+        let hash = gnu_hash(name);
+        // SAFETY: the layout of the section, by its own counts.
+        unsafe {
+            let [buckets, first, filter_words, shift] = self.gnu_hash.cast::<[u32; 4]>().read();
+            let filter = self.gnu_hash.add(4).cast::<u64>();
+            let bucket = filter.add(filter_words as usize).cast::<u32>();
+            let chain = bucket.add(buckets as usize);
+            let word = filter
+                .add((hash / 64).checked_rem(filter_words)? as usize)
+                .read();
+            let bits = (1_u64 << (hash % 64)) | (1 << (hash.checked_shr(shift)? % 64));
+            if word & bits != bits {
+                return None;
+            }
+            let start = bucket.add(hash.checked_rem(buckets)? as usize).read();
+            let start = start.checked_sub(first)? as usize;
+            for index in start..start + MOST {
+                let found = chain.add(index).read();
+                if found | 1 == hash | 1
+                    && let Some(symbol) = self.matching(index + first as usize, name)
+                {
+                    return Some(symbol);
+                }
+                if found & 1 != 0 {
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    /// # Safety
+    /// The tables are a loaded file's.
+    unsafe fn find_by_old_hash(&self, name: &CStr) -> Option<Symbol> {
+        // SAFETY: the layout of the section, by its own counts.
+        unsafe {
+            let [buckets, _] = self.hash.cast::<[u32; 2]>().read();
+            let bucket = self.hash.add(2);
+            let chain = bucket.add(buckets as usize);
+            let mut index = bucket
+                .add(old_hash(name).checked_rem(buckets)? as usize)
+                .read();
+            for _ in 0..MOST {
+                if index == 0 {
+                    return None;
+                }
+                if let Some(symbol) = self.matching(index as usize, name) {
+                    return Some(symbol);
+                }
+                index = chain.add(index as usize).read();
+            }
+        }
+        None
+    }
+
+    /// The symbol at an index, if it is this one, defined, and of the version that is linked to by
+    /// default.
+    ///
+    /// # Safety
+    /// The tables are a loaded file's, and so is the index.
+    unsafe fn matching(&self, index: usize, name: &CStr) -> Option<Symbol> {
+        const HIDDEN: u16 = 0x8000;
+        const INDIRECT: u8 = 10;
+        // SAFETY: the caller vouches.
+        unsafe {
+            let symbol = &*self.symbols.add(index);
+            let is_hidden =
+                !self.versions.is_null() && self.versions.add(index).read() & HIDDEN != 0;
+            let is_defined = symbol.st_shndx != 0 && symbol.st_value != 0;
+            if is_hidden || !is_defined || symbol.st_info & 15 == INDIRECT {
+                return None;
+            }
+            let found = CStr::from_ptr(self.strings.add(symbol.st_name as usize));
+            (found == name).then(|| Symbol {
+                address: self.base.wrapping_add(symbol.st_value as usize),
+                size: symbol.st_size as usize,
+            })
+        }
+    }
+}
+
+fn gnu_hash(name: &CStr) -> u32 {
+    name.to_bytes().iter().fold(5381, |hash: u32, &byte| {
+        hash.wrapping_mul(33).wrapping_add(byte.into())
+    })
+}
+
+fn old_hash(name: &CStr) -> u32 {
+    name.to_bytes().iter().fold(0_u32, |hash, &byte| {
+        let hash = (hash << 4).wrapping_add(byte.into());
+        let high = hash & 0xF000_0000;
+        (hash ^ (high >> 24)) & !high
+    })
+}
+
+/// Looks many names up in one go: `found(n, symbol)` is called for the first definition of the
+/// `n`th.
+pub fn find_all(names: &[&CStr], scope: Scope, mut found: impl FnMut(usize, Symbol)) {
+    /// The bits of a word.
+    const ONE_GO: usize = 128;
+    debug_assert!(names.len() <= ONE_GO);
+    let mut missing = u128::MAX
+        .checked_shr((ONE_GO - names.len()) as u32)
+        .unwrap_or(0);
+    each(scope, |object| {
+        for (index, name) in names.iter().enumerate() {
+            if missing & (1 << index) != 0
+                && let Some(symbol) = object.find(name)
+            {
+                missing &= !(1 << index);
+                found(index, symbol);
+            }
+        }
+        missing == 0
+    });
+}
+
+/// The path under which this library was loaded, given to `f`.
+pub fn own_path<T>(f: impl FnOnce(&CStr) -> T) -> Option<T> {
+    // SAFETY: zeroed is a valid Dl_info.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    // SAFETY: `info` is ours; dladdr fills it in or returns 0, and does not allocate.
+    let known = unsafe { libc::dladdr(each_address() as *const c_void, &mut info) };
+    if known == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's string, which stays as long as we are loaded.
+    Some(f(unsafe { CStr::from_ptr(info.dli_fname) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(name: &CStr) -> Option<Symbol> {
+        let mut result = None;
+        find_all(&[name], Scope::All, |_, symbol| result = Some(symbol));
+        result
+    }
+
+    #[test]
+    fn what_dlsym_finds_is_found() {
+        for name in [c"pthread_create", c"execve", c"environ", c"dl_iterate_phdr"] {
+            // SAFETY: the name ends in a NUL.
+            let expected = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+            let found = find(name).unwrap();
+            assert_eq!(found.address, expected, "{name:?}");
+        }
+        assert_eq!(find(c"there is no such function"), None);
+    }
+
+    #[test]
+    fn of_versions_the_default_one_is_found() {
+        // There is an older one too, which behaves differently.
+        let name = c"pthread_cond_timedwait";
+        // SAFETY: the name ends in a NUL.
+        let expected = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+        assert_eq!(find(name).unwrap().address, expected);
+    }
+
+    #[test]
+    fn many_are_found_at_once() {
+        let names = [c"write", c"there is no such function", c"stdout"];
+        let mut found = [None; 3];
+        find_all(&names, Scope::All, |index, symbol| {
+            found[index] = Some(symbol)
+        });
+        assert_eq!(found.map(|symbol| symbol.is_some()), [true, false, true]);
+        assert_eq!(found[2].unwrap().size, 8);
+    }
+}

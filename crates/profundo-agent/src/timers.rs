@@ -1,0 +1,74 @@
+//! A thread's own timer on its CPU clock, which signals that very thread: beside the command's task
+//! clocks one that looks for system time, or, where those are not permitted, the one that samples.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::sync::atomic::Ordering;
+
+use profundo_probe::handlers::value;
+use profundo_probe::shared::Control;
+use profundo_probe::{clock, sys, urgent};
+
+/// The engine's number that says so.
+const CPU_TIMER: u32 = 1;
+
+/// How often timers of this session tick, in nanoseconds, and what they say; `None`: there are
+/// none.
+fn kind(control: &Control) -> Option<(u64, u64)> {
+    let (period, value) = if control.engine.load(Ordering::Relaxed) == CPU_TIMER {
+        (control.period.load(Ordering::Relaxed), value::CPU_TIMER)
+    } else {
+        (
+            control.system_period.load(Ordering::Relaxed),
+            value::SYSTEM_TIMER,
+        )
+    };
+    (period != 0).then_some((period, value))
+}
+
+/// Starts the calling thread's timer; returns its number. `None`: there is none.
+pub fn start(control: &Control, tid: u32) -> Option<u32> {
+    let (period, value) = kind(control)?;
+    urgent::set_timer_period(period);
+    // SAFETY: zeroed is a valid sigevent; the fields that matter are set below.
+    let mut event: libc::sigevent = unsafe { MaybeUninit::zeroed().assume_init() };
+    event.sigev_notify = libc::SIGEV_THREAD_ID;
+    event.sigev_signo = libc::SIGURG;
+    event.sigev_notify_thread_id = tid as i32;
+    event.sigev_value.sival_ptr = ptr::without_provenance_mut(value as usize);
+    let mut timer = 0_i32;
+    // SAFETY: both pointers are ours and valid during the call.
+    let made = unsafe {
+        let event = (&raw const event) as usize;
+        let timer = (&raw mut timer) as usize;
+        let clock = libc::CLOCK_THREAD_CPUTIME_ID as usize;
+        sys::call(libc::SYS_timer_create, [clock, event, timer, 0, 0, 0])
+    };
+    if made != 0 {
+        return None;
+    }
+    // The first tick comes anywhere in the period, or threads that are busy for less would never
+    // be seen.
+    let random = clock::now().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    let first = random.wrapping_mul(period) >> 32;
+    let spec = |nanos: u64| libc::timespec {
+        tv_sec: (nanos / 1_000_000_000) as i64,
+        tv_nsec: (nanos % 1_000_000_000) as i64,
+    };
+    let times = libc::itimerspec {
+        it_interval: spec(period),
+        it_value: spec(first.max(1)),
+    };
+    // SAFETY: the timer was just made, and the times are ours.
+    unsafe {
+        let times = (&raw const times) as usize;
+        sys::call(libc::SYS_timer_settime, [timer as usize, 0, times, 0, 0, 0]);
+    }
+    Some(timer as u32)
+}
+
+/// Takes a timer back.
+pub fn stop(timer: u32) {
+    // SAFETY: the number is that of a timer of ours, which is not used any more.
+    unsafe { sys::call(libc::SYS_timer_delete, [timer as usize, 0, 0, 0, 0, 0]) };
+}

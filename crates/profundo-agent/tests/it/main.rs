@@ -1,0 +1,13 @@
+//! Programs that run with the agent as they run without it.
+
+mod by_hand;
+mod clock;
+mod execs;
+mod forks;
+mod plain;
+mod programs;
+mod python;
+mod recorder;
+mod samples;
+mod signals;
+mod threads;

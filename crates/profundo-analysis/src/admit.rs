@@ -1,0 +1,133 @@
+//! Which samples a filter lets through, worked out once for each thread, task and stack, so that
+//! a sample costs a few look-ups.
+
+use profundo_model::{FrameId, Profile, Sample, StackId, Task, Thread, ThreadId};
+
+use crate::filter::{ProcessChoice, TaskChoice, ThreadChoice};
+use crate::{Filter, pattern};
+
+/// A filter, worked out for a profile.
+pub(crate) struct Admitted {
+    /// By thread.
+    threads: Vec<bool>,
+    /// By task.
+    tasks: Vec<bool>,
+    /// By stack, where stacks matter.
+    stacks: Option<Vec<bool>>,
+    from: u64,
+    to: u64,
+}
+
+impl Admitted {
+    pub(crate) fn new(profile: &Profile, filter: &Filter) -> Self {
+        let processes = processes(profile, filter);
+        let is_named = |thread: &Thread| {
+            let name = profile.strings.get(thread.name);
+            filter.named_threads.is_empty()
+                || filter.named_threads.iter().any(|choice| match choice {
+                    &ThreadChoice::Number(number) => {
+                        thread.number == number
+                            || u64::from(thread.tid) == number
+                                && profile.threads.find_number(number).is_none()
+                    }
+                    ThreadChoice::Name(pattern) => pattern.is_in(name),
+                })
+        };
+        let threads = profile.threads.iter().map(|(_, thread)| {
+            filter.threads.contains(thread.number)
+                && processes
+                    .get(thread.process.index())
+                    .copied()
+                    .unwrap_or(true)
+                && is_named(thread)
+        });
+        let is_named = |task: &Task| {
+            let name = profile.strings.get(task.name);
+            filter.named_tasks.is_empty()
+                || filter.named_tasks.iter().any(|choice| match choice {
+                    &TaskChoice::Number(number) => task.number == number,
+                    TaskChoice::Name(pattern) => pattern.is_in(name),
+                })
+        };
+        let tasks = (profile.tasks.iter())
+            .map(|(_, task)| filter.tasks.contains(task.number) && is_named(task));
+        Self {
+            threads: threads.collect(),
+            tasks: tasks.collect(),
+            stacks: stacks(profile, filter),
+            from: filter.from.map_or(0, |it| it.0),
+            to: filter.to.map_or(u64::MAX, |it| it.0),
+        }
+    }
+
+    pub(crate) fn thread(&self, thread: ThreadId) -> bool {
+        self.threads[thread.index()]
+    }
+
+    pub(crate) fn sample(&self, sample: &Sample) -> bool {
+        self.threads[sample.thread.index()]
+            && self.tasks[sample.task.index()]
+            && (self.from..self.to).contains(&sample.time.0)
+            && self
+                .stacks
+                .as_ref()
+                .is_none_or(|stacks| stacks[sample.stack.index()])
+    }
+}
+
+/// By process, whether it passes.
+fn processes(profile: &Profile, filter: &Filter) -> Vec<bool> {
+    let passes = |process: &profundo_model::Process| {
+        filter.processes.is_empty()
+            || filter.processes.iter().any(|choice| match choice {
+                &ProcessChoice::Pid(pid) => process.pid == pid,
+                ProcessChoice::Command(pattern) => {
+                    pattern.is_in(profile.strings.get(process.command))
+                }
+            })
+    };
+    profile.processes.iter().map(passes).collect()
+}
+
+/// By stack, whether it passes.
+fn stacks(profile: &Profile, filter: &Filter) -> Option<Vec<bool>> {
+    let in_files = (!filter.files.is_empty()).then(|| {
+        let files = pattern::files(profile, &filter.files);
+        let frames = profile.frames.iter().map(|frame| files[frame.file.index()]);
+        with_any(profile, &frames.collect::<Vec<bool>>())
+    });
+    let in_functions = (!filter.functions.is_empty()).then(|| {
+        let mut frames = vec![false; profile.frames.len()];
+        for pattern in &filter.functions {
+            for (frame, meant) in frames.iter_mut().zip(pattern::functions(profile, pattern)) {
+                *frame |= meant;
+            }
+        }
+        with_any(profile, &frames)
+    });
+    match (in_files, in_functions) {
+        (Some(mut files), Some(functions)) => {
+            for (stack, function) in files.iter_mut().zip(functions) {
+                *stack &= function;
+            }
+            Some(files)
+        }
+        (files, functions) => files.or(functions),
+    }
+}
+
+/// By stack, whether any of these frames is on it. A caller is stored before what it calls.
+fn with_any(profile: &Profile, frames: &[bool]) -> Vec<bool> {
+    let is_meant = |frame: &FrameId| frames[frame.index()];
+    let locations: Vec<bool> = (profile.locations.iter())
+        .map(|(_, location)| location.frames.iter().any(is_meant))
+        .collect();
+    let mut stacks: Vec<bool> = Vec::with_capacity(profile.stacks.len());
+    for stack in profile.stacks.iter() {
+        let above = stack
+            .parent
+            .is_some_and(|caller: StackId| stacks[caller.index()]);
+        stacks.push(above || locations[stack.location.index()]);
+    }
+    stacks
+}

@@ -1,0 +1,154 @@
+//! What calls a function, and what it calls, as shares of its time.
+//!
+//! Each sample with the function on its stack is counted once: for the caller of its outermost
+//! call, and for the callee of its innermost one. So the callers' shares add up to the function's
+//! time, the callees' and its own time do too, and recursion counts once.
+
+use profundo_model::{Profile, StackId};
+use rustc_hash::FxHashMap;
+
+use crate::interval::Estimate;
+use crate::shares::FunctionNumbers;
+use crate::shown::{Shown, Sieve};
+use crate::tally::{Amount, place_slot};
+use crate::{Pattern, Place, Selection, pattern};
+
+/// A function and its neighbours on the stack.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calls {
+    /// A place of each function that was meant and is in the samples; the one with most time first.
+    pub functions: Vec<(Place, Amount)>,
+    /// The share of its own time.
+    pub own: Estimate,
+    /// The share of its time with what it called.
+    pub total: Estimate,
+    /// What its own samples add up to.
+    pub own_amount: Amount,
+    /// What all of its samples add up to.
+    pub total_amount: Amount,
+    /// Who called it, and at which line; the one that took most first.
+    pub callers: Vec<Call>,
+    /// What it called; the one that took most first.
+    pub callees: Vec<Call>,
+}
+
+/// A neighbour of a function.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Call {
+    /// Who; `None` for a caller where the function is at the root.
+    pub place: Option<Place>,
+    /// What the samples of this call add up to.
+    pub amount: Amount,
+    /// Their share of the function's time.
+    pub of_function: Estimate,
+    /// Their share of all time.
+    pub of_all: Estimate,
+}
+
+/// The callers and callees of the functions that `name` means.
+pub fn calls(
+    profile: &Profile,
+    selection: &Selection,
+    name: &Pattern,
+    shown: impl Into<Shown>,
+) -> Calls {
+    let sieve = Sieve::new(profile, shown.into());
+    let numbers = FunctionNumbers::new(profile);
+    let meant = pattern::functions(profile, name);
+    let reasons_meant = |place: &Place| match place {
+        Place::Reason(reason) => reason.name() == name.text(),
+        _ => false,
+    };
+    let is_meant = |place: &Place| {
+        matches!(place, Place::Frame(at) if meant[at.index()]) || reasons_meant(place)
+    };
+    let mut functions = Sums::default();
+    let mut callers = Sums::default();
+    let mut callees = Sums::default();
+    let (mut own, mut total) = (Amount::default(), Amount::default());
+    let mut path = Vec::new();
+    let on_stack = may_hold(profile, &meant, name);
+    for stack in selection.stacks(profile) {
+        if !on_stack[stack.stack.index()] {
+            continue;
+        }
+        sieve.path(stack.stack, &mut path);
+        let first = path.iter().position(|(place, _)| is_meant(place));
+        let last = path.iter().rposition(|(place, _)| is_meant(place));
+        let (Some(first), Some(last)) = (first, last) else {
+            continue;
+        };
+        let here = path[last].0;
+        functions.add(numbers.of(profile, here), Some(here), stack);
+        total.add(stack);
+        let caller = first.checked_sub(1).map(|at| path[at].0);
+        let slot = caller.map_or(u32::MAX, |place| place_slot(profile, place));
+        callers.add(slot, caller, stack);
+        match path.get(last + 1) {
+            Some(&(callee, _)) => {
+                callees.add(numbers.of(profile, callee), Some(callee), stack);
+            }
+            None => own.add(stack),
+        }
+    }
+    let whole = selection.mass(profile);
+    let finish = |sums: Sums| -> Vec<Call> {
+        let calls = sums.sorted().into_iter();
+        calls
+            .map(|(place, amount)| Call {
+                place,
+                amount,
+                of_function: amount.share(total.mass()),
+                of_all: amount.share(whole),
+            })
+            .collect()
+    };
+    Calls {
+        functions: (functions.sorted().into_iter())
+            .filter_map(|(place, amount)| Some((place?, amount)))
+            .collect(),
+        own: own.share(whole),
+        total: total.share(whole),
+        own_amount: own,
+        total_amount: total,
+        callers: finish(callers),
+        callees: finish(callees),
+    }
+}
+
+/// By stack, whether a function that is meant is on it, hidden or not.
+fn may_hold(profile: &Profile, meant: &[bool], name: &Pattern) -> Vec<bool> {
+    let locations: Vec<bool> = (profile.locations.iter())
+        .map(|(_, location)| match location.kind {
+            profundo_model::LocationKind::Reason(reason) => reason.name() == name.text(),
+            _ => location.frames.iter().any(|frame| meant[frame.index()]),
+        })
+        .collect();
+    let mut stacks: Vec<bool> = Vec::with_capacity(profile.stacks.len());
+    for stack in profile.stacks.iter() {
+        let above = stack
+            .parent
+            .is_some_and(|caller: StackId| stacks[caller.index()]);
+        stacks.push(above || locations[stack.location.index()]);
+    }
+    stacks
+}
+
+/// Amounts by a number.
+#[derive(Debug, Default)]
+struct Sums {
+    rows: FxHashMap<u32, (Option<Place>, Amount)>,
+}
+
+impl Sums {
+    fn add(&mut self, slot: u32, place: Option<Place>, stack: &crate::StackWeight) {
+        let row = self.rows.entry(slot);
+        row.or_insert((place, Amount::default())).1.add(stack);
+    }
+
+    fn sorted(self) -> Vec<(Option<Place>, Amount)> {
+        let mut rows: Vec<_> = self.rows.into_values().collect();
+        rows.sort_by_key(|(place, amount)| (std::cmp::Reverse(amount.weight), *place));
+        rows
+    }
+}

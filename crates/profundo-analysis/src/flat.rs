@@ -1,0 +1,73 @@
+//! The flat profile: how often each function was on a stack, and how often it was the one that
+//! ran.
+
+use profundo_model::{LocationId, Profile};
+
+use crate::shown::{Shown, Sieve};
+use crate::tally::{place_slot, place_slots, tally};
+use crate::{Place, Selection};
+
+/// How a flat profile is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlatOptions {
+    /// What is shown. The time of what is not is its caller's.
+    pub shown: Shown,
+    /// Whether several addresses of one line are one row.
+    pub combine: bool,
+}
+
+impl Default for FlatOptions {
+    fn default() -> Self {
+        Self {
+            shown: Shown::default(),
+            combine: true,
+        }
+    }
+}
+
+/// A function at a line; without combining, one for each address and each function inlined there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlatRow {
+    /// What the row stands for.
+    pub place: Place,
+    /// The address, where addresses are not combined.
+    pub location: Option<LocationId>,
+    /// The count of samples that contain it.
+    pub count: u64,
+    /// The count of samples that end in it.
+    pub overhead: u64,
+}
+
+/// The flat profile of a selection, in the order in which the rows were first met.
+pub fn flat(profile: &Profile, selection: &Selection, options: &FlatOptions) -> Vec<FlatRow> {
+    let stacks = selection.stacks(profile);
+    let sieve = Sieve::new(profile, options.shown);
+    let tallies = if options.combine {
+        let slots = place_slots(profile);
+        tally(profile, stacks, &sieve, slots, |place, _, _| {
+            place_slot(profile, place)
+        })
+    } else {
+        // Each location has a run of numbers, one for each of its frames.
+        let mut slots = 0;
+        let starts: Vec<u32> = (profile.locations.iter())
+            .map(|(_, location)| {
+                let start = slots;
+                slots += location.frames.len().max(1);
+                u32::try_from(start).expect("fewer than 2^32 frames at all addresses")
+            })
+            .collect();
+        tally(profile, stacks, &sieve, slots, |_, location, depth| {
+            starts[location.index()] + depth
+        })
+    };
+    tallies
+        .into_iter()
+        .map(|tally| FlatRow {
+            place: tally.place,
+            location: (!options.combine).then_some(tally.location),
+            count: tally.total.count,
+            overhead: tally.own.count,
+        })
+        .collect()
+}

@@ -1,0 +1,103 @@
+//! How sure a share is. Samples are a lottery: of 100 of them, a function that takes 10 % of the
+//! time may well get 6 or 16.
+
+/// A range that holds the true value 95 times in 100.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// A share between 0 and 1, and how sure it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The share in the samples.
+    pub share: f64,
+    /// Where the true share lies.
+    pub interval: Interval,
+}
+
+/// Samples added up: the sum of their weights, and of the squares of these.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Mass {
+    /// The sum of the weights.
+    pub weight: f64,
+    /// The sum of the squares of the weights.
+    pub squares: f64,
+}
+
+impl Mass {
+    /// How many samples of equal weight tell as much as these.
+    pub fn effective_samples(self) -> f64 {
+        if self.squares > 0.0 {
+            self.weight * self.weight / self.squares
+        } else {
+            0.0
+        }
+    }
+}
+
+/// How many standard deviations to either side hold 95 % of a normal distribution.
+const Z: f64 = 1.959_963_984_540_054;
+
+impl Estimate {
+    /// The estimate from a share seen in `samples` samples of equal weight, after Wilson, whose
+    /// interval stays honest for shares near 0 and 1 and for few samples. Without samples
+    /// nothing is known: the interval is everything.
+    pub fn new(share: f64, samples: f64) -> Self {
+        if samples <= 0.0 {
+            return Self {
+                share,
+                interval: Interval {
+                    low: 0.0,
+                    high: 1.0,
+                },
+            };
+        }
+        let scale = 1.0 + Z * Z / samples;
+        let centre = (share + Z * Z / (2.0 * samples)) / scale;
+        let spread = share * (1.0 - share) / samples + Z * Z / (4.0 * samples * samples);
+        let half = Z / scale * spread.max(0.0).sqrt();
+        let interval = Interval {
+            low: (centre - half).max(0.0),
+            high: (centre + half).min(1.0),
+        };
+        Self { share, interval }
+    }
+
+    /// The estimate of the share of a part in a whole, both given as the sum of their samples'
+    /// weights and the sum of the squares of these weights. A part of few heavy samples is less
+    /// sure than one of many light ones that weighs the same.
+    pub fn of(part: Mass, whole: Mass) -> Self {
+        let share = part.weight / whole.weight.max(f64::MIN_POSITIVE);
+        let rest = (whole.squares - part.squares).max(0.0);
+        let spread = part.squares * (1.0 - share).powi(2) + rest * share * share;
+        let samples = if share > 0.0 && share < 1.0 && spread > 0.0 {
+            share * (1.0 - share) * whole.weight * whole.weight / spread
+        } else if whole.squares > 0.0 {
+            whole.weight * whole.weight / whole.squares
+        } else {
+            0.0
+        };
+        Self::new(share, samples)
+    }
+
+    /// Half of the width of the interval.
+    pub fn margin(&self) -> f64 {
+        (self.interval.high - self.interval.low) / 2.0
+    }
+}
+
+/// How many samples of equal weight tell as much as samples of these weights: `(Σw)² / Σw²`.
+/// A thousand samples of which one outweighs the others are worth little more than one.
+pub fn effective_samples(weights: impl IntoIterator<Item = u64>) -> f64 {
+    let mut mass = Mass::default();
+    for weight in weights {
+        let weight = weight as f64;
+        mass.weight += weight;
+        mass.squares += weight * weight;
+    }
+    mass.effective_samples()
+}

@@ -1,0 +1,53 @@
+//! What time was spent on: the interpreter's bytecode, native code, or the kernel.
+
+/// Time by kind, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Split {
+    /// In Python code.
+    pub python: u64,
+    /// In native code.
+    pub native: u64,
+    /// In system calls.
+    pub system: u64,
+}
+
+/// Time by kind, as shares.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct KindShares {
+    /// In Python code.
+    pub python: f64,
+    /// In native code.
+    pub native: f64,
+    /// In system calls.
+    pub system: f64,
+}
+
+impl Split {
+    /// All of it.
+    pub fn sum(self) -> u64 {
+        (self.python.saturating_add(self.native)).saturating_add(self.system)
+    }
+
+    /// The parts as shares of `all`.
+    pub fn shares(self, all: u64) -> KindShares {
+        let share = |part: u64| part as f64 / all.max(1) as f64;
+        KindShares {
+            python: share(self.python),
+            native: share(self.native),
+            system: share(self.system),
+        }
+    }
+
+    /// Whether any of it is Python's.
+    pub fn has_python(self) -> bool {
+        self.python > 0
+    }
+}
+
+impl std::ops::AddAssign for Split {
+    fn add_assign(&mut self, other: Self) {
+        self.python = self.python.saturating_add(other.python);
+        self.native = self.native.saturating_add(other.native);
+        self.system = self.system.saturating_add(other.system);
+    }
+}

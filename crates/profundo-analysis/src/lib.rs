@@ -1,0 +1,70 @@
+//! Questions on a profile, answered with numbers and ids.
+//!
+//! Every answer is a pure function of a [`Profile`](profundo_model::Profile) and of a
+//! [`Selection`] of its samples: what called what ([`tree()`]), what took how much ([`flat()`],
+//! [`shares()`]), who called this ([`callers()`]), how busy the threads were ([`utilization()`]), and
+//! how far the numbers can be trusted ([`quality()`]).
+//!
+//! It is not for text: how an answer looks is the business of the crate that prints it.
+//!
+//! Constraints: no unsafe code, no I/O, no clock. Samples are first added up by stack, so the work
+//! grows with the number of distinct stacks, not with the length of the recording.
+//!
+//! ```
+//! use profundo_analysis::{Filter, Selection, TreeOptions, tree};
+//! use profundo_model::Profile;
+//!
+//! let profile = Profile::from_folded("main;work;leaf 3\nmain;idle 1").unwrap();
+//! let all = Selection::new(&profile, &Filter::default());
+//! let tree = tree(&profile, &all, &TreeOptions::default());
+//! let main = tree.node(tree.children(tree.root())[0]);
+//! assert_eq!((main.count, main.overhead), (4, 0));
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod admit;
+mod callers;
+mod calls;
+mod choice;
+mod filter;
+mod flat;
+mod group;
+mod interval;
+mod kind;
+mod lines;
+mod own;
+mod pattern;
+mod place;
+mod quality;
+mod selection;
+mod shares;
+mod shown;
+mod tally;
+mod totals;
+mod tree;
+mod utilization;
+
+#[cfg(test)]
+mod tests;
+
+pub use callers::{Caller, CallersError, callers};
+pub use calls::{Call, Calls, calls};
+pub use choice::{UnknownChoice, choose};
+pub use filter::{Filter, Numbers, ProcessChoice, TaskChoice, ThreadChoice};
+pub use flat::{FlatOptions, FlatRow, flat};
+pub use group::{Group, GroupBy, groups};
+pub use interval::{Estimate, Interval, Mass, effective_samples};
+pub use kind::{KindShares, Split};
+pub use lines::{FileLines, LineShare, LinesOptions, SourceShares, lines};
+pub use own::is_library_file;
+pub use pattern::Pattern;
+pub use place::Place;
+pub use quality::{Quality, quality};
+pub use selection::{Selection, StackWeight};
+pub use shares::{FunctionShare, line_shares, shares};
+pub use shown::{Hidden, Libraries, Shown};
+pub use tally::Amount;
+pub use totals::{ProcessTotal, ThreadTotal, Totals, totals};
+pub use tree::{Node, NodeId, Recur, Tree, TreeOptions, tree};
+pub use utilization::utilization;

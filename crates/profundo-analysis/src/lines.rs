@@ -1,0 +1,257 @@
+//! The share of each line of source.
+//!
+//! A line's own time is the time of the samples whose innermost frame, among those that are looked
+//! at, is on it. Native code that a Python line calls is that line's time; and where the reader's
+//! own code calls a library, the library's time is that of the calling line, since that line is
+//! what he can change. A line's total time is that of the samples which have it on their stack, each
+//! counted once, however often the line is there.
+
+use profundo_model::{FileId, FrameId, Language, Profile};
+use rustc_hash::FxHashMap;
+
+use crate::interval::{Estimate, Mass};
+use crate::own::Ownership;
+use crate::shown::{Libraries, Shown};
+use crate::tally::Amount;
+use crate::{Pattern, Place, Selection, StackWeight, pattern};
+
+/// Which lines are looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LinesOptions {
+    /// What is shown. Where libraries are shown, their lines have time of their own; where they
+    /// are folded, only where no line of the reader's own is on the stack; where they are hidden,
+    /// never.
+    pub shown: Shown,
+    /// Only lines of these files, where there are any. A sample is then its innermost such line's.
+    pub files: Vec<Pattern>,
+}
+
+/// What one line took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LineShare {
+    /// The line, from 1.
+    pub line: u32,
+    /// A frame on it.
+    pub frame: FrameId,
+    /// Its own share of the time.
+    pub own: Estimate,
+    /// Its share of the time with all that it called.
+    pub total: Estimate,
+    /// What its own samples add up to.
+    pub own_amount: Amount,
+    /// What the samples with it on their stack add up to.
+    pub total_amount: Amount,
+}
+
+/// What the lines of one file took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileLines {
+    /// The file.
+    pub file: FileId,
+    /// Whether its code is Python's.
+    pub is_python: bool,
+    /// The share of its lines, together.
+    pub own: Estimate,
+    /// What the samples of its lines add up to.
+    pub own_amount: Amount,
+    /// Its lines that were on a stack, in their order.
+    pub lines: Vec<LineShare>,
+}
+
+/// The shares of all lines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceShares {
+    /// The files, the one that took most first.
+    pub files: Vec<FileLines>,
+    /// What has no line of source that is looked at.
+    pub elsewhere: Amount,
+    /// The same by the function that ran, the one that took most first.
+    pub elsewhere_by: Vec<(Place, Amount)>,
+    /// All that was selected.
+    pub whole: Mass,
+}
+
+/// The shares of the lines of a selection.
+pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -> SourceShares {
+    let mut finder = Finder::new(profile, options);
+    let mut rows: FxHashMap<(FileId, u32), usize> = FxHashMap::default();
+    let mut sums: Vec<LineSum> = Vec::new();
+    let mut elsewhere = Amount::default();
+    let mut elsewhere_by: FxHashMap<u32, (Place, Amount)> = FxHashMap::default();
+    for (stamp, stack) in (1..).zip(selection.stacks(profile)) {
+        let own = finder.find(stack);
+        for &frame in &finder.on_stack {
+            let row = profile.frames.get(frame);
+            let at = *rows.entry((row.file, row.line)).or_insert_with(|| {
+                sums.push(LineSum::new(frame));
+                sums.len() - 1
+            });
+            let sum = &mut sums[at];
+            if sum.stamp != stamp {
+                sum.stamp = stamp;
+                sum.total.add(stack);
+            }
+            if own == Some(frame) && sum.own_stamp != stamp {
+                sum.own_stamp = stamp;
+                sum.own.add(stack);
+            }
+        }
+        if own.is_none() {
+            elsewhere.add(stack);
+            let place = finder.leaf.unwrap_or(Place::Unknown);
+            let entry = elsewhere_by.entry(place.key());
+            let (_, sum) = entry.or_insert((place, Amount::default()));
+            sum.add(stack);
+        }
+    }
+    let whole = selection.mass(profile);
+    let mut elsewhere_by: Vec<_> = elsewhere_by.into_values().collect();
+    elsewhere_by.sort_by_key(|(place, sum)| (std::cmp::Reverse(sum.weight), *place));
+    SourceShares {
+        files: files(profile, &sums, whole),
+        elsewhere,
+        elsewhere_by,
+        whole,
+    }
+}
+
+/// What a line adds up to.
+struct LineSum {
+    frame: FrameId,
+    own: Amount,
+    total: Amount,
+    stamp: u32,
+    own_stamp: u32,
+}
+
+impl LineSum {
+    fn new(frame: FrameId) -> Self {
+        Self {
+            frame,
+            own: Amount::default(),
+            total: Amount::default(),
+            stamp: 0,
+            own_stamp: 0,
+        }
+    }
+}
+
+fn files(profile: &Profile, sums: &[LineSum], whole: Mass) -> Vec<FileLines> {
+    let mut numbers: FxHashMap<FileId, usize> = FxHashMap::default();
+    let mut files: Vec<FileLines> = Vec::new();
+    for sum in sums {
+        let row = profile.frames.get(sum.frame);
+        let at = *numbers.entry(row.file).or_insert_with(|| {
+            files.push(FileLines {
+                file: row.file,
+                is_python: row.language == Language::Python,
+                own: Estimate::new(0.0, 0.0),
+                own_amount: Amount::default(),
+                lines: Vec::new(),
+            });
+            files.len() - 1
+        });
+        let file = &mut files[at];
+        file.own_amount += sum.own;
+        file.lines.push(LineShare {
+            line: row.line,
+            frame: sum.frame,
+            own: sum.own.share(whole),
+            total: sum.total.share(whole),
+            own_amount: sum.own,
+            total_amount: sum.total,
+        });
+    }
+    for file in &mut files {
+        file.own = file.own_amount.share(whole);
+        file.lines.sort_by_key(|line| line.line);
+    }
+    // Files without time of their own come in the order of their lines' total time.
+    let heat = |file: &FileLines| {
+        let total = file.lines.iter().map(|line| line.total_amount.weight).max();
+        (file.own_amount.weight, total)
+    };
+    files.sort_by(|a, b| heat(b).cmp(&heat(a)).then(a.file.cmp(&b.file)));
+    files
+}
+
+/// Finds the line whose time a sample is.
+struct Finder<'a> {
+    profile: &'a Profile,
+    owners: Ownership<'a>,
+    libraries: Libraries,
+    /// By frame, whether its line is looked at.
+    looked_at: Vec<bool>,
+    /// The frames of the last stack whose lines are looked at, innermost first.
+    on_stack: Vec<FrameId>,
+    /// The innermost place of the last stack that is not plumbing.
+    leaf: Option<Place>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(profile: &'a Profile, options: &LinesOptions) -> Self {
+        let files = (!options.files.is_empty()).then(|| pattern::files(profile, &options.files));
+        let sieve = crate::shown::Sieve::new(
+            profile,
+            Shown {
+                libraries: Libraries::Shown,
+                ..options.shown
+            },
+        );
+        let looked_at = (profile.frames.iter().enumerate())
+            .map(|(index, frame)| {
+                frame.line > 0
+                    && frame.file != FileId(0)
+                    && !matches!(frame.language, Language::Synthetic | Language::Runtime)
+                    && !sieve.hides(Place::Frame(FrameId::from_index(index)))
+                    && files.as_ref().is_none_or(|files| files[frame.file.index()])
+            })
+            .collect();
+        Self {
+            profile,
+            owners: Ownership::new(profile),
+            // Who asks for files by name means those, whoever made them.
+            libraries: if files.is_some() {
+                Libraries::Shown
+            } else {
+                options.shown.libraries
+            },
+            looked_at,
+            on_stack: Vec::new(),
+            leaf: None,
+        }
+    }
+
+    /// The frame whose line the samples of a stack are the own time of.
+    fn find(&mut self, stack: &StackWeight) -> Option<FrameId> {
+        self.on_stack.clear();
+        self.leaf = None;
+        // The innermost line of one's own in Python, of one's own in another language, and the
+        // same for libraries.
+        let mut best: [Option<FrameId>; 4] = [None; 4];
+        for location in self.profile.stacks.locations(stack.stack) {
+            for place in crate::place::places(self.profile, location).rev() {
+                let Place::Frame(frame) = place else {
+                    self.leaf = self.leaf.or(Some(place));
+                    continue;
+                };
+                let language = self.profile.frames.get(frame).language;
+                if language != Language::Runtime {
+                    self.leaf = self.leaf.or(Some(place));
+                }
+                if !self.looked_at[frame.index()] {
+                    continue;
+                }
+                let is_library =
+                    self.libraries != Libraries::Shown && self.owners.is_library(place, location);
+                if is_library && self.libraries == Libraries::Hidden {
+                    continue;
+                }
+                self.on_stack.push(frame);
+                let class = 2 * usize::from(is_library) + usize::from(language != Language::Python);
+                best[class] = best[class].or(Some(frame));
+            }
+        }
+        best.into_iter().flatten().next()
+    }
+}

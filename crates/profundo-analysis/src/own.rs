@@ -1,0 +1,192 @@
+//! Whose code a frame is: the reader's own, or a library's.
+//!
+//! Where a file lies says so. Python keeps packages below `site-packages` and its own library
+//! below `lib/pythonX.Y`; Rust has its sources below `/rustc` and those of other crates in
+//! cargo's registry; the system's libraries lie below `/usr/lib`. Native code without debug
+//! information is judged by the module that it lies in. An executable is its reader's own,
+//! wherever it lies: it is what he asked to run.
+
+use profundo_model::{Language, LocationId, Profile, Role};
+
+use crate::Place;
+
+/// Who owns what, by table.
+#[derive(Debug)]
+pub(crate) struct Ownership<'a> {
+    profile: &'a Profile,
+    /// By frame.
+    frames: Vec<bool>,
+    /// By module.
+    modules: Vec<bool>,
+}
+
+impl<'a> Ownership<'a> {
+    pub(crate) fn new(profile: &'a Profile) -> Self {
+        let strings = &profile.strings;
+        let files: Vec<bool> = (profile.files.iter())
+            .map(|file| {
+                is_library_prefix(strings.get(file.prefix))
+                    || is_library_file(strings.get(file.path))
+            })
+            .collect();
+        let frames = profile.frames.iter().map(|frame| match frame.language {
+            Language::Runtime => true,
+            Language::Synthetic => false,
+            // Without a line, the file is but the module, which may hold anybody's code.
+            Language::Rust if frame.line == 0 && is_rust_library(strings.get(frame.function)) => {
+                true
+            }
+            _ => files[frame.file.index()],
+        });
+        let modules = profile.modules.iter();
+        Self {
+            profile,
+            frames: frames.collect(),
+            modules: modules
+                .map(|(_, module)| {
+                    module.role != Role::Ordinary || is_library_module(strings.get(module.path))
+                })
+                .collect(),
+        }
+    }
+
+    /// Whether a place is not the reader's own.
+    pub(crate) fn is_library(&self, place: Place, location: LocationId) -> bool {
+        let in_library_module = || {
+            let module = self.profile.locations.get(location).module;
+            module.is_some_and(|module| self.modules[module.index()])
+        };
+        match place {
+            Place::Frame(frame) => self.frames[frame.index()] || in_library_module(),
+            Place::Reason(_) => false,
+            Place::Unknown => in_library_module(),
+        }
+    }
+}
+
+/// The prefix of a short path that is of no crate of one's own.
+fn is_library_prefix(prefix: &str) -> bool {
+    matches!(
+        prefix,
+        "@std" | "@core" | "@alloc" | "@test" | "@proc_macro" | "@stdlib" | "@python"
+    )
+}
+
+/// Whether the source file at `path` is a library's: not the reader's own.
+pub fn is_library_file(path: &str) -> bool {
+    const INSIDE: [&str; 10] = [
+        "/site-packages/",
+        "/dist-packages/",
+        "/registry/src/",
+        "/.cargo/git/checkouts/",
+        "/lib/rustlib/src/rust/",
+        "/node_modules/",
+        "/pkg/mod/",
+        "/go/src/runtime/",
+        "/sysdeps/",
+        "/include/c++/",
+    ];
+    const BELOW: [&str; 7] = [
+        "/rustc/",
+        "/rust/deps/",
+        "/usr/include/",
+        "/usr/lib/",
+        "/usr/src/",
+        "<frozen ",
+        "node:internal",
+    ];
+    BELOW.iter().any(|start| path.starts_with(start))
+        || INSIDE.iter().any(|inside| path.contains(inside))
+        || is_python_library(path)
+}
+
+/// `…/lib/python3.12/json/decoder.py`, `…/lib/python312.zip/…`.
+fn is_python_library(path: &str) -> bool {
+    ["/lib/python", "/lib64/python"].iter().any(|lib| {
+        path.find(lib).is_some_and(|at| {
+            let after = &path[at + lib.len()..];
+            after.starts_with(|it: char| it.is_ascii_digit())
+        })
+    })
+}
+
+/// Whether a function is by its name one of Rust's own library.
+fn is_rust_library(function: &str) -> bool {
+    let function = function.trim_start_matches('<');
+    ["std::", "core::", "alloc::", "__rustc::"]
+        .iter()
+        .any(|start| function.starts_with(start))
+}
+
+/// Whether a module is a library that somebody else made. Executables never are.
+fn is_library_module(path: &str) -> bool {
+    const SYSTEM: [&str; 7] = [
+        "/lib/",
+        "/lib32/",
+        "/lib64/",
+        "/usr/lib/",
+        "/usr/lib32/",
+        "/usr/lib64/",
+        "/usr/local/lib/",
+    ];
+    if path.starts_with("[vdso]") {
+        return true;
+    }
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let is_shared = file.ends_with(".so") || file.contains(".so.");
+    is_shared
+        && (SYSTEM.iter().any(|start| path.starts_with(start))
+            || path.starts_with("/nix/store/")
+            || path.contains("conda")
+            || path.contains("/site-packages/")
+            || path.contains("/dist-packages/")
+            || file.starts_with("libpython")
+            || is_python_library(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_libraries_lie_where_libraries_do() {
+        for path in [
+            "/usr/lib/python3.12/random.py",
+            "/home/me/.pyenv/versions/3.8.1/lib/python3.8/json/decoder.py",
+            "/venv/lib/python3.12/site-packages/numpy/core/numeric.py",
+            "/usr/lib/python3/dist-packages/yaml/__init__.py",
+            "<frozen importlib._bootstrap>",
+            "/rustc/abc/library/core/src/iter/range.rs",
+            "/home/me/.cargo/registry/src/index.crates.io-1/regex-1.0.0/src/lib.rs",
+        ] {
+            assert!(is_library_file(path), "{path}");
+        }
+        for path in [
+            "/home/me/app.py",
+            "app.py",
+            "<string>",
+            "/home/me/lib/python_tools/x.py",
+            "/home/me/library/core/src/lib.rs",
+            "src/main.c",
+            "",
+        ] {
+            assert!(!is_library_file(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn modules_of_libraries_are_shared_and_not_at_home() {
+        for path in [
+            "[vdso]",
+            "/usr/lib/x86_64-linux-gnu/libc.so.6",
+            "/home/me/.local/share/uv/python/cpython-3.12/lib/libpython3.12.so.1.0",
+            "/venv/lib/python3.12/site-packages/numpy.libs/libopenblas.so",
+            "/home/me/.pyenv/versions/3.9.1/lib/python3.9/lib-dynload/zlib.cpython-39.so",
+        ] {
+            assert!(is_library_module(path), "{path}");
+        }
+        for path in ["/usr/bin/sort", "/home/me/libmine.so", "target/release/app"] {
+            assert!(!is_library_module(path), "{path}");
+        }
+    }
+}

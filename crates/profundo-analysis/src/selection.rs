@@ -1,0 +1,335 @@
+//! A selection is the part of a profile that a report is about: some samples, and the threads
+//! that they could have come from.
+//!
+//! Most samples repeat a stack that was seen before. So every question starts from the samples
+//! added up by stack, which is done once for a selection, and does its real work once for each
+//! distinct stack.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use profundo_model::{Kind, Kinds, Profile, Sample, StackId, State, TaskId, ThreadId};
+
+use crate::interval::Mass;
+use crate::kind::Split;
+use crate::{Filter, admit};
+
+/// Samples of a profile, in the order in which they were taken. It belongs to the profile that it
+/// was made from, and remembers what it was asked about it.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    rows: Rows,
+    threads: Vec<ThreadId>,
+    task: Option<TaskId>,
+    sums: OnceLock<Sums>,
+    /// The same for all parts of a selection.
+    kinds: Arc<OnceLock<Kinds>>,
+}
+
+/// Rows of `Profile::samples`. What lies side by side needs no list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Rows {
+    Range(Range<u32>),
+    List(Vec<u32>),
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self::Range(0..0)
+    }
+}
+
+/// What the samples with one stack add up to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StackWeight {
+    /// The stack.
+    pub stack: StackId,
+    /// How many samples there are.
+    pub samples: u64,
+    /// The sum of the samples' counts.
+    pub count: u64,
+    /// The part of `count` that was taken while the thread slept.
+    pub asleep: u64,
+    /// The sum of the samples' weights in nanoseconds.
+    pub weight: u64,
+    /// The sum of the squares of the weights.
+    pub squares: f64,
+    /// The weight by kind.
+    pub split: Split,
+}
+
+/// What a whole selection adds up to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Sums {
+    /// In the order in which the stacks were first met.
+    pub stacks: Vec<StackWeight>,
+    /// Of all samples.
+    pub count: u64,
+    pub asleep: u64,
+    /// The part of `count` that was taken in system calls.
+    pub in_system: u64,
+    pub weight: u64,
+    pub squares: f64,
+    /// The weight, as it was recorded, of the samples that were not taken asleep.
+    pub awake_weight: u64,
+    /// Whether the wall-time profiler took any of them.
+    pub has_wall: bool,
+    pub split: Split,
+}
+
+impl PartialEq for Selection {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.rows, &self.threads, self.task) == (&other.rows, &other.threads, other.task)
+    }
+}
+
+impl Eq for Selection {}
+
+impl Selection {
+    /// The samples that pass `filter`.
+    pub fn new(profile: &Profile, filter: &Filter) -> Self {
+        let admitted = admit::Admitted::new(profile, filter);
+        let threads = (profile.threads.iter())
+            .map(|(id, _)| id)
+            .filter(|&id| admitted.thread(id))
+            .collect();
+        let length = u32::try_from(profile.samples.len()).expect("fewer than 2^32 samples");
+        let rows = if filter.is_all() {
+            Rows::Range(0..length)
+        } else {
+            let passing = (0..length).zip(&profile.samples);
+            let passing = passing.filter(|(_, sample)| admitted.sample(sample));
+            Rows::from_list(passing.map(|(row, _)| row).collect())
+        };
+        Self {
+            rows,
+            threads,
+            ..Self::default()
+        }
+    }
+
+    /// A part of this selection: these of its samples, on one thread where it is given, in one
+    /// task where it is given.
+    pub(crate) fn part(
+        &self,
+        samples: Vec<u32>,
+        threads: Option<Vec<ThreadId>>,
+        task: Option<TaskId>,
+    ) -> Self {
+        Self {
+            rows: Rows::from_list(samples),
+            threads: threads.unwrap_or_else(|| self.threads.clone()),
+            task,
+            sums: OnceLock::new(),
+            kinds: Arc::clone(&self.kinds),
+        }
+    }
+
+    /// Calls `visit` with each sample and its row in `Profile::samples`.
+    pub(crate) fn each<'a>(&self, profile: &'a Profile, mut visit: impl FnMut(u32, &'a Sample)) {
+        match &self.rows {
+            Rows::Range(range) => {
+                let samples = &profile.samples[range.start as usize..range.end as usize];
+                for (row, sample) in range.clone().zip(samples) {
+                    visit(row, sample);
+                }
+            }
+            Rows::List(rows) => {
+                for &row in rows {
+                    visit(row, &profile.samples[row as usize]);
+                }
+            }
+        }
+    }
+
+    /// The row of the newest sample.
+    pub(crate) fn last_row(&self) -> Option<u32> {
+        match &self.rows {
+            Rows::Range(range) => (!range.is_empty()).then(|| range.end - 1),
+            Rows::List(rows) => rows.last().copied(),
+        }
+    }
+
+    /// The threads that were looked at, those without a sample included.
+    pub fn threads(&self) -> &[ThreadId] {
+        &self.threads
+    }
+
+    /// The task, where the selection is of one task.
+    pub fn task(&self) -> Option<TaskId> {
+        self.task
+    }
+
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        match &self.rows {
+            Rows::Range(range) => range.len(),
+            Rows::List(rows) => rows.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The samples.
+    pub fn samples<'a>(&'a self, profile: &'a Profile) -> impl Iterator<Item = &'a Sample> {
+        let (range, list) = match &self.rows {
+            Rows::Range(range) => (range.clone(), &[][..]),
+            Rows::List(rows) => (0..0, &rows[..]),
+        };
+        (range.chain(list.iter().copied())).map(|row| &profile.samples[row as usize])
+    }
+
+    /// The number of snapshots that reports show: the sum of the samples' counts.
+    pub fn total(&self, profile: &Profile) -> u64 {
+        self.sums(profile).count
+    }
+
+    /// The time that the samples stand for, in nanoseconds. Samples that do not say how much that
+    /// is weigh one each.
+    pub fn weight(&self, profile: &Profile) -> u64 {
+        self.sums(profile).weight
+    }
+
+    /// The same by kind.
+    pub fn split(&self, profile: &Profile) -> Split {
+        self.sums(profile).split
+    }
+
+    /// The weights of all samples, for estimates.
+    pub fn mass(&self, profile: &Profile) -> Mass {
+        self.sums(profile).mass()
+    }
+
+    /// The samples added up by stack, in the order in which the stacks were first met.
+    pub fn stacks(&self, profile: &Profile) -> &[StackWeight] {
+        &self.sums(profile).stacks
+    }
+
+    /// The kind of each stack.
+    pub(crate) fn kinds(&self, profile: &Profile) -> &Kinds {
+        self.kinds.get_or_init(|| Kinds::of(profile))
+    }
+
+    pub(crate) fn sums(&self, profile: &Profile) -> &Sums {
+        self.sums.get_or_init(|| Sums::new(profile, self))
+    }
+}
+
+impl Rows {
+    fn from_list(rows: Vec<u32>) -> Self {
+        match (rows.first(), rows.last()) {
+            (Some(&first), Some(&last)) if (last - first) as usize == rows.len() - 1 => {
+                Self::Range(first..last + 1)
+            }
+            (None, None) => Self::default(),
+            _ => Self::List(rows),
+        }
+    }
+}
+
+impl Sums {
+    fn new(profile: &Profile, selection: &Selection) -> Self {
+        // A table over all stacks, of which only the touched pages cost anything.
+        let mut rows = vec![0_u32; profile.stacks.len()];
+        let mut sums = Self::default();
+        let mut counts = Counts::new(profile);
+        selection.each(profile, |_, sample| {
+            let row = &mut rows[sample.stack.index()];
+            if *row == 0 {
+                sums.stacks.push(StackWeight::none(sample.stack));
+                *row = u32::try_from(sums.stacks.len()).expect("fewer than 2^32 stacks");
+            }
+            let sum = &mut sums.stacks[*row as usize - 1];
+            let count = counts.of(sample);
+            let weight = weight_of(sample);
+            sum.samples += 1;
+            // A damaged file may hold any weight.
+            sum.count = sum.count.saturating_add(count);
+            sum.weight = sum.weight.saturating_add(weight);
+            sum.squares += (weight as f64) * (weight as f64);
+            match sample.state {
+                State::Sleeping => sum.asleep = sum.asleep.saturating_add(count),
+                State::System => {
+                    sum.split.system = sum.split.system.saturating_add(weight);
+                    sums.in_system = sums.in_system.saturating_add(count);
+                    sums.awake_weight = sums.awake_weight.saturating_add(sample.weight.0);
+                }
+                state => {
+                    sums.awake_weight = sums.awake_weight.saturating_add(sample.weight.0);
+                    sums.has_wall |= state.is_wall();
+                }
+            }
+        });
+        let kinds = selection.kinds(profile);
+        for stack in &mut sums.stacks {
+            let rest = stack.weight - stack.split.system;
+            match kinds.of_stack(stack.stack) {
+                Kind::Python => stack.split.python = rest,
+                Kind::Native | Kind::System => stack.split.native = rest,
+            }
+            sums.count = sums.count.saturating_add(stack.count);
+            sums.asleep = sums.asleep.saturating_add(stack.asleep);
+            sums.weight = sums.weight.saturating_add(stack.weight);
+            sums.squares += stack.squares;
+            sums.split += stack.split;
+        }
+        sums
+    }
+
+    pub(crate) fn mass(&self) -> Mass {
+        Mass {
+            weight: self.weight as f64,
+            squares: self.squares,
+        }
+    }
+}
+
+impl StackWeight {
+    fn none(stack: StackId) -> Self {
+        Self {
+            stack,
+            samples: 0,
+            count: 0,
+            asleep: 0,
+            weight: 0,
+            squares: 0.0,
+            split: Split::default(),
+        }
+    }
+}
+
+/// The counts of samples. Nearly all weigh the same, and a division takes longer than all else
+/// that is done for a sample.
+struct Counts<'a> {
+    profile: &'a Profile,
+    last: Option<(u64, u64)>,
+}
+
+impl<'a> Counts<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        Self {
+            profile,
+            last: None,
+        }
+    }
+
+    fn of(&mut self, sample: &Sample) -> u64 {
+        match self.last {
+            Some((weight, count)) if weight == sample.weight.0 => count,
+            _ => {
+                let count = self.profile.count_of(sample);
+                self.last = Some((sample.weight.0, count));
+                count
+            }
+        }
+    }
+}
+
+/// The weight of a sample where shares are concerned. Data made by hand may not say how much
+/// time a sample stands for; it still has to weigh something.
+pub(crate) fn weight_of(sample: &Sample) -> u64 {
+    sample.weight.0.max(1)
+}

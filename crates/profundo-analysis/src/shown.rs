@@ -1,0 +1,176 @@
+//! Which levels of a stack a question looks at. What it leaves out gives its time to its caller.
+//!
+//! There are two reasons to leave something out. Its language: Julia hides C, the command hides
+//! the interpreter's plumbing. And whose code it is: a reader who cannot change a library would
+//! rather see which of his own lines called it.
+
+use profundo_model::{Language, LocationId, Profile};
+
+use crate::own::Ownership;
+use crate::place::places;
+use crate::{Place, UnknownChoice, choose};
+
+/// Which languages are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Hidden {
+    /// C, C++, and what nobody could name: Julia's rule, and the library's.
+    #[default]
+    C,
+    /// The plumbing of interpreters and runtimes: the command's rule.
+    Runtime,
+    /// Nothing.
+    Nothing,
+}
+
+/// What becomes of frames of code that is not the reader's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Libraries {
+    /// They are shown like all others.
+    #[default]
+    Shown,
+    /// Of each run of them only the outermost is shown: what one's own code called.
+    Folded,
+    /// They are left out.
+    Hidden,
+}
+
+impl Libraries {
+    /// Every value with its name.
+    pub const CHOICES: [(&'static str, Self); 3] = [
+        ("shown", Self::Shown),
+        ("folded", Self::Folded),
+        ("hidden", Self::Hidden),
+    ];
+}
+
+impl std::str::FromStr for Libraries {
+    type Err = UnknownChoice;
+
+    fn from_str(value: &str) -> Result<Self, UnknownChoice> {
+        choose("libraries", value, &Self::CHOICES)
+    }
+}
+
+/// What is shown of a stack. The default is the library's, which is Julia's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Shown {
+    /// The languages that are left out.
+    pub hidden: Hidden,
+    /// What becomes of libraries.
+    pub libraries: Libraries,
+}
+
+impl Shown {
+    /// Everything.
+    pub const ALL: Self = Self {
+        hidden: Hidden::Nothing,
+        libraries: Libraries::Shown,
+    };
+
+    /// What the command shows: all but plumbing.
+    pub const COMMAND: Self = Self {
+        hidden: Hidden::Runtime,
+        libraries: Libraries::Shown,
+    };
+}
+
+/// Julia's option `c`: whether C frames are shown.
+impl From<bool> for Shown {
+    fn from(c: bool) -> Self {
+        Self {
+            hidden: if c { Hidden::Nothing } else { Hidden::C },
+            libraries: Libraries::Shown,
+        }
+    }
+}
+
+impl From<Hidden> for Shown {
+    fn from(hidden: Hidden) -> Self {
+        Self {
+            hidden,
+            libraries: Libraries::Shown,
+        }
+    }
+}
+
+/// The same, ready to be asked about every level of every stack.
+#[derive(Debug)]
+pub(crate) struct Sieve<'a> {
+    profile: &'a Profile,
+    shown: Shown,
+    /// By frame, whether its language is left out.
+    hidden: Vec<bool>,
+    /// Nobody asks who owns what where that makes no difference.
+    owners: Option<Ownership<'a>>,
+}
+
+impl<'a> Sieve<'a> {
+    pub(crate) fn new(profile: &'a Profile, shown: Shown) -> Self {
+        let is_hidden = |language| match shown.hidden {
+            Hidden::C => matches!(language, Language::Native | Language::Runtime),
+            Hidden::Runtime => language == Language::Runtime,
+            Hidden::Nothing => false,
+        };
+        let frames = profile.frames.iter();
+        Self {
+            profile,
+            shown,
+            hidden: frames.map(|frame| is_hidden(frame.language)).collect(),
+            owners: (shown.libraries != Libraries::Shown).then(|| Ownership::new(profile)),
+        }
+    }
+
+    /// Whether the language of a place is left out. A reason never is, because its weight must
+    /// not be lost; an address that nobody could name counts as C.
+    pub(crate) fn hides(&self, place: Place) -> bool {
+        match place {
+            Place::Frame(frame) => self.hidden[frame.index()],
+            Place::Reason(_) => false,
+            Place::Unknown => self.shown.hidden == Hidden::C,
+        }
+    }
+
+    /// The places of a location that are shown, outermost first. Where libraries are folded, a
+    /// place may still be left out for what called it: see [`Sieve::folds`].
+    pub(crate) fn places(
+        &self,
+        location: LocationId,
+    ) -> impl DoubleEndedIterator<Item = Place> + '_ {
+        places(self.profile, location).filter(move |&place| {
+            !self.hides(place)
+                && match &self.owners {
+                    Some(owners) if self.shown.libraries == Libraries::Hidden => {
+                        !owners.is_library(place, location)
+                    }
+                    _ => true,
+                }
+        })
+    }
+
+    /// Whether libraries are folded, so that [`Sieve::is_library`] matters.
+    pub(crate) fn folds(&self) -> bool {
+        self.shown.libraries == Libraries::Folded
+    }
+
+    /// Whether a place is of a library, where anybody wants to know.
+    pub(crate) fn is_library(&self, place: Place, location: LocationId) -> bool {
+        (self.owners.as_ref()).is_some_and(|owners| owners.is_library(place, location))
+    }
+
+    /// The shown places of a stack from its root, each with its location, into `path`.
+    pub(crate) fn path(&self, stack: profundo_model::StackId, path: &mut Vec<(Place, LocationId)>) {
+        path.clear();
+        for location in self.profile.stacks.locations(stack) {
+            path.extend(self.places(location).rev().map(|place| (place, location)));
+        }
+        path.reverse();
+        if self.folds() {
+            let mut in_library = false;
+            path.retain(|&(place, location)| {
+                let was_in_library = in_library;
+                in_library = self.is_library(place, location);
+                !(was_in_library && in_library)
+            });
+        }
+    }
+}

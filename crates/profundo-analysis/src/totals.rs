@@ -1,0 +1,102 @@
+//! What each thread and each process took.
+
+use profundo_model::{Kind, ProcessId, Profile, ThreadId};
+
+use crate::Selection;
+use crate::selection::weight_of;
+use crate::tally::Amount;
+
+/// What one thread took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ThreadTotal {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What its samples add up to.
+    pub amount: Amount,
+}
+
+/// What one process took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProcessTotal {
+    /// The process.
+    pub process: ProcessId,
+    /// How many threads of it were looked at.
+    pub threads: u64,
+    /// What its samples add up to.
+    pub amount: Amount,
+}
+
+/// What all of them took.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Totals {
+    /// The threads that were looked at, the one that took most first.
+    pub threads: Vec<ThreadTotal>,
+    /// Their processes, the one that took most first.
+    pub processes: Vec<ProcessTotal>,
+}
+
+/// What each thread and process of a selection took, those without samples included.
+pub fn totals(profile: &Profile, selection: &Selection) -> Totals {
+    let mut by_thread = vec![Amount::default(); profile.threads.len()];
+    if let [thread] = selection.threads() {
+        // What is all one thread's is added up already.
+        for stack in selection.stacks(profile) {
+            by_thread[thread.index()].add(stack);
+        }
+    } else {
+        count(profile, selection, &mut by_thread);
+    }
+    let mut by_process = vec![(0, Amount::default()); profile.processes.len()];
+    for &thread in selection.threads() {
+        let process = profile.threads.get(thread).process;
+        if let Some((threads, amount)) = by_process.get_mut(process.index()) {
+            *threads += 1;
+            *amount += by_thread[thread.index()];
+        }
+    }
+    let mut threads: Vec<ThreadTotal> = (selection.threads().iter())
+        .map(|&thread| ThreadTotal {
+            thread,
+            amount: by_thread[thread.index()],
+        })
+        .collect();
+    let mut processes: Vec<ProcessTotal> = (by_process.into_iter().enumerate())
+        .filter(|(_, (threads, _))| *threads > 0)
+        .map(|(index, (threads, amount))| ProcessTotal {
+            process: ProcessId::from_index(index),
+            threads,
+            amount,
+        })
+        .collect();
+    threads.sort_by_key(|it| {
+        let number = profile.threads.get(it.thread).number;
+        (std::cmp::Reverse(it.amount.weight), number, it.thread)
+    });
+    processes.sort_by_key(|it| (std::cmp::Reverse(it.amount.weight), it.process));
+    Totals { threads, processes }
+}
+
+/// Adds up the samples by thread.
+fn count(profile: &Profile, selection: &Selection, by_thread: &mut [Amount]) {
+    let kinds = selection.kinds(profile);
+    let mut last = None;
+    selection.each(profile, |_, sample| {
+        let weight = weight_of(sample);
+        let count = match last {
+            Some((known, count)) if known == sample.weight => count,
+            _ => profile.count_of(sample),
+        };
+        last = Some((sample.weight, count));
+        let amount = &mut by_thread[sample.thread.index()];
+        amount.samples += 1;
+        amount.count = amount.count.saturating_add(count);
+        amount.weight = amount.weight.saturating_add(weight);
+        amount.squares += (weight as f64) * (weight as f64);
+        let kind = match kinds.kind(sample) {
+            Kind::Python => &mut amount.split.python,
+            Kind::Native => &mut amount.split.native,
+            Kind::System => &mut amount.split.system,
+        };
+        *kind = kind.saturating_add(weight);
+    });
+}

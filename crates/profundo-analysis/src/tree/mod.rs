@@ -1,0 +1,164 @@
+//! The call tree: all stacks laid over one another from the root, as in Julia's Profile.
+//!
+//! The stacks of a profile are a prefix tree already, of locations. The call tree has another
+//! shape (several addresses of one line fall together, inlined functions come apart, C frames
+//! are skipped), but where a stack ends in it depends on the stack alone. So each row of the
+//! stack table is placed once, below where its caller's stack was placed, and the samples of a
+//! stack are added where it ends.
+
+mod build;
+
+use std::cmp::Ordering;
+
+use profundo_model::{LocationId, Profile};
+
+use crate::{Place, Selection, Shown, UnknownChoice, choose};
+
+/// What becomes of recursion in a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Recur {
+    /// Each call is a level of its own.
+    #[default]
+    Off,
+    /// A call of an address that is on the stack already goes back to its level, as if the
+    /// recursion were a loop. C frames are left alone.
+    Flat,
+    /// The same, C frames too.
+    FlatC,
+}
+
+impl Recur {
+    /// Every value with its name.
+    pub const CHOICES: [(&'static str, Self); 3] = [
+        ("off", Self::Off),
+        ("flat", Self::Flat),
+        ("flatc", Self::FlatC),
+    ];
+}
+
+impl std::str::FromStr for Recur {
+    type Err = UnknownChoice;
+
+    fn from_str(value: &str) -> Result<Self, UnknownChoice> {
+        choose("recur", value, &Self::CHOICES)
+    }
+}
+
+/// How a tree is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeOptions {
+    /// What is shown. The time of what is not is its caller's.
+    pub shown: Shown,
+    /// Whether several addresses of one line are one node.
+    pub combine: bool,
+    /// Whether all lines of a function are one node, where addresses are combined.
+    pub by_function: bool,
+    /// What becomes of recursion.
+    pub recur: Recur,
+}
+
+impl Default for TreeOptions {
+    fn default() -> Self {
+        Self {
+            shown: Shown::default(),
+            combine: true,
+            by_function: false,
+            recur: Recur::Off,
+        }
+    }
+}
+
+/// A node of a [`Tree`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A function at a line, called along one path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// What the node stands for, by one of its lines where these are combined. The root has
+    /// [`Place::Unknown`].
+    pub place: Place,
+    /// The address, in a tree that does not combine addresses.
+    pub location: Option<LocationId>,
+    /// The caller; the root is its own.
+    pub parent: NodeId,
+    /// How far from the root, which is at 0.
+    pub level: u32,
+    /// The count of samples that passed through here; a sample that came by several times, as
+    /// flattened recursion does, is counted once.
+    pub count: u64,
+    /// The count of samples that ended here.
+    pub overhead: u64,
+    /// The count of samples that ended here or below: the counts of siblings add up to their
+    /// parent's even where recursion is flattened.
+    pub flat_count: u64,
+    /// Whether the thread slept in each of these samples.
+    pub sleeping: bool,
+    /// How often the sample that came by most often did so.
+    pub max_recur: u32,
+    /// How often samples came by again.
+    pub count_recur: u64,
+    /// The weight of the samples that ended here or below.
+    pub weight: u64,
+    /// The weight of the samples that ended here.
+    pub own_weight: u64,
+    children: (u32, u32),
+}
+
+/// A call tree. Parents are stored before their children.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    children: Vec<NodeId>,
+}
+
+/// Builds the call tree of a selection.
+pub fn tree(profile: &Profile, selection: &Selection, options: &TreeOptions) -> Tree {
+    build::build(profile, selection, options)
+}
+
+impl Tree {
+    /// The root, which stands for no function. Its count is that of all samples, its overhead
+    /// that of samples without any frame that is shown.
+    pub fn root(&self) -> NodeId {
+        NodeId(0)
+    }
+
+    /// A node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The nodes called from `id`.
+    pub fn children(&self, id: NodeId) -> &[NodeId] {
+        let (start, end) = self.nodes[id.index()].children;
+        &self.children[start as usize..end as usize]
+    }
+
+    /// All nodes, the root first.
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        (0..).map(NodeId).zip(&self.nodes)
+    }
+
+    /// Whether there is nothing to show.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.len() == 1
+    }
+
+    /// Puts the children of every node in order. Nodes that compare equal stay as they are.
+    pub fn sort_children(&mut self, mut order: impl FnMut(&Node, &Node) -> Ordering) {
+        for node in &self.nodes {
+            let (start, end) = node.children;
+            let siblings = &mut self.children[start as usize..end as usize];
+            if siblings.len() > 1 {
+                siblings.sort_by(|a, b| order(&self.nodes[a.index()], &self.nodes[b.index()]));
+            }
+        }
+    }
+}

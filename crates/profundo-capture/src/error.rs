@@ -1,0 +1,100 @@
+//! What can go wrong when a session starts, and what would mend it.
+
+use std::io;
+use std::time::Duration;
+
+/// What the kernel refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// `perf_event_open`.
+    PerfEvents,
+    /// `timer_create` on a thread's CPU clock.
+    CpuTimer,
+    /// Reserving memory for the buffer.
+    Memory,
+    /// Installing a signal handler.
+    SignalHandler,
+    /// Starting the helper thread.
+    Thread,
+    /// Reading `/proc/self`.
+    Proc,
+}
+
+impl Refusal {
+    fn what(self) -> &'static str {
+        match self {
+            Self::PerfEvents => "perf_event_open",
+            Self::CpuTimer => "timer_create on a thread's CPU clock",
+            Self::Memory => "memory for the sample buffer",
+            Self::SignalHandler => "a signal handler",
+            Self::Thread => "a helper thread",
+            Self::Proc => "/proc/self",
+        }
+    }
+
+    fn remedy(self, errno: Option<i32>) -> &'static str {
+        match (self, errno) {
+            (Self::PerfEvents, Some(libc::EACCES | libc::EPERM)) => {
+                "it is permitted by `sysctl kernel.perf_event_paranoid=2` (or CAP_PERFMON, or a \
+                 container's seccomp profile that allows the call); the engine `cpu-timer` does \
+                 without"
+            }
+            (Self::PerfEvents, Some(libc::EMFILE | libc::ENFILE)) => {
+                "raise the limit of open files (`ulimit -n`), or use the engine `cpu-timer`"
+            }
+            (Self::PerfEvents, Some(libc::ENOSYS)) => {
+                "this kernel has no perf events; use the engine `cpu-timer`"
+            }
+            (Self::PerfEvents, _) => "the engine `cpu-timer` does without",
+            (Self::CpuTimer, Some(libc::EAGAIN)) => {
+                "raise the limit of pending signals (`ulimit -i`)"
+            }
+            (Self::Memory, _) => "ask `init` for fewer words, or raise `ulimit -v`",
+            _ => "nothing of ours can go on without it",
+        }
+    }
+}
+
+/// Why a session could not start or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is one buffer and one set of timers.
+    #[error(
+        "a profile is already running in this process; sessions cannot be nested or concurrent"
+    )]
+    AlreadyRunning,
+    /// The buffer cannot be replaced while it is being written.
+    #[error("the buffer cannot be changed while a profile is running; call `stop` first")]
+    InitWhileRunning,
+    /// A delay of nothing, or one too long to be meant.
+    #[error("delay {0:?} is not possible; it must be from 10 microseconds to 1 hour")]
+    Delay(Duration),
+    /// Not one sample would fit.
+    #[error("a buffer of {0} words is not possible; it must be from 1 to 2^40 words")]
+    Words(u64),
+    /// Nothing was ever recorded.
+    #[error(
+        "the profiling data buffer is not initialized: no profile has been requested in this process"
+    )]
+    NotInitialized,
+    /// The kernel said no.
+    #[error("the kernel refused {}: {source}; {}", what.what(), what.remedy(source.raw_os_error()))]
+    Refused {
+        /// What we asked for.
+        what: Refusal,
+        /// What it answered.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// The kernel's refusal that `errno` tells of.
+    pub(crate) fn refused(what: Refusal) -> Self {
+        Self::Refused {
+            what,
+            source: io::Error::last_os_error(),
+        }
+    }
+}

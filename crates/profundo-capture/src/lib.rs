@@ -1,0 +1,42 @@
+//! A session in the target: it starts the engine, keeps the lists of threads and modules, owns
+//! the buffer, and hands out recordings.
+//!
+//! Everything in here runs on normal threads and may allocate; what runs in a signal handler is
+//! `profundo-probe`. The one helper thread of a session does the work that must not happen in a
+//! handler: it notices new modules and threads, frees what ended, varies the period, and stops
+//! the engine when the buffer is full.
+//!
+//! What this crate is not for: it knows no names, no profile and no report.
+
+mod buffer;
+mod calibrate;
+mod clock;
+mod config;
+mod deaf;
+mod engine;
+mod error;
+mod fork;
+mod global;
+mod helper;
+mod lock;
+mod mapping;
+mod modules;
+mod own;
+mod peek;
+mod perf;
+mod proc;
+mod recording;
+mod session;
+mod task;
+mod timer;
+mod wall;
+
+pub use config::{Config, DEFAULT_DELAY, DEFAULT_WORDS, Delivery, EngineChoice};
+pub use error::{Error, Refusal};
+pub use global::{is_inside_sampler, is_running, settings};
+pub use own::OwnThread;
+pub use peek::{PeekSignal, blocked_threads};
+pub use proc::thread_count;
+pub use recording::{handler_cost, snapshot, table_bytes};
+pub use session::{Mode, clear, init, start, stop, stop_session};
+pub use task::{Entered, TaskHandle, note_park_here, set_current_task, wants_parked_stacks};

@@ -1,0 +1,66 @@
+//! Anonymous memory that is reserved now and touched when it is needed.
+
+use std::ptr::NonNull;
+use std::{ptr, slice};
+
+use crate::error::{Error, Refusal};
+
+/// A private mapping, zero-filled and not yet backed by pages.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping is plain memory without an owner thread.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; all access goes through raw pointers whose users answer for it.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Reserves memory. It costs address space only until it is touched.
+    pub(crate) fn reserve(bytes: usize) -> Result<Self, Error> {
+        // SAFETY: a new anonymous mapping overlaps nothing.
+        let start = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(Error::refused(Refusal::Memory));
+        }
+        // Huge pages would commit 2 MB at the first touch.
+        // SAFETY: the range is ours; the advice changes no content.
+        unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
+        let start = NonNull::new(start.cast()).expect("mmap does not return null");
+        Ok(Self { start, bytes })
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// Turns the mapping into a slice that lives as long as the process.
+    ///
+    /// # Safety
+    /// All-zero memory is a valid `T`, and `T` needs no drop.
+    pub(crate) unsafe fn leak_as<T>(self) -> &'static [T] {
+        let count = self.bytes / size_of::<T>();
+        let start = self.start.as_ptr().cast::<T>();
+        std::mem::forget(self);
+        // SAFETY: the mapping is page-aligned, zeroed, never unmapped, and holds `count` values.
+        unsafe { slice::from_raw_parts(start, count) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `reserve`; whoever drops it has no user left.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}

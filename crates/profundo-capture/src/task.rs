@@ -1,0 +1,217 @@
+//! Tasks: which one a thread is running, and where the others wait.
+//!
+//! The wrapper of a future says so here. A parked task shows the stack that it had when it last
+//! handed out its waker, for that is where it went to wait.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use profundo_probe::Slot;
+use profundo_wire::recording::TaskInfo;
+
+use crate::global;
+use crate::lock::{ForkLock, Fresh};
+
+/// Task numbers stand well apart from thread numbers, so that one is not taken for the other.
+const FIRST_TASK: u64 = 0x1_0000;
+
+static NEXT: AtomicU64 = AtomicU64::new(FIRST_TASK);
+static TASKS: ForkLock<Option<Registry>> = ForkLock::new(None);
+
+/// How many ended tasks are remembered by name, so that their samples can be told apart.
+const REMEMBERED: usize = 10_000;
+
+impl Fresh for Option<Registry> {
+    fn fresh() -> Self {
+        None
+    }
+}
+
+#[derive(Debug, Default)]
+struct Registry {
+    living: HashMap<u64, Living>,
+    ended: std::collections::VecDeque<TaskInfo>,
+}
+
+#[derive(Debug)]
+struct Living {
+    info: TaskInfo,
+    /// The thread that polls it at this moment, 0 if it is parked.
+    running_on: Arc<AtomicU32>,
+    /// Where it parked last; empty if it has not parked since the session began.
+    parked_at: Vec<u64>,
+}
+
+/// A living task. It is gone from the list of living tasks when this drops.
+#[derive(Debug)]
+pub struct TaskHandle {
+    number: u64,
+    running_on: Arc<AtomicU32>,
+}
+
+fn with<T>(f: impl FnOnce(&mut Registry) -> T) -> T {
+    f(TASKS.lock().get_or_insert_with(Registry::default))
+}
+
+impl TaskHandle {
+    /// Registers a task.
+    pub fn new(name: &str, spawned_at: &str) -> Self {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let info = TaskInfo {
+            number,
+            name: name.into(),
+            spawned_at: spawned_at.into(),
+        };
+        let running_on = Arc::new(AtomicU32::new(0));
+        let living = Living {
+            info,
+            running_on: running_on.clone(),
+            parked_at: Vec::new(),
+        };
+        with(|registry| registry.living.insert(number, living));
+        Self { number, running_on }
+    }
+
+    /// The task's number, which reports show.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Says that the calling thread polls the task from now on, where no guard can be held.
+    pub fn mark_running(&self) {
+        set_current_task(self.number);
+        self.running_on
+            .store(profundo_probe::sys::thread_id(), Ordering::Relaxed);
+    }
+
+    /// Ends what `mark_running` began.
+    pub fn mark_parked(&self) {
+        set_current_task(0);
+        self.running_on.store(0, Ordering::Relaxed);
+    }
+
+    /// Says that the calling thread polls the task now, until the guard drops.
+    pub fn enter(&self) -> Entered<'_> {
+        let before = set_current_task(self.number);
+        self.running_on
+            .store(profundo_probe::sys::thread_id(), Ordering::Relaxed);
+        Entered { task: self, before }
+    }
+}
+
+impl Drop for TaskHandle {
+    fn drop(&mut self) {
+        with(|registry| {
+            if let Some(task) = registry.living.remove(&self.number) {
+                if registry.ended.len() == REMEMBERED {
+                    registry.ended.pop_front();
+                }
+                registry.ended.push_back(task.info);
+            }
+        });
+    }
+}
+
+/// While it lives, the calling thread polls a task.
+#[derive(Debug)]
+pub struct Entered<'a> {
+    task: &'a TaskHandle,
+    before: u64,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        set_current_task(self.before);
+        self.task.running_on.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Says which task the calling thread runs from now on; returns the one before, 0 for none.
+pub fn set_current_task(number: u64) -> u64 {
+    thread_local! {
+        static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    }
+    let Some(probe) = global::probe() else {
+        return 0;
+    };
+    let tid = profundo_probe::sys::thread_id();
+    let slot = SLOT.get().filter(|slot| slot.tid() == tid).or_else(|| {
+        let slot = probe
+            .threads
+            .enter(tid, profundo_probe::regs::thread_pointer());
+        SLOT.set(slot);
+        slot
+    });
+    slot.map_or(0, |slot| slot.set_task(number))
+}
+
+/// Whether anybody wants to know where tasks park.
+pub fn wants_parked_stacks() -> bool {
+    global::WALL.load(Ordering::Relaxed)
+}
+
+/// Keeps the stack of the function that called our caller as the place where a task waits.
+/// Our caller is the function by which the task's waker is cloned.
+#[inline(never)]
+pub fn note_park_here(number: u64) {
+    /// Deeper stacks are cut at the root: where a task waits is near the leaf.
+    const DEEPEST: usize = 256;
+    /// The walk itself, this function, and the one that clones the waker.
+    const OURS: usize = 3;
+    let Some(probe) = global::probe() else { return };
+    let mut stack = [0; DEEPEST];
+    let (depth, _) = probe.walk_here(&mut stack);
+    let Some(stack) = stack.get_mut(OURS..depth) else {
+        return;
+    };
+    if let Some(leaf) = stack.first_mut() {
+        // A leaf is taken for the instruction that runs; this one is a return address.
+        *leaf -= 1;
+    }
+    with(|registry| {
+        if let Some(task) = registry.living.get_mut(&number) {
+            task.parked_at.clear();
+            task.parked_at.extend_from_slice(stack);
+        }
+    });
+}
+
+/// A task as the wall-clock helper picks it.
+#[derive(Debug)]
+pub(crate) enum Picked {
+    /// It is parked; its stack may be empty.
+    Parked { number: u64, stack: Vec<u64> },
+    /// A thread polls it.
+    Running { tid: u32 },
+}
+
+/// How many tasks are alive.
+pub(crate) fn living() -> usize {
+    with(|registry| registry.living.len())
+}
+
+/// The living task at a position, in no particular order.
+pub(crate) fn pick(position: usize) -> Option<Picked> {
+    with(|registry| {
+        let (&number, task) = registry.living.iter().nth(position)?;
+        Some(match task.running_on.load(Ordering::Relaxed) {
+            0 => Picked::Parked {
+                number,
+                stack: task.parked_at.clone(),
+            },
+            tid => Picked::Running { tid },
+        })
+    })
+}
+
+/// All tasks that are alive or ended not long ago.
+pub(crate) fn infos() -> Vec<TaskInfo> {
+    with(|registry| {
+        let living = registry.living.values().map(|task| task.info.clone());
+        let mut infos: Vec<_> = registry.ended.iter().cloned().chain(living).collect();
+        infos.sort_by_key(|task| task.number);
+        infos
+    })
+}

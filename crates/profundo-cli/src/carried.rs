@@ -1,0 +1,145 @@
+//! The agent that the command carries, and where it is written so that it can be loaded.
+//!
+//! It is kept in the user's cache under a name that tells its contents, so that a recording does
+//! not begin with writing it. Programs that outlive the command may go on loading it from there.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+
+static AGENT: &[u8] = include_bytes!(env!("PROFUNDO_AGENT"));
+
+/// The path of the agent's file, which is written where it does not exist yet.
+pub fn file() -> Result<PathBuf> {
+    if AGENT.is_empty() {
+        bail!(
+            "this profundo was built without its agent; build it with `cargo build -p profundo-cli`"
+        );
+    }
+    let name = format!("agent-{:08x}-{:x}.so", crc32fast::hash(AGENT), AGENT.len());
+    let mut last = anyhow!("there is no folder for it");
+    for folder in folders() {
+        match place(&folder, &name) {
+            Ok(path) => return Ok(path),
+            Err(error) => last = error.into(),
+        }
+    }
+    Err(last.context("cannot write the agent, which is loaded into the program; set XDG_CACHE_HOME to a folder that can be written"))
+}
+
+/// Where it may lie, best first.
+fn folders() -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    if let Some(cache) = absolute("XDG_CACHE_HOME") {
+        folders.push(cache.join("profundo"));
+    } else if let Some(home) = absolute("HOME") {
+        folders.push(home.join(".cache/profundo"));
+    }
+    // SAFETY: asks who we are, and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    for shared in [std::env::temp_dir(), PathBuf::from("/dev/shm")] {
+        folders.push(shared.join(format!("profundo-agent-{user}")));
+    }
+    folders
+}
+
+fn place(folder: &Path, name: &str) -> io::Result<PathBuf> {
+    // The first two separate the names of preloaded libraries, the third is a variable in one.
+    if folder
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .any(|byte| b" :$".contains(byte))
+    {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    }
+    if let Some(above) = folder.parent() {
+        fs::create_dir_all(above)?;
+    }
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    // In a folder that others may write, anybody could have made this one.
+    let metadata = fs::symlink_metadata(folder)?;
+    // SAFETY: asks who we are, and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    if !metadata.is_dir() || metadata.uid() != user || metadata.mode() & 0o022 != 0 {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let path = folder.join(name);
+    if is_loadable(&path) {
+        return Ok(path);
+    }
+    remove_old(folder);
+    // Another command may be writing it as well: the last one to rename wins, with the same bytes.
+    let beside = folder.join(format!(".{name}.{}", std::process::id()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o500)
+        .open(&beside)
+        .and_then(|mut file| file.write_all(AGENT))
+        .and_then(|()| fs::rename(&beside, &path));
+    if let Err(error) = written {
+        let _ = fs::remove_file(&beside);
+        return Err(error);
+    }
+    if is_loadable(&path) {
+        Ok(path)
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// Removes the agents of commands that nobody has installed for long.
+fn remove_old(folder: &Path) {
+    const OLD: Duration = Duration::from_secs(30 * 24 * 3600);
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_agent = entry.file_name().as_bytes().starts_with(b"agent-");
+        let written = entry.metadata().and_then(|metadata| metadata.modified());
+        let is_old = written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > OLD));
+        if is_agent && is_old {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether the file is there and may be mapped to be executed. That it holds the agent its name
+/// says: nobody else may write to its folder, and it got its name when it was whole.
+fn is_loadable(path: &Path) -> bool {
+    let Ok(file) = fs::File::open(path) else {
+        return false;
+    };
+    let is_whole = file
+        .metadata()
+        .is_ok_and(|metadata| metadata.len() == AGENT.len() as u64);
+    is_whole && may_execute(&file)
+}
+
+fn may_execute(file: &fs::File) -> bool {
+    use std::os::fd::AsRawFd;
+    // SAFETY: maps a page of a file, which nobody touches, and unmaps it again.
+    unsafe {
+        let page = libc::mmap(
+            std::ptr::null_mut(),
+            4096,
+            libc::PROT_READ | libc::PROT_EXEC,
+            libc::MAP_PRIVATE,
+            file.as_raw_fd(),
+            0,
+        );
+        page != libc::MAP_FAILED && libc::munmap(page, 4096) == 0
+    }
+}

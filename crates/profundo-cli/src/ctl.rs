@@ -1,0 +1,36 @@
+//! `ctl`: starts and stops the sampling of a program that another `profundo` records.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow, bail};
+use profundo_remote::find_session;
+
+use crate::options::{Ctl, Request};
+
+pub fn ctl(options: &Ctl) -> Result<ExitCode> {
+    let pid = options.pid;
+    let session = find_session(pid).ok_or_else(|| why_not(pid))?;
+    let paused = options.request == Request::Stop;
+    session.set_paused(paused);
+    // A session that ends just now stays as it was.
+    if session.is_paused() != paused {
+        bail!("the recording of process {pid} is over");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn why_not(pid: u32) -> anyhow::Error {
+    // SAFETY: asks who we are, and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    match fs::metadata(format!("/proc/{pid}")) {
+        Err(_) => anyhow!("there is no process {pid}"),
+        Ok(process) if user != 0 && process.uid() != user => {
+            anyhow!("process {pid} is another user's, who alone can control its recording")
+        }
+        Ok(_) => {
+            anyhow!("process {pid} is not being recorded; start it with `profundo record -- CMD`")
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The fork. The child waits until the recorder watches it, puts everything back as the command
+//! had it, and becomes the program. Between fork and exec it calls nothing but the kernel.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use super::beginning;
+use super::program::Program;
+use super::signals::Signals;
+
+/// The environment of the target, as `NAME=value`.
+#[derive(Debug, Clone)]
+pub struct Environment(Vec<CString>);
+
+impl Environment {
+    /// Our own, in its order, with these variables set.
+    pub fn with(changes: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let mut lines = own();
+        for (name, value) in changes {
+            let mut line = name.into_vec();
+            line.push(b'=');
+            let prefix = line.len();
+            line.extend(value.into_vec());
+            let Ok(line) = CString::new(line) else {
+                continue;
+            };
+            let start = line.as_bytes()[..prefix].to_vec();
+            match lines
+                .iter_mut()
+                .find(|old| old.as_bytes().starts_with(&start))
+            {
+                Some(old) => *old = line,
+                None => lines.push(line),
+            }
+        }
+        Self(lines)
+    }
+}
+
+/// Our environment as it is: `std` would leave out what is no `NAME=value`.
+fn own() -> Vec<CString> {
+    unsafe extern "C" {
+        static environ: *const *const libc::c_char;
+    }
+    let mut lines = Vec::new();
+    // SAFETY: the list ends with a null pointer, and nobody in this program changes it.
+    unsafe {
+        let mut at = environ;
+        while !at.is_null() && !(*at).is_null() {
+            lines.push(std::ffi::CStr::from_ptr(*at).to_owned());
+            at = at.add(1);
+        }
+    }
+    lines
+}
+
+/// A child that has not become the program yet.
+#[derive(Debug)]
+pub struct Child {
+    pid: i32,
+    /// Gone once it has been released.
+    gate: Option<OwnedFd>,
+    refusal: OwnedFd,
+}
+
+/// A child that is not wanted any more must not be left waiting for us.
+impl Drop for Child {
+    fn drop(&mut self) {
+        if let Some(gate) = self.gate.take() {
+            drop(gate);
+            super::end::bury(self.pid);
+        }
+    }
+}
+
+impl Child {
+    /// Forks. The child waits for [`release`](Self::release); if that never comes, it ends. It
+    /// gets `limits` back: resources and their soft limits as they were.
+    pub fn fork(
+        program: &Program,
+        environment: &Environment,
+        limits: &[(u32, u64)],
+        signals: &Signals,
+    ) -> io::Result<Self> {
+        let path = c_string(program.path.as_os_str())?;
+        let arguments = program
+            .arguments
+            .iter()
+            .map(|word| c_string(word))
+            .collect::<io::Result<Vec<_>>>()?;
+        // What a file without `#!` is run by, as execvp does it.
+        let shell = c"/bin/sh".to_owned();
+        let mut shell_arguments = vec![c"/bin/sh".to_owned(), path.clone()];
+        shell_arguments.extend(arguments.iter().skip(1).cloned());
+        let (argv, shell_argv, envp) = (
+            pointers(&arguments),
+            pointers(&shell_arguments),
+            pointers(&environment.0),
+        );
+        let (wait, gate) = pipe()?;
+        let (refusal, complaint) = pipe()?;
+        let before = beginning::look();
+        let mask = signals.before();
+        // SAFETY: the child calls only the kernel until it executes the program or ends.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                // SAFETY: everything pointed to was made before the fork and lives on in this copy.
+                unsafe {
+                    // Else our own end would keep the gate from closing when the parent dies.
+                    libc::close(gate.as_raw_fd());
+                    let mut byte = 0_u8;
+                    loop {
+                        let read = libc::read(wait.as_raw_fd(), (&raw mut byte).cast(), 1);
+                        if read == 1 {
+                            break;
+                        }
+                        if read == 0 || *libc::__errno_location() != libc::EINTR {
+                            libc::_exit(1);
+                        }
+                    }
+                    restore(before, &mask, limits);
+                    libc::execve(path.as_ptr(), argv.as_ptr(), envp.as_ptr());
+                    if *libc::__errno_location() == libc::ENOEXEC {
+                        libc::execve(shell.as_ptr(), shell_argv.as_ptr(), envp.as_ptr());
+                    }
+                    let error: i32 = *libc::__errno_location();
+                    let _ = libc::write(complaint.as_raw_fd(), (&raw const error).cast(), 4);
+                    libc::_exit(127);
+                }
+            }
+            pid => Ok(Self {
+                pid,
+                gate: Some(gate),
+                refusal,
+            }),
+        }
+    }
+
+    /// Its process id, which the program will have.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Lets it become the program, and tells whether it did.
+    pub fn release(mut self) -> io::Result<()> {
+        let Some(gate) = self.gate.take() else {
+            return Ok(());
+        };
+        // SAFETY: writes a byte of ours to a descriptor of ours.
+        let written = unsafe { libc::write(gate.as_raw_fd(), [1_u8].as_ptr().cast(), 1) };
+        if written != 1 {
+            return Err(io::Error::last_os_error());
+        }
+        drop(gate);
+        let mut error = 0_i32;
+        loop {
+            // Ends at once: the other end closes when the program is executed.
+            // SAFETY: reads at most four bytes into four.
+            let read = unsafe { libc::read(self.refusal.as_raw_fd(), (&raw mut error).cast(), 4) };
+            match read {
+                4 => {
+                    super::end::bury(self.pid);
+                    return Err(io::Error::from_raw_os_error(error));
+                }
+                -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+}
+
+/// Undoes what Rust's runtime and the command have changed. Runs between fork and exec.
+///
+/// # Safety
+/// Only in a child that will execute a program.
+unsafe fn restore(before: beginning::Beginning, mask: &libc::sigset_t, limits: &[(u32, u64)]) {
+    // SAFETY: system calls with arguments of this function's own.
+    unsafe {
+        beginning::dispose(libc::SIGPIPE, before.ignored_pipe);
+        beginning::dispose(libc::SIGCHLD, before.ignored_child);
+        beginning::dispose(libc::SIGXFSZ, before.ignored_file_size);
+        for &(resource, soft) in limits {
+            let mut limit = std::mem::zeroed();
+            if libc::getrlimit(resource, &mut limit) == 0 {
+                limit.rlim_cur = soft;
+                libc::setrlimit(resource, &limit);
+            }
+        }
+        for (stream, closed) in (0..).zip(before.closed) {
+            if closed {
+                libc::close(stream);
+            }
+        }
+        libc::sigprocmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
+    }
+}
+
+/// Two ends of a pipe, for this process alone.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: two descriptors are written to a place for two.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: both are new and nobody else's.
+    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+}
+
+fn c_string(word: &OsStr) -> io::Result<CString> {
+    CString::new(word.as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// Pointers to the texts, and a null pointer after them.
+fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
+    let mut pointers: Vec<_> = texts.iter().map(|text| text.as_ptr()).collect();
+    pointers.push(std::ptr::null());
+    pointers
+}

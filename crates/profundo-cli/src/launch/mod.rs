@@ -1,0 +1,15 @@
+//! Starting a program so that it cannot tell the difference, and ending as it ended.
+//!
+//! Everything that the command needs of the system beside files is here, and so is its unsafe
+//! code.
+
+mod beginning;
+mod child;
+mod end;
+mod program;
+mod signals;
+
+pub use child::{Child, Environment};
+pub use end::{Ended, bury, end_as, end_by_broken_pipe, has_ended, pass_on, stop_too, was_stopped};
+pub use program::Program;
+pub use signals::{Got, Signals};

@@ -1,0 +1,89 @@
+//! The command `profundo`: it puts the parts together, and it is the only one that talks.
+//!
+//! The crate's library is not used here. It is the agent, which the command carries as bytes:
+//! see `carried`.
+
+mod carried;
+mod ctl;
+mod export;
+mod launch;
+mod naming;
+mod options;
+mod progress;
+mod reading;
+mod recover;
+mod report;
+mod run;
+mod say;
+mod sink;
+mod sources;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+
+use options::{Arguments, Verb};
+
+/// Wrong usage.
+const USAGE: u8 = 2;
+/// A failure of ours before the program ran, or without one.
+const FAILURE: u8 = 1;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and the version are answers; everything else is wrong usage.
+            let is_answer = matches!(
+                error.kind(),
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+            );
+            if is_answer {
+                return match error.print() {
+                    Ok(()) => ExitCode::SUCCESS,
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                        launch::end_by_broken_pipe()
+                    }
+                    Err(_) => ExitCode::from(FAILURE),
+                };
+            }
+            say::usage(&error);
+            return ExitCode::from(USAGE);
+        }
+    };
+    match answer(arguments.verb) {
+        Ok(code) => code,
+        Err(error) if say::is_broken_pipe(&error) => launch::end_by_broken_pipe(),
+        Err(error) => {
+            say::error(&error);
+            ExitCode::from(FAILURE)
+        }
+    }
+}
+
+fn answer(verb: Verb) -> Result<ExitCode> {
+    match verb {
+        Verb::Run(options) => run::run(&options),
+        Verb::Record(options) => run::record(&options),
+        Verb::Report(options) => report::report(&options),
+        Verb::Export(options) => export::export(&options),
+        Verb::Flame(options) => export::flame(&options),
+        Verb::Ctl(options) => ctl::ctl(&options),
+        Verb::Recover(options) => recover::recover(&options),
+        Verb::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "profundo", &mut text);
+            io::stdout().write_all(&text)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Man => {
+            let mut text = Vec::new();
+            clap_mangen::Man::new(Arguments::command()).render(&mut text)?;
+            io::stdout().write_all(&text)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What can be typed. One name means one thing in every verb, so the options that several verbs
+//! share are written once and taken in whole.
+
+mod looking;
+mod recording;
+mod values;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+pub use looking::{Filters, Looking, OnlyUntil, Style, Until, What};
+pub use recording::{EngineChoice, Recording};
+
+const EXAMPLES: &str = "\
+Examples:
+  profundo run app.py                     a Python program: record it, then say where the time went
+  profundo run -- ./server --port 8080    any program; what follows `--` is the program's own
+  profundo report app.profundo lines      the hot source lines of a recording, in their files
+  profundo flame app.profundo -o app.svg  a picture to click through
+
+Exit codes: the program's own (or its signal); 2 for wrong usage; 1 for a failure before it ran.";
+
+/// A profiler for programs as they are, native and Python.
+#[derive(Debug, Parser)]
+#[command(
+    name = "profundo",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    after_help = EXAMPLES
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Record a program, then print where its time went
+    Run(Run),
+    /// Record a program, without a report
+    Record(Record),
+    /// Print what a recording says
+    Report(Report),
+    /// Write a recording in another tool's format
+    Export(Export),
+    /// Draw a recording as a flame graph: an SVG file to click through
+    Flame(Flame),
+    /// Start and stop the sampling of a program that is being recorded
+    Ctl(Ctl),
+    /// Mend a recording whose writer was killed
+    Recover(Recover),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+#[derive(Debug, Args)]
+pub struct Run {
+    #[command(flatten)]
+    pub command: Command,
+    #[command(flatten)]
+    pub recording: Recording,
+    /// What to print at the end
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
+    pub format: Option<What>,
+    #[command(flatten)]
+    pub looking: Looking,
+}
+
+#[derive(Debug, Args)]
+pub struct Record {
+    #[command(flatten)]
+    pub command: Command,
+    #[command(flatten)]
+    pub recording: Recording,
+}
+
+/// The program and its arguments.
+#[derive(Debug, Args)]
+pub struct Command {
+    /// The program and its arguments; a `.py` file is run by python3
+    #[arg(
+        value_name = "CMD",
+        required = true,
+        trailing_var_arg = true,
+        num_args = 1..
+    )]
+    pub words: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Report {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub recording: PathBuf,
+    /// What to print [default: summary]
+    #[arg(value_enum, value_name = "WHAT")]
+    pub what: Option<What>,
+    /// The function whose callers are wanted
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// What to print, as an option
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        conflicts_with = "what",
+        help_heading = "The report"
+    )]
+    pub format: Option<What>,
+    #[command(flatten)]
+    pub looking: Looking,
+}
+
+/// Formats of other tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Gzipped protobuf for `pprof` and everything that reads it
+    Pprof,
+    /// A line for each stack, for flame graph scripts
+    Collapsed,
+    /// JSON for speedscope.app
+    Speedscope,
+}
+
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub recording: PathBuf,
+    /// The format
+    #[arg(long = "to", value_enum, value_name = "FORMAT")]
+    pub format: ExportFormat,
+    /// Where to write it; `-` is the standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub filters: Filters,
+    #[command(flatten)]
+    pub until: OnlyUntil,
+    /// The frames of the interpreter and of the C runtime too
+    #[arg(long)]
+    pub c: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Flame {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub recording: PathBuf,
+    /// Where to write it; `-` is the standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub filters: Filters,
+    #[command(flatten)]
+    pub until: Until,
+    /// The frames of the interpreter and of the C runtime too
+    #[arg(long)]
+    pub c: bool,
+}
+
+/// What `ctl` can ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Request {
+    /// Take samples from now on
+    Start,
+    /// Take none from now on
+    Stop,
+}
+
+#[derive(Debug, Args)]
+pub struct Ctl {
+    /// A process that is being recorded, or the `profundo` that records it
+    #[arg(value_name = "PID")]
+    pub pid: u32,
+    /// What to do
+    #[arg(value_enum)]
+    pub request: Request,
+}
+
+#[derive(Debug, Args)]
+pub struct Recover {
+    /// The recording, as it was left
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where to write the mended one [default: in its place]
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+}
+
+/// Ends the program because of wrong usage that no single option can tell.
+pub fn refuse(why: &str) -> ! {
+    crate::say::note(&format!("{why} (see `profundo help`)"));
+    std::process::exit(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_options_go_together() {
+        super::Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,69 @@
+//! How a program is recorded.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::values::{Size, rate, seconds};
+
+/// What makes the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum EngineChoice {
+    /// The best that this machine permits
+    #[default]
+    Auto,
+    /// Clocks of the kernel's that signal the running thread
+    PerfSignal,
+    /// POSIX timers on each thread's CPU time
+    CpuTimer,
+    /// From outside, without anything in the program
+    PerfRing,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The recording")]
+pub struct Recording {
+    /// Where the recording goes [default: profundo.<command>.<pid>.profundo]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Samples per second of a thread's CPU time
+    #[arg(short, long, value_name = "HZ", default_value = "1000", value_parser = rate)]
+    pub rate: f64,
+    /// Stop sampling after so long; the program goes on
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<Duration>,
+    /// Begin sampling only then
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub start_after: Option<Duration>,
+    /// Begin sampling only when `profundo ctl PID start` says so
+    #[arg(long, conflicts_with = "start_after")]
+    pub paused: bool,
+    /// Follow the processes that the program starts [default]
+    #[arg(long, overrides_with = "no_children")]
+    pub children: bool,
+    /// Stay with the first process
+    #[arg(long, overrides_with = "children")]
+    pub no_children: bool,
+    /// What makes the samples
+    #[arg(long, value_enum, default_value_t, hide_possible_values = false)]
+    pub engine: EngineChoice,
+    /// Let the recording grow to this size, then keep time more coarsely
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    pub max_size: Size,
+    /// Keep no lines of source code in the recording
+    #[arg(long)]
+    pub no_source: bool,
+}
+
+impl Recording {
+    /// Whether started processes are recorded too.
+    pub fn follows(&self) -> bool {
+        !self.no_children
+    }
+
+    /// The time between two samples in nanoseconds.
+    pub fn period(&self) -> u64 {
+        (1e9 / self.rate).round() as u64
+    }
+}

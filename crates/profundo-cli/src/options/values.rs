@@ -1,0 +1,92 @@
+//! Values that have a unit or a range.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A number of bytes: `100M`, `1.5G`, `65536`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no size: write a number of bytes, or 100K, 50M, 2G");
+        let upper = text.trim().to_ascii_uppercase();
+        let upper = upper.strip_suffix("IB").unwrap_or(&upper);
+        let upper = upper.strip_suffix('B').unwrap_or(upper);
+        let (number, shift) = match upper.chars().last() {
+            Some('K') => (&upper[..upper.len() - 1], 10),
+            Some('M') => (&upper[..upper.len() - 1], 20),
+            Some('G') => (&upper[..upper.len() - 1], 30),
+            Some('T') => (&upper[..upper.len() - 1], 40),
+            _ => (upper, 0),
+        };
+        let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+        let bytes = number * (1_u64 << shift) as f64;
+        if !(1.0..9e18).contains(&bytes) {
+            return Err(wrong());
+        }
+        Ok(Self(bytes as u64))
+    }
+}
+
+/// Seconds, with a fraction if wanted.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no number of seconds");
+    let text = text.strip_suffix('s').unwrap_or(text);
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    if seconds.is_nan() {
+        return Err(wrong());
+    }
+    // A century is as good as never, and keeps sums in range.
+    Duration::try_from_secs_f64(seconds.min(3e9)).map_err(|_| wrong())
+}
+
+/// Samples per second and thread.
+pub fn rate(text: &str) -> Result<f64, String> {
+    let number = text
+        .strip_suffix("Hz")
+        .or_else(|| text.strip_suffix("hz"))
+        .unwrap_or(text);
+    match number.trim().parse::<f64>() {
+        Ok(rate) if (0.1..=20_000.0).contains(&rate) => Ok(rate),
+        Ok(_) => Err("a rate lies between 0.1 and 20000 samples per second".into()),
+        Err(_) => Err(format!("`{text}` is no number of samples per second")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!("100".parse(), Ok(Size(100)));
+        assert_eq!("1k".parse(), Ok(Size(1024)));
+        assert_eq!("1.5M".parse(), Ok(Size(3 << 19)));
+        assert_eq!("2GiB".parse(), Ok(Size(2 << 30)));
+        for wrong in ["", "M", "-1", "0", "1e30", "many", "1X"] {
+            assert!(wrong.parse::<Size>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn seconds_may_have_a_fraction() {
+        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        assert_eq!(seconds("3s"), Ok(Duration::from_secs(3)));
+        assert!(seconds("1e99").is_ok(), "as good as never");
+        for wrong in ["", "-1", "NaN", "soon"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rates_are_bounded() {
+        assert_eq!(rate("1000"), Ok(1000.0));
+        assert_eq!(rate("99Hz"), Ok(99.0));
+        for wrong in ["0", "-5", "1e6", "fast", "NaN"] {
+            assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
+}

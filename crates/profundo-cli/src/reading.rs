@@ -1,0 +1,96 @@
+//! Opening a recording to look at it.
+
+use std::io;
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use profundo_analysis::{Filter, Selection};
+use profundo_formats::{Error, Warning};
+use profundo_model::Profile;
+
+use crate::naming;
+use crate::say;
+
+/// Reads a recording. What is missing from it is said, and names that it lacks are looked for on
+/// this machine.
+pub fn open(path: &Path) -> Result<Profile> {
+    let (profile, warnings) = read(path)?;
+    for warning in &warnings {
+        tell(path, warning);
+    }
+    Ok(profile)
+}
+
+/// As [`open`], where what is missing has been said already.
+pub fn open_quietly(path: &Path) -> Result<Profile> {
+    read(path).map(|(profile, _)| profile)
+}
+
+fn read(path: &Path) -> Result<(Profile, Vec<Warning>)> {
+    let (mut profile, warnings) =
+        profundo_formats::read_file(path).map_err(|error| why(path, error))?;
+    let samples = profile.samples.len();
+    naming::complete(&mut profile, samples);
+    Ok((profile, warnings))
+}
+
+/// Why a file cannot be written.
+pub fn why_not_written(path: &Path, error: Error) -> anyhow::Error {
+    match error {
+        Error::File { source, .. } => {
+            let folder = match path.parent() {
+                Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+                Some(folder) => folder,
+                None => Path::new("/"),
+            };
+            anyhow!(
+                "cannot write {} ({}); name a place in a folder other than {} with -o FILE",
+                path.display(),
+                say::reason(&source),
+                folder.display()
+            )
+        }
+        other => other.into(),
+    }
+}
+
+/// Why a file cannot be read, for somebody who did not write this program.
+pub fn why(path: &Path, error: Error) -> anyhow::Error {
+    let shown = path.display();
+    match error {
+        Error::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            anyhow!("there is no recording {shown}; `profundo record` makes one")
+        }
+        Error::File { source, .. } => {
+            anyhow!("cannot read {shown}: {}", say::reason(&source))
+        }
+        Error::Content { source, .. } => why(path, *source),
+        Error::NotAProfile => anyhow!(
+            "{shown} is not a recording of profundo's; `profundo record -o FILE -- CMD` makes one"
+        ),
+        Error::UnknownVersion { version, newest } => anyhow!(
+            "{shown} is of format version {version} and this profundo reads up to {newest}; a newer profundo reads it"
+        ),
+        other => anyhow::Error::new(other).context(format!("cannot read {shown}")),
+    }
+}
+
+fn tell(path: &Path, warning: &Warning) {
+    let shown = path.display();
+    match warning {
+        Warning::Cut { samples, .. } => say::note(&format!(
+            "{shown} has no end: its writer was stopped, or it was cut; {samples} samples were read \
+             (`profundo recover {shown}` may find more)"
+        )),
+        other => say::note(&format!("{shown}: {other}")),
+    }
+}
+
+/// Leaves only the samples that pass, for formats that know no filters.
+pub fn keep_only(profile: &mut Profile, filter: &Filter) {
+    if filter.is_all() {
+        return;
+    }
+    let selection = Selection::new(profile, filter);
+    profile.samples = selection.samples(profile).copied().collect();
+}

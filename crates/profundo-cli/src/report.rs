@@ -1,0 +1,194 @@
+//! `report`, and the report that follows a run: which shape, where to, and how it looks there.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use profundo_model::Profile;
+use profundo_report::{
+    Callers, Choices, Format, Functions, Hidden, Lines, Look, Statprof, Summary, When,
+};
+
+use crate::options::{Looking, Report, Style, What};
+use crate::{options, reading};
+
+pub fn report(options: &Report) -> Result<ExitCode> {
+    let what = options.what.or(options.format).unwrap_or_default();
+    let shape = Shape::new(what, options.name.as_deref(), &options.looking);
+    let profile = reading::open(&options.recording)?;
+    shape.print(&profile, &options.recording, Stream::Out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where a report goes if no file is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error: after a run, the standard output is the program's.
+    Error,
+}
+
+/// A report that was asked for.
+#[derive(Debug)]
+pub struct Shape<'a> {
+    what: What,
+    name: Option<&'a str>,
+    looking: &'a Looking,
+}
+
+impl<'a> Shape<'a> {
+    /// Ends the program with a hint where the options do not go together.
+    pub fn new(what: What, name: Option<&'a str>, looking: &'a Looking) -> Self {
+        let shape = Self {
+            what,
+            name,
+            looking,
+        };
+        match (what, name) {
+            (What::Callers, None) => {
+                options::refuse("`callers` wants the name of a function: report FILE callers NAME")
+            }
+            (What::Callers, Some(_)) | (_, None) => {}
+            (_, Some(name)) => options::refuse(&format!("`{name}` is one word too many")),
+        }
+        if let Some(format) = shape.library_format()
+            && let Err(error) = shape.library_report(format).check()
+        {
+            options::refuse(&error.to_string());
+        }
+        shape
+    }
+
+    /// Prints it, or writes it to the file that was named.
+    pub fn print(&self, profile: &Profile, recording: &Path, stream: Stream) -> Result<()> {
+        let style = &self.looking.style;
+        if let Some(path) = &style.report_to {
+            let file = File::create(path)
+                .with_context(|| format!("cannot write the report to {}", path.display()))?;
+            let look = look(style, false);
+            // Nothing has to be cut where one can scroll.
+            let look = look.width(style.width.unwrap_or(1000));
+            let mut out = BufWriter::new(file);
+            return self
+                .write(profile, recording, look, &mut out)
+                .and_then(|()| Ok(out.flush()?))
+                .with_context(|| format!("cannot write the report to {}", path.display()));
+        }
+        match stream {
+            Stream::Out => {
+                let stdout = io::stdout();
+                let look = look(style, stdout.is_terminal());
+                self.write(profile, recording, look, &mut BufWriter::new(stdout.lock()))
+            }
+            Stream::Error => {
+                let stderr = io::stderr();
+                let look = look(style, stderr.is_terminal());
+                self.write(profile, recording, look, &mut BufWriter::new(stderr.lock()))
+            }
+        }
+    }
+
+    fn write(
+        &self,
+        profile: &Profile,
+        recording: &Path,
+        look: Look,
+        out: &mut impl Write,
+    ) -> Result<()> {
+        macro_rules! write_view {
+            ($view:expr) => {{
+                let view = $view.choices(self.choices()).look(look);
+                match self.looking.style.json {
+                    true => view.write_json(profile, &mut *out)?,
+                    false => view.write(profile, &mut *out)?,
+                }
+            }};
+        }
+        match self.what {
+            What::Summary => write_view!(Summary::new().next(next(recording))),
+            What::Lines => write_view!(Lines::new()),
+            What::Functions => write_view!(Functions::new()),
+            What::Callers => write_view!(Callers::new(self.name.unwrap_or_default())),
+            What::Statprof => write_view!(Statprof::new()),
+            What::Tree => write_view!(self.library_report(Format::Tree)),
+            What::Flat => write_view!(self.library_report(Format::Flat)),
+        }
+        out.flush()?;
+        Ok(())
+    }
+
+    fn library_format(&self) -> Option<Format> {
+        match self.what {
+            What::Tree => Some(Format::Tree),
+            What::Flat => Some(Format::Flat),
+            _ => None,
+        }
+    }
+
+    /// What the report is about.
+    fn choices(&self) -> Choices {
+        let hidden = match self.looking.style.c {
+            true => Hidden::Nothing,
+            false => Hidden::Runtime,
+        };
+        Choices::command()
+            .filter(self.looking.filter())
+            .hidden(hidden)
+            .only_mine(self.looking.filters.only_mine)
+    }
+
+    /// The library's own reports, with all of their options.
+    fn library_report(&self, format: Format) -> profundo_report::Report {
+        let style = &self.looking.style;
+        let mut report = profundo_report::Report::new()
+            .format(format)
+            .choices(self.choices())
+            .combine(!style.no_combine)
+            .hot_first(style.hot_first)
+            .group_by(style.groupby.unwrap_or_default())
+            .recur(style.recur.unwrap_or_default());
+        if let Some(maxdepth) = style.maxdepth {
+            report = report.maxdepth(maxdepth);
+        }
+        if let Some(mincount) = style.mincount {
+            report = report.mincount(mincount);
+        }
+        if let Some(noisefloor) = style.noisefloor {
+            report = report.noisefloor(noisefloor);
+        }
+        if let Some(order) = style.sortedby {
+            report = report.sorted_by(order);
+        }
+        report
+    }
+}
+
+fn look(style: &Style, terminal: bool) -> Look {
+    let mut look = Look::new()
+        .terminal(terminal)
+        .width(style.width)
+        .colors(style.color.unwrap_or(When::Auto))
+        .hyperlinks(style.hyperlinks.unwrap_or(When::Auto));
+    if let Some(editor) = &style.editor {
+        look = look.editor(editor);
+    }
+    look
+}
+
+/// What may be typed next.
+fn next(recording: &Path) -> [String; 3] {
+    let path = recording.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    let path = match path.chars().all(plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    };
+    [
+        format!("profundo report {path} lines"),
+        format!("profundo report {path} tree"),
+        format!("profundo flame {path}"),
+    ]
+}

@@ -1,0 +1,210 @@
+//! `run` and `record`: a program is started, recorded while it runs, and reported on at its end.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use profundo_remote::{EngineChoice, Options, Recorder, Remains};
+use profundo_wire::recording::HowEnded;
+
+use crate::launch::{
+    Child, Ended, Environment, Got, Program, Signals, bury, end_as, has_ended, pass_on, stop_too,
+    was_stopped,
+};
+use crate::options::{self, Record, Recording, Run, What};
+use crate::report::{Shape, Stream};
+use crate::sink::{Done, Sink};
+use crate::{carried, reading, say};
+
+pub fn run(options: &Run) -> Result<ExitCode> {
+    let what = options.format.unwrap_or_default();
+    if what == What::Callers {
+        options::refuse("`callers` wants a name: record first, then report FILE callers NAME");
+    }
+    let shape = Shape::new(what, None, &options.looking);
+    let recorded = whole(&options.recording, &options.command.words)?;
+    tell_failure(&recorded);
+    // The program has ended as it has, whatever becomes of the report.
+    let shown = reading::open_quietly(&recorded.path)
+        .and_then(|profile| shape.print(&profile, &recorded.path, Stream::Error));
+    if let Err(error) = shown
+        && !say::is_broken_pipe(&error)
+    {
+        say::error(&error);
+    }
+    Ok(end_as(recorded.ended))
+}
+
+pub fn record(options: &Record) -> Result<ExitCode> {
+    let recorded = whole(&options.recording, &options.command.words)?;
+    if !tell_failure(&recorded) {
+        let path = recorded.path.display();
+        say::note(&format!(
+            "{} samples in {path}; `profundo report {path}` shows them",
+            recorded.done.samples
+        ));
+    }
+    Ok(end_as(recorded.ended))
+}
+
+/// A program that has run.
+struct Recorded {
+    path: PathBuf,
+    ended: Ended,
+    done: Done,
+}
+
+/// Says why the file is not whole. Returns whether it is not.
+fn tell_failure(recorded: &Recorded) -> bool {
+    let Some(failure) = &recorded.done.failure else {
+        return false;
+    };
+    let path = recorded.path.display();
+    say::note(&format!(
+        "the recording {path} ends early: {}; what is in it can be read (`profundo report {path}`)",
+        say::chain(failure)
+    ));
+    true
+}
+
+fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
+    let program = Program::find(words)?;
+    let agent = match options.engine {
+        options::EngineChoice::PerfRing => None,
+        _ => Some(carried::file()?),
+    };
+    let mut recorder = Recorder::create(Options {
+        period: options.period(),
+        engine: match options.engine {
+            options::EngineChoice::Auto => EngineChoice::Auto,
+            options::EngineChoice::PerfSignal => EngineChoice::PerfSignal,
+            options::EngineChoice::CpuTimer => EngineChoice::CpuTimer,
+            options::EngineChoice::PerfRing => EngineChoice::PerfRing,
+        },
+        follow: options.follows(),
+        paused: options.paused || options.start_after.is_some(),
+        agent,
+        ..Options::default()
+    })?;
+    let signals = Signals::take()?;
+    let limits: Vec<(u32, u64)> = recorder
+        .child_limits()
+        .iter()
+        .map(|limit| (limit.resource, limit.soft))
+        .collect();
+    let environment = Environment::with(recorder.environment());
+    let child =
+        Child::fork(&program, &environment, &limits, &signals).context("cannot start a process")?;
+    let pid = child.pid();
+    let path = match &options.output {
+        Some(path) => path.clone(),
+        None => default_path(&program, pid),
+    };
+    let mut sink = Sink::create(&path, recorder.start(), options.max_size.0)?;
+    // Should we be killed, this tells whose memory it is. Without it, the file alone is left.
+    let _ = std::path::absolute(&path).map(|recording| {
+        Remains {
+            directory: recorder.directory().to_owned(),
+            recording: std::fs::canonicalize(&recording).unwrap_or(recording),
+            start: recorder.start(),
+        }
+        .leave()
+    });
+    recorder.watch(pid as u32)?;
+    let wake = recorder.wake_handle();
+    let watch = signals.watch(move || wake.wake())?;
+    if let Err(error) = child.release() {
+        // Nothing ran, so nothing was recorded.
+        let _ = std::fs::remove_file(&path);
+        bail!(
+            "cannot run {}: {}",
+            program.path.display(),
+            say::reason(&error)
+        );
+    }
+    let ended = accompany(&mut recorder, &mut sink, &signals, pid, options)?;
+    let finish = recorder.finish(&mut |event| sink.event(event));
+    drop(watch);
+    bury(pid);
+    // What follows is ours alone, and Ctrl-C may end it: what was recorded is in the file.
+    signals.release();
+    let done = sink.finish(finish, !options.no_source);
+    Ok(Recorded { path, ended, done })
+}
+
+/// Records until the program has ended.
+fn accompany(
+    recorder: &mut Recorder,
+    sink: &mut Sink,
+    signals: &Signals,
+    pid: i32,
+    options: &Recording,
+) -> Result<Ended> {
+    let mut schedule = Schedule::new(options);
+    loop {
+        recorder.turn(&mut |event| sink.event(event));
+        while let Some(got) = signals.next() {
+            if let Got::ForUs { signal, sender } = got {
+                pass_on(pid, signal, sender);
+            }
+        }
+        if let Some(ended) = has_ended(pid).context("the program is out of sight")? {
+            let how = match ended {
+                Ended::Exited(code) => HowEnded::Exited(code),
+                Ended::Killed(signal) => HowEnded::Killed(signal),
+            };
+            recorder.exited(pid as u32, how);
+            return Ok(ended);
+        }
+        if was_stopped(pid) {
+            stop_too(pid);
+        }
+        if let Some(paused) = schedule.due() {
+            recorder.set_paused(paused);
+        }
+        if !sink.turn() && !recorder.is_paused() {
+            recorder.set_paused(true);
+        }
+    }
+}
+
+/// When sampling starts and stops by itself.
+#[derive(Debug)]
+struct Schedule {
+    began: Instant,
+    start: Option<Duration>,
+    stop: Option<Duration>,
+}
+
+impl Schedule {
+    fn new(options: &Recording) -> Self {
+        let start = options.start_after;
+        Self {
+            began: Instant::now(),
+            start,
+            stop: options
+                .duration
+                .map(|duration| duration + start.unwrap_or_default()),
+        }
+    }
+
+    /// Whether sampling is to be paused or not, if that changes now.
+    fn due(&mut self) -> Option<bool> {
+        let now = self.began.elapsed();
+        if self.stop.is_some_and(|stop| now >= stop) {
+            (self.start, self.stop) = (None, None);
+            return Some(true);
+        }
+        if self.start.is_some_and(|start| now >= start) {
+            self.start = None;
+            return Some(false);
+        }
+        None
+    }
+}
+
+fn default_path(program: &Program, pid: i32) -> PathBuf {
+    Path::new("").join(format!("profundo.{}.{pid}.profundo", program.name))
+}

@@ -1,0 +1,127 @@
+//! From what the recorder tells to the file: the profile grows in memory, and what is complete is
+//! written at once, so that little is lost if this process is killed.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use profundo_formats::{Error, StreamWriter, create_file};
+use profundo_ingest::Ingest;
+use profundo_model::Profile;
+use profundo_wire::recording::{Event, Finish, Start};
+
+use crate::{naming, reading, sources};
+
+/// How long samples wait in memory.
+const FLUSH: Duration = Duration::from_millis(250);
+/// How often what has changed is written again.
+const UPDATE: Duration = Duration::from_secs(5);
+
+/// A recording in the making.
+pub struct Sink {
+    ingest: Ingest,
+    /// Gone once it has failed.
+    writer: Option<StreamWriter<BufWriter<File>>>,
+    failure: Option<Error>,
+    /// What each stack weighs: the samples themselves leave the memory.
+    weights: Vec<u64>,
+    flushed: Instant,
+    updated: Instant,
+}
+
+/// A recording that is done.
+#[derive(Debug)]
+pub struct Done {
+    /// How many samples are in the file.
+    pub samples: usize,
+    /// Why the file is not whole, if it is not.
+    pub failure: Option<Error>,
+}
+
+impl Sink {
+    /// Begins the file.
+    pub fn create(path: &Path, start: Start, max_size: u64) -> Result<Self> {
+        let ingest = Ingest::new(start);
+        let writer = create_file(path, &ingest.profile().meta)
+            .map_err(|error| reading::why_not_written(path, error))
+            .context("nothing was run, because the recording could not be begun")?
+            .max_size(max_size);
+        let now = Instant::now();
+        Ok(Self {
+            ingest,
+            writer: Some(writer),
+            failure: None,
+            weights: Vec::new(),
+            flushed: now,
+            updated: now,
+        })
+    }
+
+    /// Takes in what the recorder tells.
+    pub fn event(&mut self, event: Event<'_>) {
+        self.ingest.event(event);
+    }
+
+    /// Writes what is ready, from time to time. Returns whether the file can still grow.
+    pub fn turn(&mut self) -> bool {
+        let now = Instant::now();
+        let flushes = now.duration_since(self.flushed) >= FLUSH;
+        let updates = now.duration_since(self.updated) >= UPDATE;
+        if flushes {
+            self.flushed = now;
+        }
+        if updates {
+            self.updated = now;
+        }
+        let Some(writer) = &mut self.writer else {
+            // Nobody will want them.
+            self.ingest.profile_mut().samples.clear();
+            return false;
+        };
+        if !flushes {
+            return true;
+        }
+        let profile = self.ingest.profile_mut();
+        weigh(&mut self.weights, profile);
+        let written = writer.flush(profile).and_then(|()| match updates {
+            true => writer.update(profile),
+            false => Ok(()),
+        });
+        if let Err(error) = written {
+            self.failure = Some(error);
+            self.writer = None;
+        }
+        self.writer.is_some()
+    }
+
+    /// Adds names and source lines and ends the file.
+    pub fn finish(mut self, finish: Finish, keeps_source: bool) -> Done {
+        let mut profile = self.ingest.finish(finish);
+        weigh(&mut self.weights, &profile);
+        let Some(writer) = self.writer else {
+            return Done {
+                samples: 0,
+                failure: self.failure,
+            };
+        };
+        let samples = writer.samples() + profile.samples.len();
+        naming::complete(&mut profile, samples);
+        if keeps_source {
+            sources::keep(&mut profile, &self.weights);
+        }
+        Done {
+            samples,
+            failure: writer.finish(&mut profile).err(),
+        }
+    }
+}
+
+/// Adds up what each stack weighs.
+pub fn weigh(weights: &mut Vec<u64>, profile: &Profile) {
+    weights.resize(profile.stacks.len(), 0);
+    for sample in &profile.samples {
+        weights[sample.stack.index()] += sample.weight.0.max(1);
+    }
+}

@@ -1,0 +1,315 @@
+//! The recording's file, and what happens where it cannot be one.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::machine::{Folder, SPIN_PY, Said, c_program, python, skip};
+
+fn is_root() -> bool {
+    // SAFETY: asks who we are, and cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+#[test]
+fn a_recording_is_its_owners_alone() {
+    let folder = Folder::new();
+    let said = folder.said(&["record", "sh", "-c", "exit 0"]);
+    said.succeeded();
+    let [recording] = &folder.recordings()[..] else {
+        panic!("one recording")
+    };
+    let mode = fs::metadata(recording).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let name = recording
+        .file_name()
+        .unwrap()
+        .to_string_lossy()
+        .into_owned();
+    assert!(name.starts_with("profundo.sh."), "{name}");
+    assert!(
+        said.err.contains(&format!("profundo report {name}")),
+        "{said:#?}"
+    );
+    // Values of the environment are nobody's business.
+    let mut command = folder.profundo(&["record", "-o", "env.profundo", "sh", "-c", "exit 0"]);
+    command.env("VERY_SECRET_NAME", "very-secret-value");
+    Said::of(command.output().unwrap()).succeeded();
+    let json = folder.said(&["report", "env.profundo", "--json"]).out;
+    assert!(!json.contains("very-secret-value"));
+}
+
+#[test]
+fn what_cannot_be_written_stops_us_before_the_program_runs() {
+    let folder = Folder::new();
+    let words = ["record", "-o", "/no/such/folder/x.profundo", "touch", "ran"];
+    folder
+        .said(&words)
+        .refused(1, "cannot write /no/such/folder/x.profundo");
+    assert!(!folder.path().join("ran").exists());
+    if is_root() {
+        skip("root may write everywhere");
+        return;
+    }
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    let said = folder.said(&["record", "touch", "ran"]);
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    said.refused(1, "permission denied");
+}
+
+#[test]
+fn what_is_no_recording_is_said() {
+    let folder = Folder::new();
+    folder.file(
+        "text.profundo",
+        "this is text, and more than sixteen bytes of it",
+    );
+    folder.file("empty.profundo", "");
+    for verb in [
+        &["report"][..],
+        &["flame", "-o", "x.svg"],
+        &["export", "--to", "pprof", "-o", "x.pb.gz"],
+        &["recover"],
+    ] {
+        let with = |file: &'static str| {
+            let mut words = verb.to_vec();
+            words.insert(1, file);
+            folder.said(&words)
+        };
+        with("text.profundo").refused(1, "not a recording");
+        with("empty.profundo").refused(1, "not a recording");
+        with("missing.profundo").refused(1, "there is no recording");
+        with("/").refused(1, "is a directory");
+    }
+    assert!(!folder.path().join("x.svg").exists());
+}
+
+#[test]
+fn a_cut_or_damaged_recording_gives_what_it_has() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    folder.file("spin.py", SPIN_PY);
+    let python = python.to_str().unwrap();
+    folder
+        .said(&["record", "-o", "x.profundo", python, "spin.py", "0.5"])
+        .succeeded();
+    let bytes = fs::read(folder.path().join("x.profundo")).unwrap();
+    fs::write(
+        folder.path().join("cut.profundo"),
+        &bytes[..bytes.len() - 20],
+    )
+    .unwrap();
+    let said = folder.said(&["report", "cut.profundo"]);
+    said.succeeded();
+    assert!(
+        said.err.contains("profundo recover cut.profundo"),
+        "{said:#?}"
+    );
+    assert!(said.out.contains("hot"), "{said:#?}");
+    folder.said(&["recover", "cut.profundo"]).succeeded();
+    let said = folder.said(&["report", "cut.profundo"]);
+    assert_eq!(said.err, "", "{said:#?}");
+    assert!(said.out.contains("recovered"), "{said:#?}");
+    // Each byte may be wrong; none makes us fail in another way than by one sentence.
+    for step in [7, 41] {
+        let mut damaged = bytes.clone();
+        for byte in damaged.iter_mut().skip(16).step_by(bytes.len() / step + 1) {
+            *byte ^= 0x55;
+        }
+        fs::write(folder.path().join("bad.profundo"), &damaged).unwrap();
+        let said = folder.said(&["report", "bad.profundo"]);
+        assert!(matches!(said.code, Some(0 | 1)), "{said:#?}");
+        assert!(said.err.starts_with("profundo: "), "{said:#?}");
+    }
+    let mut newer = bytes;
+    newer[12] = 99;
+    fs::write(folder.path().join("new.profundo"), &newer).unwrap();
+    let said = folder.said(&["report", "new.profundo"]);
+    assert_eq!(said.code, Some(1), "{said:#?}");
+}
+
+#[test]
+fn a_killed_recorder_loses_little() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    folder.file("spin.py", SPIN_PY);
+    let mut child = folder
+        .profundo(&["record", "-o", "x.profundo"])
+        .arg(python)
+        .args(["spin.py", "1.5"])
+        .stdout(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let path = folder.path().join("x.profundo");
+    let began = Instant::now();
+    while fs::metadata(&path).map_or(0, |file| file.len()) < 1000 {
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "nothing is written"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = folder.said(&["recover", "x.profundo"]);
+    said.succeeded();
+    assert!(said.err.contains("from memory"), "{said:#?}");
+    let said = folder.said(&["report", "x.profundo"]);
+    assert!(said.out.contains("hot"), "{said:#?}");
+    // A second time there is nothing to do.
+    let said = folder.said(&["recover", "x.profundo"]);
+    assert!(said.err.contains("is whole"), "{said:#?}");
+}
+
+#[test]
+fn a_full_disk_ends_the_recording_and_not_the_program() {
+    let Some(python) = python() else { return };
+    if !is_root() {
+        skip("only root can make a small file system");
+        return;
+    }
+    let folder = Folder::new();
+    folder.file("spin.py", SPIN_PY);
+    let small = folder.path().join("small");
+    fs::create_dir(&small).unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=8k", "tmpfs"])
+        .arg(&small)
+        .stderr(Stdio::null())
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        skip("no file system can be mounted here");
+        return;
+    }
+    let script = "python=$1; $python spin.py 1; echo still here; exit 3";
+    let said = folder.said(&[
+        "run".as_ref(),
+        "-o".as_ref(),
+        "small/x.profundo".as_ref(),
+        "/bin/sh".as_ref(),
+        "-c".as_ref(),
+        script.as_ref(),
+        "sh".as_ref(),
+        python.as_os_str(),
+    ]);
+    let report = folder.said(&["report", "small/x.profundo"]);
+    let unmounted = Command::new("umount").arg(&small).status().unwrap();
+    assert!(unmounted.success());
+    assert_eq!(said.code, Some(3), "{said:#?}");
+    assert_eq!(said.out, "still here\n");
+    assert_eq!(
+        said.err.matches("no space left on device").count(),
+        1,
+        "{said:#?}"
+    );
+    assert_eq!(report.code, Some(0), "{report:#?}");
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_no_harm() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    folder.file("spin.py", SPIN_PY);
+    let mut command = folder.profundo(&["record", "-o", "x.profundo"]);
+    command.arg(python).args(["spin.py", "0.6"]);
+    // SAFETY: only sets a limit between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            let limit = libc::rlimit {
+                rlim_cur: 4096,
+                rlim_max: 4096,
+            };
+            libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
+            Ok(())
+        });
+    }
+    let said = Said::of(command.output().unwrap());
+    // Not even the session has room then; the program was not begun, or it ran to its end.
+    assert!(matches!(said.code, Some(0 | 1)), "{said:#?}");
+    assert!(said.err.starts_with("profundo: "), "{said:#?}");
+}
+
+#[test]
+fn nothing_is_left_in_memory() {
+    let folder = Folder::new();
+    let place = folder.path().join("tmp");
+    fs::create_dir(&place).unwrap();
+    let ours = |pid: u32| {
+        let name = format!("-{pid}-");
+        fs::read_dir("/dev/shm")
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|entry| entry.file_name().to_string_lossy().contains(&name))
+    };
+    for words in [
+        &["record", "true"][..],
+        &["record", "/no/such/program"],
+        &["record", "-o", "/no/folder/x", "true"],
+    ] {
+        let mut child = folder
+            .profundo(words)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        child.wait().unwrap();
+        assert!(!ours(pid), "{words:?}");
+    }
+}
+
+#[test]
+fn source_lines_are_kept_unless_they_are_not_wanted() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let python = python.to_str().unwrap();
+    for (options, kept) in [(&[][..], true), (&["--no-source"], false)] {
+        let script = folder.file("spin.py", SPIN_PY);
+        // A file that changed in the same second as the recording began is doubtful.
+        std::thread::sleep(Duration::from_millis(20));
+        let words: Vec<&str> = ["record", "-o", "x.profundo"]
+            .iter()
+            .chain(options)
+            .chain(&[python, "spin.py"])
+            .copied()
+            .collect();
+        folder.said(&words).succeeded();
+        fs::remove_file(script).unwrap();
+        let lines = folder.said(&["report", "x.profundo", "lines"]).out;
+        assert_eq!(lines.contains("total += i * i"), kept, "{lines}");
+    }
+}
+
+#[test]
+fn a_file_grows_no_further_than_it_may() {
+    let folder = Folder::new();
+    let source = crate::machine::SPIN_C;
+    let Some(program) = c_program(&folder, "spin", source) else {
+        return;
+    };
+    let program = program.to_str().unwrap();
+    let words = [
+        "record",
+        "-r",
+        "5000",
+        "--max-size",
+        "16K",
+        "-o",
+        "x.profundo",
+        program,
+        "1.5",
+    ];
+    folder.said(&words).succeeded();
+    let size = fs::metadata(folder.path().join("x.profundo"))
+        .unwrap()
+        .len();
+    assert!(size <= 20_000, "{size}");
+    let said = folder.said(&["report", "x.profundo", "functions"]);
+    assert!(said.out.contains("hot"), "{said:#?}");
+    let _ = Path::new(program);
+}

@@ -1,0 +1,337 @@
+//! Each verb on a Python program and on one in C.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::machine::{Folder, SPIN_C, SPIN_PY, c_program, python, skip};
+
+/// Recordings that all of these tests look at.
+struct Recorded {
+    folder: Folder,
+    python: Option<PathBuf>,
+    c: Option<PathBuf>,
+}
+
+fn recorded() -> &'static Recorded {
+    static RECORDED: OnceLock<Recorded> = OnceLock::new();
+    RECORDED.get_or_init(|| {
+        let folder = Folder::new();
+        folder.file("spin.py", SPIN_PY);
+        let record = |name: &str, program: PathBuf, words: &[&str]| {
+            let output = folder.path().join(name);
+            let status = folder
+                .profundo(&["record", "-o", name])
+                .arg(program)
+                .args(words)
+                .stderr(Stdio::null())
+                .status()
+                .unwrap();
+            assert!(status.success());
+            output
+        };
+        let python = python().map(|python| record("py.profundo", python, &["spin.py", "0.8"]));
+        let c = c_program(&folder, "spin", SPIN_C)
+            .map(|program| record("c.profundo", program, &["0.8"]));
+        Recorded { folder, python, c }
+    })
+}
+
+/// Both, as far as they are there.
+fn each(check: impl Fn(&Folder, &str, &str)) {
+    let recorded = recorded();
+    for (path, name, source) in [
+        (&recorded.python, "py.profundo", "spin.py"),
+        (&recorded.c, "c.profundo", "spin.c"),
+    ] {
+        match path {
+            Some(_) => check(&recorded.folder, name, source),
+            None => skip("one of the two languages is not here"),
+        }
+    }
+}
+
+#[test]
+fn every_report_shows_what_is_hot() {
+    each(|folder, file, source| {
+        for what in ["summary", "tree", "flat", "lines", "functions", "statprof"] {
+            let said = folder.said(&["report", file, what, "--width", "150"]);
+            said.succeeded();
+            assert!(
+                said.out.contains("hot") || what == "lines",
+                "{what} {said:#?}"
+            );
+            assert!(
+                said.out.contains(source) || what == "functions",
+                "{what} {said:#?}"
+            );
+            assert_eq!(said.err, "", "{what}");
+            // As an option it is the same.
+            let option = folder.said(&["report", file, "--width", "150", "--format", what]);
+            assert_eq!(option.out, said.out);
+            // And in colour, and in any width.
+            let wide = folder.said(&["report", file, what, "--color=always", "--width", "200"]);
+            assert!(
+                wide.out.contains("\x1b[") || ["flat", "statprof"].contains(&what),
+                "{what}"
+            );
+        }
+        let said = folder.said(&["report", file, "callers", "hot"]);
+        assert!(said.succeeded().out.contains("main"), "{said:#?}");
+    });
+}
+
+#[test]
+fn every_report_is_json_too() {
+    each(|folder, file, _| {
+        for what in ["summary", "tree", "flat", "lines", "functions", "statprof"] {
+            let said = folder.said(&["report", file, what, "--json"]);
+            said.succeeded();
+            let mut python = Command::new("python3");
+            python.args(["-c", "import json, sys; json.load(open(sys.argv[1]))"]);
+            let path = folder.file("x.json", &said.out);
+            let Ok(status) = python.arg(path).status() else {
+                return skip("there is no Python to read JSON");
+            };
+            assert!(status.success(), "{what} {}", said.out);
+        }
+    });
+}
+
+#[test]
+fn the_options_of_the_library_are_flags() {
+    each(|folder, file, _| {
+        for options in [
+            &["tree", "--maxdepth", "1"][..],
+            &["tree", "--mincount", "10", "--noisefloor", "2.0"],
+            &["tree", "--sortedby", "count", "--recur", "flat"],
+            &["tree", "--groupby", "thread,task", "--hot-first"],
+            &["flat", "--no-combine", "--c"],
+            &["flat", "--sort-by", "overhead", "--group-by", "thread"],
+            &["tree", "--hyperlinks", "always", "--editor", "vscode"],
+        ] {
+            let mut words = vec!["report", file];
+            words.extend(options);
+            let said = folder.said(&words);
+            assert!(!said.succeeded().out.is_empty(), "{options:?}");
+        }
+        let all = folder.said(&["report", file, "tree"]).out;
+        let few = folder
+            .said(&["report", file, "tree", "--maxdepth", "0"])
+            .out;
+        assert!(few.lines().count() < all.lines().count());
+    });
+}
+
+/// When a function was met first, in seconds: what ran before it is over by then.
+fn first_of(folder: &Folder, file: &str, function: &str) -> String {
+    let (profile, _) = profundo_formats::read_file(folder.path().join(file)).unwrap();
+    let is_in = |sample: &&profundo_model::Sample| {
+        let mut locations = profile.stacks.locations(sample.stack);
+        locations.any(|location| {
+            let frames = &profile.locations.get(location).frames;
+            frames
+                .iter()
+                .any(|&frame| profile.function_name(frame) == function)
+        })
+    };
+    let first = profile.samples.iter().find(is_in).unwrap();
+    format!("{:.6}", first.time.0 as f64 / 1e9 - 1e-6)
+}
+
+#[test]
+fn filters_leave_out_what_does_not_pass() {
+    each(|folder, file, source| {
+        let functions = |options: &[&str]| {
+            let mut words = vec!["report", file, "functions"];
+            words.extend(options);
+            folder.said(&words).succeeded().out.clone()
+        };
+        assert!(functions(&[]).contains("cool"));
+        assert!(!functions(&["--function", "hot"]).contains("cool"));
+        assert!(functions(&["--file", source]).contains("cool"));
+        assert!(functions(&["--thread", "1"]).contains("cool"));
+        assert!(functions(&["--process", "spin"]).contains("cool"));
+        assert!(functions(&["--only-mine"]).contains("cool"));
+        let turn = first_of(folder, file, "cool");
+        assert!(!functions(&["--to", &turn]).contains("cool"));
+        assert!(functions(&["--to", &turn]).contains("hot"));
+        assert!(!functions(&["--from", &turn]).contains("hot "));
+        assert!(functions(&["--from", &turn]).contains("cool"));
+        assert!(!functions(&["--thread", "nobody"]).contains("cool"));
+        // The same in a picture.
+        let path = folder.path().join("filtered.txt");
+        let words = [
+            "export",
+            file,
+            "--to",
+            "collapsed",
+            "--function",
+            "hot",
+            "-o",
+        ];
+        folder
+            .profundo(&words)
+            .arg(&path)
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(!fs::read_to_string(&path).unwrap().contains("cool"));
+    });
+}
+
+#[test]
+fn exports_are_what_they_say() {
+    each(|folder, file, _| {
+        for (format, ending, begins) in [
+            ("pprof", "pb.gz", &b"\x1f\x8b"[..]),
+            ("collapsed", "folded", b""),
+            ("speedscope", "speedscope.json", b"{"),
+        ] {
+            let said = folder.said(&["export", file, "--to", format]);
+            said.succeeded();
+            let stem = file.strip_suffix(".profundo").unwrap();
+            let bytes = fs::read(folder.path().join(format!("{stem}.{ending}"))).unwrap();
+            assert!(bytes.starts_with(begins) && !bytes.is_empty(), "{format}");
+            let said = folder.said(&["export", file, "--to", format, "-o", "-"]);
+            assert!(!said.succeeded().out.is_empty());
+            assert_eq!(said.err, "");
+        }
+        folder.said(&["flame", file, "-o", "x.svg"]).succeeded();
+        let picture = fs::read_to_string(folder.path().join("x.svg")).unwrap();
+        assert!(picture.contains("<svg") && picture.contains("hot"));
+    });
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    each(|folder, file, _| {
+        let script = format!(
+            "set -o pipefail; {} report {file} tree | head -n 1",
+            env!("CARGO_BIN_EXE_profundo")
+        );
+        let output = Command::new("bash")
+            .args(["-c", &script])
+            .current_dir(folder.path())
+            .output();
+        let Ok(output) = output else {
+            return skip("there is no bash");
+        };
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert_eq!(
+            output.stdout.iter().filter(|byte| **byte == b'\n').count(),
+            1
+        );
+    });
+}
+
+#[test]
+fn the_report_after_a_run_goes_to_stderr_or_to_a_file() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    folder.file("spin.py", SPIN_PY);
+    let python = python.to_str().unwrap();
+    let said = folder.said(&["run", python, "spin.py", "0.3"]);
+    assert_eq!(said.succeeded().out, "");
+    assert!(
+        said.err.contains("Quality") && said.err.contains("Next"),
+        "{said:#?}"
+    );
+    let words = [
+        "run",
+        "--report-to",
+        "report.json",
+        "--json",
+        python,
+        "spin.py",
+        "0.3",
+    ];
+    let said = folder.said(&words);
+    assert_eq!((said.succeeded().out.as_str(), said.err.as_str()), ("", ""));
+    let report = fs::read_to_string(folder.path().join("report.json")).unwrap();
+    assert!(
+        report.starts_with('{') && report.contains("hot"),
+        "{report}"
+    );
+    let said = folder.said(&["run", "--format", "tree", python, "spin.py", "0.3"]);
+    assert!(said.succeeded().err.contains("Overhead"), "{said:#?}");
+}
+
+/// How many seconds of CPU time were sampled.
+fn sampled(folder: &Folder, file: &str) -> f64 {
+    let (profile, warnings) = profundo_formats::read_file(folder.path().join(file)).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let weights = profile.samples.iter().map(|sample| sample.weight.0);
+    weights.sum::<u64>() as f64 / 1e9
+}
+
+#[test]
+fn sampling_has_a_beginning_and_an_end() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    folder.file("spin.py", SPIN_PY);
+    let python = python.to_str().unwrap();
+    for (options, most) in [
+        (&["-d", "0.3"][..], 0.5),
+        (&["--start-after", "0.3", "--duration", "0.3"], 0.5),
+        (&["--paused"], 0.01),
+    ] {
+        let mut words = vec!["record", "-o", "x.profundo"];
+        words.extend(options);
+        words.extend([python, "spin.py", "1.2"]);
+        folder.said(&words).succeeded();
+        let sampled = sampled(&folder, "x.profundo");
+        assert!(sampled <= most, "{options:?}: {sampled}");
+        assert!(sampled > 0.0 || most < 0.1, "{options:?}: {sampled}");
+    }
+}
+
+#[test]
+fn another_command_starts_and_stops_the_sampling() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    folder.file("spin.py", SPIN_PY);
+    let mut child = folder
+        .profundo(&["record", "--paused", "-o", "x.profundo"])
+        .arg(python)
+        .args(["spin.py", "2"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = child.id().to_string();
+    let began = Instant::now();
+    while folder.said(&["ctl", &pid, "start"]).code != Some(0) {
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "no session is found"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    folder.said(&["ctl", &pid, "stop"]).succeeded();
+    assert!(child.wait().unwrap().success());
+    let sampled = sampled(&folder, "x.profundo");
+    assert!((0.01..1.5).contains(&sampled), "{sampled}");
+    folder
+        .said(&["ctl", &pid, "stop"])
+        .refused(1, "there is no process");
+    folder
+        .said(&["ctl", "1", "stop"])
+        .refused(1, "process 1 is");
+}
+
+#[test]
+fn children_are_followed_or_not() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    folder.file("spin.py", SPIN_PY);
+    let script = format!("{} spin.py 0.4; exit 0", python.display());
+    for (option, followed) in [("--children", true), ("--no-children", false)] {
+        let words = ["record", option, "-o", "x.profundo", "sh", "-c", &script];
+        folder.said(&words).succeeded();
+        let sampled = sampled(&folder, "x.profundo");
+        assert_eq!(sampled > 0.2, followed, "{option}: {sampled}");
+    }
+}

@@ -1,0 +1,92 @@
+//! Wrong usage, and what needs no program.
+
+use crate::machine::Folder;
+
+#[test]
+fn wrong_usage_is_code_2_with_a_suggestion() {
+    let folder = Folder::new();
+    for (words, hint) in [
+        (&["rcord", "true"][..], "record"),
+        (&["record", "--rat", "5", "true"], "--rate"),
+        (&["report", "x.profundo", "fucntions"], "functions"),
+        (&["export", "x.profundo", "--to", "ppprof"], "pprof"),
+        (&["run", "--engine", "perf_signal", "true"], "perf-signal"),
+    ] {
+        let said = folder.said(words);
+        assert_eq!(said.code, Some(2), "{words:?} {said:#?}");
+        assert!(said.err.starts_with("profundo: "), "{said:#?}");
+        assert!(said.err.contains(&format!("'{hint}'")), "{said:#?}");
+    }
+    for words in [
+        &["run"][..],
+        &["record", "-r", "0", "true"],
+        &["record", "-r", "1e9", "true"],
+        &["record", "-d", "-1", "true"],
+        &["record", "--max-size", "big", "true"],
+        &["report"],
+        &["report", "x.profundo", "callers"],
+        &["report", "x.profundo", "tree", "name"],
+        &["report", "x.profundo", "--sortedby", "size"],
+        &["report", "x.profundo", "flat", "--recur", "flat"],
+        &["export", "x.profundo"],
+        &["ctl", "1"],
+        &["ctl", "one", "start"],
+    ] {
+        let said = folder.said(words);
+        assert_eq!(said.code, Some(2), "{words:?} {said:#?}");
+        assert!(said.err.starts_with("profundo: "), "{said:#?}");
+        assert_eq!(said.out, "");
+    }
+    assert!(folder.recordings().is_empty());
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    let folder = Folder::new();
+    for words in [
+        &["--help"][..],
+        &["help"],
+        &["help", "run"],
+        &["run", "-h"],
+        &["--version"],
+    ] {
+        let said = folder.said(words);
+        said.succeeded();
+        assert!(said.out.contains("profundo"), "{said:#?}");
+        assert_eq!(said.err, "");
+    }
+    let all = folder.said(&["--help"]).out;
+    for verb in [
+        "run",
+        "record",
+        "report",
+        "export",
+        "flame",
+        "ctl",
+        "recover",
+        "completions",
+    ] {
+        assert!(all.contains(&format!("\n  {verb} ")), "{verb} in {all}");
+    }
+    // Nothing at all is a question too, but not a success.
+    let said = folder.said::<&str>(&[]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("Usage"), "{said:#?}");
+}
+
+#[test]
+fn completions_and_the_manual_are_made() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let said = folder.said(&["completions", shell]);
+        said.succeeded();
+        assert!(said.out.contains("max-size"), "{shell}");
+    }
+    assert!(
+        folder
+            .said(&["man"])
+            .succeeded()
+            .out
+            .contains(".TH profundo")
+    );
+}

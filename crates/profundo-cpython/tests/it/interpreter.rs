@@ -1,0 +1,165 @@
+//! The interpreters on this machine, and their memory.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use profundo_cpython::{Memory, TextShape};
+
+/// The interpreters of a minor version, shared libraries and static ones: those that are installed,
+/// and the one that the environment names in, say, `PROFUNDO_PYTHON_314`.
+pub fn find(minor: u8) -> Vec<PathBuf> {
+    let name = format!("python3.{minor}");
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let versions = home.and_then(|home| std::fs::read_dir(home.join(".pyenv/versions")).ok());
+    let mut found: Vec<PathBuf> = versions
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|version| version.path().join("bin").join(&name))
+        .chain([
+            PathBuf::from("/usr/bin").join(&name),
+            PathBuf::from("/opt")
+                .join(format!("py3{minor}/usr/bin"))
+                .join(&name),
+        ])
+        .chain(std::env::var_os(format!("PROFUNDO_PYTHON_3{minor}")).map(PathBuf::from))
+        .filter(|path| path.exists())
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The characters of a text.
+pub fn text(memory: &mut Remote, text: TextShape) -> String {
+    let mut bytes = vec![0; text.bytes as usize];
+    assert!(memory.bytes(text.address, &mut bytes));
+    let characters = bytes.chunks(usize::from(text.width)).map(|character| {
+        let code = character
+            .iter()
+            .rev()
+            .fold(0, |code, &byte| code << 8 | u32::from(byte));
+        char::from_u32(code).unwrap()
+    });
+    characters.collect()
+}
+
+/// Says that a test could not run here.
+pub fn skip(why: &str) {
+    if let Some(path) = std::env::var_os("PROFUNDO_SKIP_FILE") {
+        let file = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path);
+        writeln!(file.unwrap(), "skipped: {why}").unwrap();
+    }
+}
+
+/// Runs a check with each interpreter of a minor version, or skips.
+pub fn each(minor: u8, check: impl Fn(&mut Target)) {
+    let found = find(minor);
+    if found.is_empty() {
+        skip(&format!("no python3.{minor} is installed"));
+    }
+    for path in found {
+        let mut target = Target {
+            minor,
+            name: path.display().to_string(),
+            path,
+        };
+        check(&mut target);
+    }
+}
+
+/// An interpreter that can be run.
+#[derive(Debug)]
+pub struct Target {
+    pub minor: u8,
+    pub name: String,
+    path: PathBuf,
+}
+
+impl Target {
+    /// Runs a program, which talks over its standard streams.
+    pub fn run(&self, program: &str, arguments: &[&str]) -> Running {
+        let mut child = Command::new(&self.path)
+            .args(["-E", "-s", "-c", program])
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Running { child, output }
+    }
+}
+
+/// A running interpreter.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Running {
+    /// The next line that it prints.
+    pub fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = self.output.read_line(&mut line).unwrap();
+        (read > 0).then(|| line.trim_end_matches('\n').to_owned())
+    }
+
+    /// Has its blocking read return.
+    pub fn go_on(&mut self) {
+        self.child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+    }
+
+    /// Waits for its end.
+    pub fn finish(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    pub fn memory(&self) -> Remote {
+        Remote {
+            process: self.child.id() as i32,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The memory of a child.
+#[derive(Debug)]
+pub struct Remote {
+    process: i32,
+}
+
+impl Memory for Remote {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        assert!(address.is_multiple_of(8), "{address:#x}");
+        let mut bytes = [0; 8];
+        self.bytes(address, &mut bytes)
+            .then(|| u64::from_ne_bytes(bytes))
+    }
+
+    fn bytes(&mut self, address: u64, out: &mut [u8]) -> bool {
+        let local = libc::iovec {
+            iov_base: out.as_mut_ptr().cast(),
+            iov_len: out.len(),
+        };
+        let remote = libc::iovec {
+            iov_base: address as *mut _,
+            iov_len: out.len(),
+        };
+        // SAFETY: `local` describes `out`; the kernel checks the other one.
+        let copied = unsafe { libc::process_vm_readv(self.process, &local, 1, &remote, 1, 0) };
+        copied == out.len() as isize
+    }
+}

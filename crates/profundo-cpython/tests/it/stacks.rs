@@ -1,0 +1,192 @@
+//! Stacks that an interpreter blocks in, read from outside while it does.
+
+use std::ops::ControlFlow;
+
+use profundo_cpython::{
+    DEBUG_WORDS, End, Frame, Layout, Memory, Start, Step, code_key, code_shape, flag, is_holder,
+    layout_from_debug_offsets, lines, walk,
+};
+
+use crate::interpreter::{Remote, Target, each, text};
+
+/// A frame as the interpreter itself tells it.
+#[derive(Debug, PartialEq, Eq, Clone)]
+struct Told {
+    name: String,
+    file: String,
+    line: i32,
+    first_line: i32,
+    column: Option<u32>,
+    end_column: Option<u32>,
+    is_coroutine: bool,
+}
+
+/// The places of loops on the C stack, with how many frames came before each.
+type Loops = Vec<(usize, Option<u64>)>;
+
+struct Interpreter {
+    layout: Layout,
+    code_type: u64,
+    runtime: u64,
+    memory: Remote,
+}
+
+impl Interpreter {
+    fn told(&mut self, frame: Frame) -> Told {
+        let layout = self.layout;
+        let key = code_key(&layout, &mut self.memory, frame.code).unwrap();
+        let shape = code_shape(&layout, &mut self.memory, &key).unwrap();
+        let mut table = vec![0; shape.lines.bytes as usize];
+        assert!(self.memory.bytes(shape.lines.address, &mut table));
+        let position =
+            lines::position(layout.minor, &table, shape.first_line, frame.offset).unwrap();
+        Told {
+            name: text(&mut self.memory, shape.name),
+            file: text(&mut self.memory, shape.file),
+            line: position.line.unwrap(),
+            first_line: shape.first_line,
+            column: position.column,
+            end_column: position.end_column,
+            is_coroutine: frame.flags & flag::COROUTINE != 0,
+        }
+    }
+
+    /// The frames, and the loops that they run in.
+    fn walk(&mut self, state: u64) -> (Vec<Frame>, Loops, End) {
+        let start = Start {
+            state,
+            code_type: self.code_type,
+            ..Start::default()
+        };
+        let (mut frames, mut entries) = (Vec::new(), Vec::new());
+        let end = walk(&self.layout, &mut self.memory, start, |_, step| {
+            match step {
+                Step::Frame(frame) => frames.push(frame),
+                Step::Entry { stack } => entries.push((frames.len(), stack)),
+            }
+            ControlFlow::Continue(())
+        });
+        (frames, entries, end)
+    }
+}
+
+fn check(target: &mut Target) {
+    let mut running = target.run(include_str!("stacks.py"), &[]);
+    let line = running.line().unwrap();
+    let numbers: Vec<u64> = line
+        .split('\t')
+        .skip(1)
+        .map(|number| number.parse().unwrap())
+        .collect();
+    let mut memory = running.memory();
+    let words: Vec<u64> = (0..DEBUG_WORDS as u64)
+        .map(|index| memory.word(numbers[1] + index * 8).unwrap())
+        .collect();
+    let mut interpreter = Interpreter {
+        layout: layout_from_debug_offsets(target.minor, &words).unwrap(),
+        code_type: numbers[0],
+        runtime: numbers[1],
+        memory,
+    };
+    let (mut stacks, mut told) = (0, Vec::new());
+    while let Some(line) = running.line() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        match fields[..] {
+            [
+                "frame",
+                name,
+                file,
+                line,
+                first_line,
+                _,
+                column,
+                end_column,
+                flags,
+            ] => {
+                let flags: u32 = flags.parse().unwrap();
+                told.push(Told {
+                    name: name.to_owned(),
+                    file: file.to_owned(),
+                    line: line.parse().unwrap(),
+                    first_line: first_line.parse().unwrap(),
+                    column: column.parse().ok(),
+                    end_column: end_column.parse().ok(),
+                    is_coroutine: flags & flag::COROUTINE != 0,
+                });
+            }
+            ["stack", state] => {
+                // It says so before it blocks; it is there soon.
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                check_stack(target, &mut interpreter, state.parse().unwrap(), &told);
+                stacks += 1;
+                told.clear();
+                running.go_on();
+            }
+            ["done"] => break,
+            _ => panic!("{line:?}"),
+        }
+    }
+    assert!(stacks > 30, "{}: {stacks}", target.name);
+    running.finish();
+}
+
+fn check_stack(target: &Target, interpreter: &mut Interpreter, state: u64, told: &[Told]) {
+    let (frames, entries, end) = interpreter.walk(state);
+    assert_eq!(end, End::Whole, "{}: {told:?}", target.name);
+    let mut found: Vec<Told> = frames
+        .iter()
+        .map(|&frame| interpreter.told(frame))
+        .collect();
+    let mut expected = told.to_vec();
+    // It has gone on within the line since it told.
+    for leaf in [&mut found[0], &mut expected[0]] {
+        (leaf.column, leaf.end_column) = (None, None);
+    }
+    assert_eq!(found, expected, "{}", target.name);
+    assert!(frames[0].is_call, "{}: it is in os.read", target.name);
+
+    assert_eq!(entries.last().unwrap().0, frames.len(), "{}", target.name);
+    if target.minor < 11 {
+        assert_eq!(entries.len(), frames.len());
+    } else {
+        let stacks: Vec<u64> = entries.iter().map(|(_, stack)| stack.unwrap()).collect();
+        assert!(stacks.is_sorted(), "{}: {stacks:x?}", target.name);
+        assert!(stacks[0] != 0, "{}", target.name);
+        // The functions that C code called are the first of their loops.
+        for (before, function) in found.windows(2).map(|pair| (&pair[0], &pair[1])) {
+            if function.name == "through_sorted" {
+                let at = found.iter().position(|other| other == before).unwrap();
+                assert!(entries.iter().any(|&(count, _)| count == at + 1));
+            }
+        }
+    }
+    let Interpreter {
+        layout,
+        memory,
+        runtime,
+        ..
+    } = interpreter;
+    let holds = is_holder(layout, memory, *runtime, state);
+    assert_eq!(holds, Some(false), "{}: it blocks", target.name);
+}
+
+macro_rules! versions {
+    ($($name:ident $minor:literal)*) => {
+        $(
+            #[test]
+            fn $name() {
+                each($minor, check);
+            }
+        )*
+    };
+}
+
+versions! {
+    stacks_of_3_8 8
+    stacks_of_3_9 9
+    stacks_of_3_10 10
+    stacks_of_3_11 11
+    stacks_of_3_12 12
+    stacks_of_3_13 13
+    stacks_of_3_14 14
+}

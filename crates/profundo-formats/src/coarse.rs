@@ -1,0 +1,110 @@
+//! A file has an end, a recording need not: time is made coarser as the file fills.
+//!
+//! Half of the file is for samples as they are. Then samples of one thread, task, stack and state
+//! within a stretch of time become one, with the sum of their weights. Half of what is left is
+//! for stretches of one length, half of the rest for stretches twice as long, and so on: the file
+//! never fills, and no weight is lost.
+
+use profundo_model::{Gil, Nanos, Sample, StackId, State, TaskId, ThreadId};
+use rustc_hash::FxHashMap;
+
+/// The first stretches.
+const SECOND: u64 = 1_000_000_000;
+
+/// What samples have in common that become one.
+type Key = (ThreadId, TaskId, StackId, State, Gil);
+
+/// Makes samples one once the file has a size.
+#[derive(Debug)]
+pub(crate) struct Coarse {
+    limit: u64,
+    /// The size from which on stretches are twice as long.
+    next: u64,
+    /// How long stretches are; 0 while samples stay as they are.
+    stretch: u64,
+    /// The stretch at hand, by number.
+    now: u64,
+    merged: FxHashMap<Key, usize>,
+    samples: Vec<Sample>,
+    /// When it began.
+    since: Option<Nanos>,
+}
+
+impl Coarse {
+    pub(crate) fn new(limit: u64) -> Self {
+        Self {
+            limit,
+            next: limit / 2,
+            stretch: 0,
+            now: 0,
+            merged: FxHashMap::default(),
+            samples: Vec::new(),
+            since: None,
+        }
+    }
+
+    /// Passes samples on to `ready`, which will follow the `written` bytes that the file has.
+    pub(crate) fn pass(
+        &mut self,
+        written: u64,
+        samples: impl Iterator<Item = Sample>,
+        ready: &mut Vec<Sample>,
+    ) {
+        // What waits to be written will take some bytes too.
+        let size = written + 9 * (ready.len() + self.samples.len()) as u64;
+        while size >= self.next && self.next < self.limit {
+            self.stretch = (self.stretch * 2).max(SECOND);
+            self.next += (self.limit - self.next).div_ceil(2);
+        }
+        if self.stretch == 0 {
+            ready.extend(samples);
+            return;
+        }
+        for sample in samples {
+            self.since.get_or_insert(sample.time);
+            let number = sample.time.0 / self.stretch;
+            if number > self.now {
+                ready.extend(self.end());
+                self.now = number;
+            }
+            self.merge(sample);
+        }
+    }
+
+    fn merge(&mut self, sample: Sample) {
+        let Sample {
+            thread,
+            task,
+            stack,
+            state,
+            gil,
+            ..
+        } = sample;
+        let next = self.samples.len();
+        let place = *self
+            .merged
+            .entry((thread, task, stack, state, gil))
+            .or_insert(next);
+        match self.samples.get_mut(place) {
+            Some(first) => first.weight.0 = first.weight.0.saturating_add(sample.weight.0),
+            None => self.samples.push(sample),
+        }
+    }
+
+    /// The samples of the stretch at hand, which is over.
+    pub(crate) fn end(&mut self) -> impl Iterator<Item = Sample> {
+        self.merged.clear();
+        std::mem::take(&mut self.samples).into_iter()
+    }
+
+    /// A sentence for the reader, if samples were made one.
+    pub(crate) fn note(&self) -> Option<String> {
+        let since = self.since?;
+        Some(format!(
+            "the file came near its largest size: from {:.1} s on, equal samples within a stretch \
+             of time (at the end {} s) are one, with the sum of their weights",
+            since.0 as f64 / 1e9,
+            self.stretch / SECOND
+        ))
+    }
+}

@@ -1,0 +1,149 @@
+//! Files by path. A profile appears under its name only when it is whole, and only its owner can
+//! read it: it holds command lines and paths.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use profundo_model::{Meta, Profile};
+
+use crate::{Error, StreamWriter, Warning, header, read, write};
+
+/// Writes `profile` to `path` for the owner alone (mode 0600).
+///
+/// It is written beside its place and renamed when it is on the disk, so whoever looks sees the
+/// old file or the new one. A symbolic link is followed. What is not a regular file (a pipe,
+/// `/dev/stdout`) is written directly.
+pub fn write_file(path: impl AsRef<Path>, profile: &Profile) -> Result<(), Error> {
+    let path = path.as_ref();
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => {
+            let file = OpenOptions::new().write(true).open(path);
+            let file = file.map_err(|source| failed("open", path, source))?;
+            fill(file, path, profile).map(drop)
+        }
+        Ok(_) => {
+            let place = fs::canonicalize(path).map_err(|source| failed("find", path, source))?;
+            replace(&place, profile)
+        }
+        Err(_) => replace(path, profile),
+    }
+}
+
+/// Begins a file at `path` that is written while a recording goes on, for the owner alone (mode
+/// 0600). What was there is lost: a recording that is cut must be found under its name.
+pub fn create_file(
+    path: impl AsRef<Path>,
+    meta: &Meta,
+) -> Result<StreamWriter<BufWriter<File>>, Error> {
+    let path = path.as_ref();
+    // A file of somebody who could read it before is not filled, but replaced.
+    if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+        fs::remove_file(path).map_err(|source| failed("replace", path, source))?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path);
+    let file = file.map_err(|source| failed("create", path, source))?;
+    StreamWriter::new(BufWriter::with_capacity(1 << 16, file), meta)
+}
+
+/// Reads the profile at `path`.
+pub fn read_file(path: impl AsRef<Path>) -> Result<(Profile, Vec<Warning>), Error> {
+    let path = path.as_ref();
+    let bytes = bytes_of(path).map_err(|source| failed("read", path, source))?;
+    read(&bytes).map_err(|source| Error::Content {
+        path: path.into(),
+        source: Box::new(source),
+    })
+}
+
+/// The file's bytes, or its first few where it is another format's: those may have no end.
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::new();
+    (&mut file)
+        .take(header::LEN as u64)
+        .read_to_end(&mut bytes)?;
+    if header::is_profundo(&bytes) {
+        let size = file.metadata().map_or(0, |metadata| metadata.len());
+        // A wrong size costs nothing but another allocation.
+        let _ = bytes.try_reserve(usize::try_from(size).unwrap_or(0));
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+fn replace(place: &Path, profile: &Profile) -> Result<(), Error> {
+    let (file, beside) = create_beside(place)?;
+    let written = fill(file, place, profile)
+        .and_then(|file| {
+            file.sync_all()
+                .map_err(|source| failed("write", place, source))
+        })
+        .and_then(|()| {
+            fs::rename(&beside, place).map_err(|source| failed("rename", place, source))
+        });
+    if written.is_err() {
+        // The reason is already on its way to the caller.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+fn fill(file: File, path: &Path, profile: &Profile) -> Result<File, Error> {
+    let mut out = BufWriter::with_capacity(1 << 16, file);
+    write(profile, &mut out).map_err(|error| match error {
+        Error::Write(source) => failed("write", path, source),
+        error => error,
+    })?;
+    out.flush()
+        .map_err(|source| failed("write", path, source))?;
+    out.into_inner()
+        .map_err(|error| failed("write", path, error.into_error()))
+}
+
+/// A new file in the folder of `place`: a rename is atomic only within a file system.
+fn create_beside(place: &Path) -> Result<(File, PathBuf), Error> {
+    let Some(name) = place.file_name() else {
+        return Err(failed(
+            "create",
+            place,
+            io::ErrorKind::InvalidFilename.into(),
+        ));
+    };
+    let mut number = 0;
+    loop {
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}-{number}.tmp", std::process::id()));
+        let beside = place.with_file_name(hidden);
+        match private().open(&beside) {
+            Ok(file) => return Ok((file, beside)),
+            // Another thread's, or left by a process that had our number.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => {
+                number += 1;
+            }
+            Err(source) => return Err(failed("create", place, source)),
+        }
+    }
+}
+
+/// Creates files that did not exist, for the owner alone.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn failed(action: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::File {
+        action,
+        path: path.into(),
+        source,
+    }
+}

@@ -1,0 +1,228 @@
+//! The tree of calls: stacks in which equal frames are one, whatever their addresses. What is
+//! equal is the reader's choice: a function, or a function at a line.
+
+use profundo_model::{Kind, Kinds, Profile, Sample, ThreadId};
+use rustc_hash::FxHashMap;
+
+use super::owner;
+use super::view::{Point, View};
+use super::{Merge, Options, Weights, add};
+
+/// What a call is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Callee {
+    /// A process or a thread: a row of [`Calls::owners`].
+    Owner(u32),
+    /// A function, at a line where lines are told apart (else 0).
+    Function { function: u32, line: u32 },
+    /// The kernel, which ran for whoever is below.
+    System,
+}
+
+/// A node of the tree. A parent is stored before its children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub parent: Option<u32>,
+    pub callee: Callee,
+    /// The weight of the samples that end here.
+    pub own: u64,
+    /// Their count.
+    pub own_count: u64,
+}
+
+/// How to make the tree.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    pub merge: Merge,
+    pub weights: Weights,
+    /// Put `[system]` above what made a system call.
+    pub system: bool,
+    pub processes: bool,
+    pub threads: bool,
+}
+
+impl Manner {
+    pub(crate) fn new(options: &Options, weights: Weights, system: bool) -> Self {
+        Self {
+            merge: options.merge.unwrap_or(Merge::Function),
+            weights,
+            system,
+            processes: options.processes,
+            threads: options.threads,
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    pub calls: Vec<Call>,
+    pub owners: Vec<String>,
+    ids: FxHashMap<(Option<u32>, Callee), u32>,
+    /// The call of each node of the view, for each root.
+    met: FxHashMap<(Option<u32>, u32), u32>,
+    /// The first and the last line of each call that is known; 0 where none is.
+    lines: Vec<(u32, u32)>,
+    /// The root of each thread.
+    roots: Vec<Option<u32>>,
+    merge: Merge,
+}
+
+impl Calls {
+    pub(crate) fn new(view: &View<'_>, kinds: &Kinds, manner: Manner) -> Self {
+        let profile = view.profile;
+        let mut calls = Self {
+            calls: Vec::new(),
+            owners: Vec::new(),
+            ids: FxHashMap::default(),
+            met: FxHashMap::default(),
+            lines: Vec::new(),
+            roots: Vec::new(),
+            merge: manner.merge,
+        };
+        calls.roots = (profile.threads.iter())
+            .map(|(thread, _)| calls.root(profile, thread, manner))
+            .collect();
+        // Most samples repeat a stack that was seen before.
+        let mut sums: FxHashMap<(Option<u32>, u32, bool), (u64, u64)> = FxHashMap::default();
+        for sample in &profile.samples {
+            let root = calls.roots[sample.thread.index()];
+            let is_system = manner.system && kinds.kind(sample) == Kind::System;
+            let sum = sums.entry((root, view.node(sample.stack), is_system));
+            let sum = sum.or_default();
+            add(&mut sum.0, manner.weights.of(profile, sample));
+            add(&mut sum.1, profile.count_of(sample));
+        }
+        for ((root, node, is_system), (weight, count)) in sums {
+            let call = calls.of_node(view, root, node, is_system);
+            let call = &mut calls.calls[call as usize];
+            add(&mut call.own, weight);
+            add(&mut call.own_count, count);
+        }
+        calls
+    }
+
+    fn root(&mut self, profile: &Profile, thread: ThreadId, manner: Manner) -> Option<u32> {
+        let mut root = None;
+        if manner.processes {
+            root = Some(self.owner(root, owner::process(profile, thread)));
+        }
+        if manner.threads {
+            root = Some(self.owner(root, owner::thread(profile, thread)));
+        }
+        root
+    }
+
+    fn owner(&mut self, parent: Option<u32>, name: String) -> u32 {
+        let row = (self.owners.iter().position(|owner| *owner == name)).unwrap_or_else(|| {
+            self.owners.push(name);
+            self.owners.len() - 1
+        });
+        self.child(parent, Callee::Owner(row as u32))
+    }
+
+    /// The call in which a sample ends.
+    pub(crate) fn of_sample(&mut self, view: &View<'_>, sample: &Sample, is_system: bool) -> u32 {
+        let root = self.roots[sample.thread.index()];
+        self.of_node(view, root, view.node(sample.stack), is_system)
+    }
+
+    fn of_node(&mut self, view: &View<'_>, root: Option<u32>, node: u32, is_system: bool) -> u32 {
+        let (mut path, mut next, mut call) = (Vec::new(), Some(node), root);
+        while let Some(node) = next {
+            if let Some(&met) = self.met.get(&(root, node)) {
+                call = Some(met);
+                break;
+            }
+            path.push(node);
+            next = view.nodes[node as usize].parent;
+        }
+        for &node in path.iter().rev() {
+            let spot = view.nodes[node as usize].spot;
+            for point in view.spots[spot as usize].iter().rev() {
+                let child = self.child(call, self.callee(point));
+                self.widen(child, point.line);
+                call = Some(child);
+            }
+            if let Some(call) = call {
+                self.met.insert((root, node), call);
+            }
+        }
+        let call = call.expect("a node has at least one frame");
+        if is_system {
+            self.child(Some(call), Callee::System)
+        } else {
+            call
+        }
+    }
+
+    fn widen(&mut self, call: u32, line: u32) {
+        let (first, last) = &mut self.lines[call as usize];
+        if line > 0 {
+            *first = if *first == 0 { line } else { line.min(*first) };
+            *last = line.max(*last);
+        }
+    }
+
+    /// The first and the last line that a call was seen at; 0 where none is known.
+    pub(crate) fn lines(&self, call: u32) -> (u32, u32) {
+        self.lines[call as usize]
+    }
+
+    fn callee(&self, point: &Point) -> Callee {
+        Callee::Function {
+            function: point.function,
+            line: match self.merge {
+                Merge::Function => 0,
+                Merge::Line => point.line,
+            },
+        }
+    }
+
+    fn child(&mut self, parent: Option<u32>, callee: Callee) -> u32 {
+        *self.ids.entry((parent, callee)).or_insert_with(|| {
+            self.calls.push(Call {
+                parent,
+                callee,
+                own: 0,
+                own_count: 0,
+            });
+            self.lines.push((0, 0));
+            self.calls.len() as u32 - 1
+        })
+    }
+
+    /// The sums over each call and all that it called, as weights and counts.
+    pub(crate) fn totals(&self) -> Vec<(u64, u64)> {
+        let mut totals: Vec<(u64, u64)> = (self.calls.iter())
+            .map(|call| (call.own, call.own_count))
+            .collect();
+        for (index, call) in self.calls.iter().enumerate().rev() {
+            if let Some(parent) = call.parent {
+                let (weight, count) = totals[index];
+                add(&mut totals[parent as usize].0, weight);
+                add(&mut totals[parent as usize].1, count);
+            }
+        }
+        totals
+    }
+
+    /// The roots, and the children of each call, as `first_to_last` orders siblings.
+    pub(crate) fn children<K: Ord>(
+        &self,
+        first_to_last: impl Fn(u32) -> K,
+    ) -> (Vec<u32>, Vec<Vec<u32>>) {
+        let mut roots = Vec::new();
+        let mut children = vec![Vec::new(); self.calls.len()];
+        for (index, call) in (0..).zip(&self.calls) {
+            match call.parent {
+                None => roots.push(index),
+                Some(parent) => children[parent as usize].push(index),
+            }
+        }
+        let sort = |calls: &mut Vec<u32>| calls.sort_by_cached_key(|&call| first_to_last(call));
+        sort(&mut roots);
+        children.iter_mut().for_each(sort);
+        (roots, children)
+    }
+}

@@ -1,0 +1,322 @@
+//! A gzipped `perftools.profiles.Profile`, as `go tool pprof` and what grew around it read it.
+//!
+//! The message is written field by field by an encoder of sixty lines: the schema is frozen, and
+//! a tree of generated structures would hold the whole profile in memory once more, and bring
+//! five crates, to write three kinds of field.
+//!
+//! A sample is what the samples of one stack, thread, task and kind add up to, with two values:
+//! their count and their time. One location has the lines of all functions that were inlined
+//! there. `system_name` is the name with its parameters where that is known, and otherwise empty:
+//! where it equals the name, pprof strips what stands in brackets, and `<module>` becomes nothing.
+
+mod proto;
+
+use std::io::Write;
+
+use flate2::{Compression, GzBuilder};
+use profundo_model::{
+    Gil, Kind, Kinds, LocationId, LocationKind, ModuleId, Profile, SampleKind, State, TaskId,
+    ThreadId,
+};
+use rustc_hash::FxHashMap;
+
+use super::owner;
+use super::view::View;
+use super::{Options, Weights, add};
+use crate::Error;
+use proto::{Message, Strings};
+
+/// Writes the profile. Of the options, only those of what is shown and what weighs concern it:
+/// both weights are always there, and the one that is asked for is shown first.
+pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
+    let out = GzBuilder::new().write(out, Compression::default());
+    let mut writer = Writer {
+        view: View::new(profile, options.include_runtime),
+        strings: Strings::default(),
+        message: Message::default(),
+        out,
+    };
+    writer.types(Weights::or_time(options.weights, profile))?;
+    writer.samples()?;
+    writer.places()?;
+    writer.about()?;
+    writer.strings()?;
+    writer.out.finish().map_err(Error::Write)?;
+    Ok(())
+}
+
+/// What makes two samples one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    node: u32,
+    thread: ThreadId,
+    task: TaskId,
+    kind: Kind,
+    state: State,
+    gil: Gil,
+}
+
+struct Writer<'a, W: Write> {
+    view: View<'a>,
+    strings: Strings,
+    /// The message that is being made, kept for its memory.
+    message: Message,
+    out: W,
+}
+
+impl<W: Write> Writer<'_, W> {
+    /// Hands the finished message over as `field` of the profile.
+    fn emit(&mut self, field: u32) -> Result<(), Error> {
+        self.message
+            .emit(field, &mut self.out)
+            .map_err(Error::Write)
+    }
+
+    fn value_type(&mut self, field: u32, name: &str, unit: &str) -> Result<(), Error> {
+        let (name, unit) = (self.strings.id(name), self.strings.id(unit));
+        self.message.number(1, name);
+        self.message.number(2, unit);
+        self.emit(field)
+    }
+
+    fn types(&mut self, weights: Weights) -> Result<(), Error> {
+        let meta = &self.view.profile.meta;
+        let clock = match meta.kind {
+            SampleKind::Cpu => "cpu",
+            SampleKind::Wall => "wall",
+        };
+        self.value_type(1, "samples", "count")?;
+        self.value_type(1, clock, "nanoseconds")?;
+        self.value_type(11, clock, "nanoseconds")?;
+        let default = match weights {
+            Weights::Samples => "samples",
+            Weights::Time => clock,
+        };
+        let default = self.strings.id(default);
+        let mut top = Message::default();
+        top.number(9, meta.started_at_unix);
+        top.number(10, meta.duration.0);
+        top.number(12, meta.period.0);
+        top.number(14, default);
+        top.finish(&mut self.out).map_err(Error::Write)
+    }
+
+    fn samples(&mut self) -> Result<(), Error> {
+        let profile = self.view.profile;
+        let kinds = Kinds::of(profile);
+        let mut rows: FxHashMap<Key, usize> = FxHashMap::default();
+        let mut sums: Vec<(Key, u64, u64)> = Vec::new();
+        for sample in &profile.samples {
+            let key = Key {
+                node: self.view.node(sample.stack),
+                thread: sample.thread,
+                task: sample.task,
+                kind: kinds.kind(sample),
+                state: sample.state,
+                gil: sample.gil,
+            };
+            let row = *rows.entry(key).or_insert(sums.len());
+            if row == sums.len() {
+                sums.push((key, 0, 0));
+            }
+            add(&mut sums[row].1, profile.count_of(sample));
+            add(&mut sums[row].2, sample.weight.0);
+        }
+        for (key, count, time) in sums {
+            let locations = self.view.spots_of(key.node);
+            let locations = locations.map(|spot| u64::from(spot) + 1);
+            self.message.packed(1, locations);
+            // Their numbers have a sign.
+            let most = i64::MAX.unsigned_abs();
+            self.message.packed(2, [count.min(most), time.min(most)]);
+            self.labels(key);
+            self.emit(2)?;
+        }
+        Ok(())
+    }
+
+    fn labels(&mut self, key: Key) {
+        let profile = self.view.profile;
+        let thread = profile.threads.get(key.thread);
+        if let Some(process) = profile.processes.get(thread.process.index()) {
+            let command = profile.strings.get(process.command);
+            self.text_label("process", command);
+            self.number_label("pid", u64::from(process.pid));
+        }
+        self.text_label("thread", &owner::thread_name(profile, key.thread));
+        self.number_label("thread_number", thread.number);
+        self.number_label("tid", u64::from(thread.tid));
+        if let Some(task) = (profile.tasks.len() > key.task.index())
+            .then(|| profile.tasks.get(key.task))
+            .filter(|task| !task.is_root && task.number != 0)
+        {
+            self.number_label("task_number", task.number);
+            self.text_label("task", &owner::task(profile, key.task));
+        }
+        self.text_label("kind", &key.kind.name().to_ascii_lowercase());
+        let state = match key.state {
+            State::Sleeping => "sleeping",
+            State::WallWaiting => "waiting",
+            State::WallRunning => "running",
+            _ => "",
+        };
+        self.text_label("state", state);
+        let gil = match key.gil {
+            Gil::Held => "held",
+            Gil::Waiting => "waiting",
+            Gil::Released => "released",
+            _ => "",
+        };
+        self.text_label("gil", gil);
+    }
+
+    /// A label, where there is something to say.
+    fn text_label(&mut self, key: &str, text: &str) {
+        if !text.is_empty() {
+            let (key, text) = (self.strings.id(key), self.strings.id(text));
+            self.message.inner(3, |label| {
+                label.number(1, key);
+                label.number(2, text);
+            });
+        }
+    }
+
+    fn number_label(&mut self, key: &str, number: u64) {
+        if number != 0 {
+            let key = self.strings.id(key);
+            self.message.inner(3, |label| {
+                label.number(1, key);
+                label.number(3, number);
+            });
+        }
+    }
+
+    /// Mappings, locations and functions, as far as a stack leads to them.
+    fn places(&mut self) -> Result<(), Error> {
+        let mut spots = vec![false; self.view.spots.len()];
+        for node in &self.view.nodes {
+            spots[node.spot as usize] = true;
+        }
+        let mut functions = vec![false; self.view.functions.len()];
+        let mut mappings: Vec<Mapping> = vec![Mapping::default(); self.view.profile.modules.len()];
+        for (spot, _) in spots.iter().enumerate().filter(|(_, used)| **used) {
+            self.location(spot, &mut functions, &mut mappings)?;
+        }
+        for (index, mapping) in mappings.into_iter().enumerate() {
+            // Readers take the first one for the program itself.
+            if mapping.is_used || index == 0 {
+                self.mapping(index, mapping)?;
+            }
+        }
+        for (index, _) in functions.iter().enumerate().filter(|(_, used)| **used) {
+            let function = &self.view.functions[index];
+            let system_name = match function.signature {
+                signature if signature == function.name => "",
+                signature => signature,
+            };
+            let name = self.strings.id(&function.name);
+            let system_name = self.strings.id(system_name);
+            let path = self.strings.id(self.view.path(function.file));
+            self.message.number(1, index as u64 + 1);
+            self.message.number(2, name);
+            self.message.number(3, system_name);
+            self.message.number(4, path);
+            self.emit(5)?;
+        }
+        Ok(())
+    }
+
+    fn location(
+        &mut self,
+        spot: usize,
+        functions: &mut [bool],
+        mappings: &mut [Mapping],
+    ) -> Result<(), Error> {
+        // The last spot is no location's: it stands for what is hidden.
+        let location = (spot < self.view.profile.locations.len())
+            .then(|| (self.view.profile.locations).get(LocationId(spot as u32)));
+        self.message.number(1, spot as u64 + 1);
+        if let Some(location) = location {
+            if let Some(module) = location.module {
+                self.message.number(2, module.index() as u64 + 1);
+                let mapping = &mut mappings[module.index()];
+                mapping.is_used = true;
+                mapping.has_functions |= !location.frames.is_empty();
+                mapping.has_inlined |= location.frames.len() > 1;
+                mapping.has_lines |= self.view.spots[spot].iter().any(|point| point.line > 0);
+            }
+            if let LocationKind::Code(address) = location.kind {
+                self.message.number(3, address.for_lookup().0);
+            }
+        }
+        for point in &self.view.spots[spot] {
+            functions[point.function as usize] = true;
+            self.message.inner(4, |line| {
+                line.number(1, u64::from(point.function) + 1);
+                line.number(2, u64::from(point.line));
+                line.number(3, u64::from(point.column));
+            });
+        }
+        self.emit(4)
+    }
+
+    fn mapping(&mut self, index: usize, mapping: Mapping) -> Result<(), Error> {
+        let profile = self.view.profile;
+        let module = profile.modules.get(ModuleId::from_index(index));
+        let path = self.strings.id(profile.strings.get(module.path));
+        let build_id: String = (module.build_id.iter())
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let build_id = self.strings.id(&build_id);
+        self.message.number(1, index as u64 + 1);
+        self.message.number(2, module.start.0);
+        self.message.number(3, module.end.0);
+        self.message.number(5, path);
+        self.message.number(6, build_id);
+        self.message.number(7, u64::from(mapping.has_functions));
+        self.message.number(8, u64::from(mapping.has_lines));
+        self.message.number(9, u64::from(mapping.has_lines));
+        self.message.number(10, u64::from(mapping.has_inlined));
+        self.emit(3)
+    }
+
+    /// What the reader should know besides the numbers.
+    fn about(&mut self) -> Result<(), Error> {
+        let meta = &self.view.profile.meta;
+        let mut comments = vec![format!(
+            "profundo {}, engine {}",
+            env!("CARGO_PKG_VERSION"),
+            meta.engine.name()
+        )];
+        let loss = meta.loss;
+        if loss.lost() + loss.truncated + loss.broken > 0 {
+            comments.push(format!(
+                "{} samples lost, {} stacks truncated, {} broken",
+                loss.lost(),
+                loss.truncated,
+                loss.broken
+            ));
+        }
+        comments.extend(meta.notes.iter().cloned());
+        let ids: Vec<u64> = comments.iter().map(|text| self.strings.id(text)).collect();
+        let mut top = Message::default();
+        top.packed(13, ids);
+        top.finish(&mut self.out).map_err(Error::Write)
+    }
+
+    fn strings(&mut self) -> Result<(), Error> {
+        for text in self.strings.all() {
+            proto::bytes(6, text.as_bytes(), &mut self.out).map_err(Error::Write)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is known of a mapping besides its row.
+#[derive(Debug, Clone, Default)]
+struct Mapping {
+    is_used: bool,
+    has_functions: bool,
+    has_lines: bool,
+    has_inlined: bool,
+}

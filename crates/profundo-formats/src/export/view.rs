@@ -1,0 +1,336 @@
+//! What of a profile is shown, decided once for all formats.
+//!
+//! Frames of the interpreter and of the runtime are hidden unless asked for. Hiding them folds
+//! many stacks into one, so the stacks that are left make a tree of their own, built in one pass:
+//! a stack's parent is stored before it.
+
+use std::borrow::Cow;
+
+use profundo_model::{
+    FileId, Frame, Language, LocationId, LocationKind, ModuleId, Profile, StackId, StringId,
+};
+use rustc_hash::FxHashMap;
+
+/// Whose code a frame is, by which pictures colour it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Side {
+    Python,
+    Native,
+    Kernel,
+    Runtime,
+    /// A reason why there is no frame.
+    Reason,
+}
+
+/// A function: a name in a file.
+#[derive(Debug, Clone)]
+pub(crate) struct Function<'a> {
+    pub name: Cow<'a, str>,
+    /// The name with its parameters or generics, or empty.
+    pub signature: &'a str,
+    pub file: FileId,
+    pub side: Side,
+}
+
+/// A level of a stack that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Point {
+    /// The row in [`View::functions`].
+    pub function: u32,
+    /// From 1; 0 where it is unknown.
+    pub line: u32,
+    /// From 1; 0 where it is unknown.
+    pub column: u32,
+    pub inlined: bool,
+}
+
+/// A stack of which something is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Node {
+    /// The caller's; `None` at the root.
+    pub parent: Option<u32>,
+    /// The row in [`View::spots`].
+    pub spot: u32,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    pub profile: &'a Profile,
+    pub functions: Vec<Function<'a>>,
+    /// What is shown of each location, the innermost inlined callee first; after those of all
+    /// locations comes what stands for a stack of which nothing is shown.
+    pub spots: Vec<Box<[Point]>>,
+    pub nodes: Vec<Node>,
+    /// The node of each stack.
+    of_stack: Vec<u32>,
+}
+
+/// No node: while the tree is built, that of a stack of which nothing is shown.
+const NONE: u32 = u32::MAX;
+
+/// What stands for a stack of which every frame is hidden.
+const HIDDEN: &str = "[runtime]";
+
+impl<'a> View<'a> {
+    pub(crate) fn new(profile: &'a Profile, include_runtime: bool) -> Self {
+        let mut naming = Naming::new(profile, include_runtime);
+        let mut spots: Vec<Box<[Point]>> = (profile.locations.iter())
+            .map(|(id, _)| naming.spot(id))
+            .collect();
+        let hidden = Point {
+            function: naming.add(Function {
+                name: HIDDEN.into(),
+                signature: "",
+                file: FileId(0),
+                side: Side::Runtime,
+            }),
+            line: 0,
+            column: 0,
+            inlined: false,
+        };
+        spots.push(Box::new([hidden]));
+        let mut view = Self {
+            profile,
+            functions: naming.functions,
+            spots,
+            nodes: Vec::new(),
+            of_stack: Vec::with_capacity(profile.stacks.len()),
+        };
+        view.build();
+        view
+    }
+
+    fn build(&mut self) {
+        let mut ids: FxHashMap<Node, u32> = FxHashMap::default();
+        let mut add = |nodes: &mut Vec<Node>, node: Node| {
+            *ids.entry(node).or_insert_with(|| {
+                nodes.push(node);
+                nodes.len() as u32 - 1
+            })
+        };
+        for stack in self.profile.stacks.iter() {
+            let parent = stack.parent.map_or(NONE, |id| self.of_stack[id.index()]);
+            let node = if self.spots[stack.location.index()].is_empty() {
+                parent
+            } else {
+                let node = Node {
+                    parent: (parent != NONE).then_some(parent),
+                    spot: stack.location.0,
+                };
+                add(&mut self.nodes, node)
+            };
+            self.of_stack.push(node);
+        }
+        if self.of_stack.contains(&NONE) {
+            let spot = self.spots.len() as u32 - 1;
+            let hidden = add(&mut self.nodes, Node { parent: None, spot });
+            for node in &mut self.of_stack {
+                if *node == NONE {
+                    *node = hidden;
+                }
+            }
+        }
+    }
+
+    /// What is shown of a stack.
+    pub(crate) fn node(&self, stack: StackId) -> u32 {
+        self.of_stack[stack.index()]
+    }
+
+    /// The spots of a node, leaf first.
+    pub(crate) fn spots_of(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut next = Some(node);
+        std::iter::from_fn(move || {
+            let node = self.nodes[next? as usize];
+            next = node.parent;
+            Some(node.spot)
+        })
+    }
+
+    /// The path of a file as it was recorded; empty where it is unknown.
+    pub(crate) fn path(&self, file: FileId) -> &'a str {
+        self.profile.strings.get(self.profile.files.get(file).path)
+    }
+
+    /// The short form of a file's path, as in our reports.
+    pub(crate) fn short_path(&self, file: FileId) -> String {
+        let file = self.profile.files.get(file);
+        let (prefix, rest) = (
+            self.profile.strings.get(file.prefix),
+            self.profile.strings.get(file.rest),
+        );
+        let separator = if prefix.is_empty() || rest.starts_with('/') {
+            ""
+        } else {
+            "/"
+        };
+        format!("{prefix}{separator}{rest}")
+    }
+}
+
+/// Gives each location what is shown of it.
+struct Naming<'a> {
+    profile: &'a Profile,
+    include_runtime: bool,
+    functions: Vec<Function<'a>>,
+    /// Functions are told apart by name, file and whether they are the kernel's.
+    named: FxHashMap<(StringId, FileId, bool), u32>,
+    unknown: FxHashMap<Option<ModuleId>, u32>,
+    /// Reasons of a profile that was not named, by their names.
+    reasons: FxHashMap<&'static str, u32>,
+}
+
+impl<'a> Naming<'a> {
+    fn new(profile: &'a Profile, include_runtime: bool) -> Self {
+        Self {
+            profile,
+            include_runtime,
+            functions: Vec::new(),
+            named: FxHashMap::default(),
+            unknown: FxHashMap::default(),
+            reasons: FxHashMap::default(),
+        }
+    }
+
+    fn add(&mut self, function: Function<'a>) -> u32 {
+        self.functions.push(function);
+        self.functions.len() as u32 - 1
+    }
+
+    fn spot(&mut self, id: LocationId) -> Box<[Point]> {
+        let profile = self.profile;
+        let location = profile.locations.get(id);
+        let plain = |function| Point {
+            function,
+            line: 0,
+            column: 0,
+            inlined: false,
+        };
+        let is_kernel = self.is_kernel(id);
+        if location.frames.is_empty() {
+            let function = match location.kind {
+                LocationKind::Reason(reason) => self.reason(reason.name()),
+                _ => self.nameless(location.module, is_kernel),
+            };
+            return Box::new([plain(function)]);
+        }
+        let column = match location.kind {
+            LocationKind::Python { column, .. } => u32::from(column),
+            _ => 0,
+        };
+        let mut points = Vec::with_capacity(location.frames.len());
+        for &frame in &location.frames {
+            let frame = profile.frames.get(frame);
+            if frame.language == Language::Runtime && !self.include_runtime {
+                continue;
+            }
+            points.push(if says_nothing(frame) {
+                plain(self.nameless(location.module, is_kernel))
+            } else {
+                Point {
+                    function: self.function(frame, location.module, is_kernel),
+                    line: frame.line,
+                    column,
+                    inlined: frame.inlined,
+                }
+            });
+        }
+        points.into()
+    }
+
+    fn function(&mut self, frame: &Frame, module: Option<ModuleId>, is_kernel: bool) -> u32 {
+        let key = (frame.function, frame.file, is_kernel);
+        if let Some(&row) = self.named.get(&key) {
+            return row;
+        }
+        let strings = &self.profile.strings;
+        let name = match strings.get(frame.function) {
+            "" => unknown(self.profile, module),
+            name => one_line(name),
+        };
+        let row = self.add(Function {
+            name,
+            signature: strings.get(frame.signature),
+            file: frame.file,
+            side: match frame.language {
+                _ if is_kernel => Side::Kernel,
+                Language::Python => Side::Python,
+                Language::Runtime => Side::Runtime,
+                Language::Synthetic => Side::Reason,
+                _ => Side::Native,
+            },
+        });
+        self.named.insert(key, row);
+        row
+    }
+
+    fn reason(&mut self, name: &'static str) -> u32 {
+        if let Some(&row) = self.reasons.get(name) {
+            return row;
+        }
+        let row = self.add(Function {
+            name: name.into(),
+            signature: "",
+            file: FileId(0),
+            side: Side::Reason,
+        });
+        self.reasons.insert(name, row);
+        row
+    }
+
+    /// The function of addresses that nobody could name: one for each module.
+    fn nameless(&mut self, module: Option<ModuleId>, is_kernel: bool) -> u32 {
+        if let Some(&row) = self.unknown.get(&module) {
+            return row;
+        }
+        let name = unknown(self.profile, module);
+        let row = self.add(Function {
+            name,
+            signature: "",
+            file: FileId(0),
+            side: if is_kernel {
+                Side::Kernel
+            } else {
+                Side::Native
+            },
+        });
+        self.unknown.insert(module, row);
+        row
+    }
+
+    fn is_kernel(&self, id: LocationId) -> bool {
+        let location = self.profile.locations.get(id);
+        match location.kind {
+            // The upper half of the addresses is the kernel's on every system that we know.
+            LocationKind::Code(address) => address.address().0 >= 1 << 63,
+            _ => false,
+        }
+    }
+}
+
+/// The name of what has none.
+fn unknown(profile: &Profile, module: Option<ModuleId>) -> Cow<'static, str> {
+    let path = module.map_or("", |id| profile.strings.get(profile.modules.get(id).path));
+    match path.rsplit('/').next() {
+        None | Some("") => "[unknown]".into(),
+        Some(file) => format!("[unknown in {}]", one_line(file)).into(),
+    }
+}
+
+/// The name without what would end a line: nobody's reader expects that in a name.
+fn one_line(name: &str) -> Cow<'_, str> {
+    if name.contains(char::is_control) {
+        let plain = |c: char| if c.is_control() { ' ' } else { c };
+        name.chars().map(plain).collect::<String>().into()
+    } else {
+        name.into()
+    }
+}
+
+/// Whether a frame is what an address gets that was looked up in vain.
+fn says_nothing(frame: &Frame) -> bool {
+    frame.function == StringId(0)
+        && frame.file == FileId(0)
+        && frame.language != Language::Synthetic
+}

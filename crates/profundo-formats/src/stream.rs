@@ -1,0 +1,133 @@
+//! The saved file, written while the recording goes on.
+
+use std::io::Write;
+
+use profundo_model::{Growing, Meta, Profile, Sample};
+
+use crate::coarse::Coarse;
+use crate::current::{self, Stream};
+use crate::{Error, header};
+
+/// Of the most bytes that a file may have, this part is kept for what comes at the end: names.
+const RESERVE: u64 = 16;
+
+/// Writes a profile while it grows.
+///
+/// Whatever the file is cut to, [`crate::read`] gives what stands before the cut; only the last of
+/// its own samples, those that [`StreamWriter::flush`] has not been asked for, are not in it.
+/// Samples, and what is needed only while the profile grows, are taken out of it as they are
+/// written.
+///
+/// ```
+/// use profundo_model::Profile;
+/// use profundo_formats::StreamWriter;
+///
+/// let mut profile = Profile::default();
+/// let mut file = StreamWriter::new(Vec::new(), &profile.meta)?;
+/// let more = Profile::from_folded("main;work 3").unwrap();
+/// profile = more.clone();
+/// file.flush(&mut profile)?;
+/// assert!(profile.samples.is_empty());
+/// let bytes = file.finish(&mut profile)?;
+/// assert_eq!(profundo_formats::read(&bytes)?.0.samples, more.samples);
+/// # Ok::<(), profundo_formats::Error>(())
+/// ```
+pub struct StreamWriter<W: Write> {
+    stream: Stream<W>,
+    coarse: Coarse,
+    /// Samples that are to be written, in coarse ones where the file is too large.
+    ready: Vec<Sample>,
+}
+
+impl<W: Write> StreamWriter<W> {
+    /// Begins a file. Give it a buffer where many small writes cost something.
+    pub fn new(mut out: W, meta: &Meta) -> Result<Self, Error> {
+        header::write(&mut out, current::VERSION)?;
+        Ok(Self {
+            stream: Stream::new(out, header::LEN, meta)?,
+            coarse: Coarse::new(u64::MAX),
+            ready: Vec::new(),
+        })
+    }
+
+    /// The most bytes that the file may have. From half of that on, samples of one thread, task,
+    /// stack and state are made one, with the sum of their weights, wherever they fall into the
+    /// same stretch of time; and the stretches grow as the file does.
+    pub fn max_size(mut self, bytes: u64) -> Self {
+        self.coarse = Coarse::new(bytes - bytes / RESERVE);
+        self
+    }
+
+    /// How many bytes the file has.
+    pub fn size(&self) -> u64 {
+        self.stream.size()
+    }
+
+    /// How many samples the file has.
+    pub fn samples(&self) -> usize {
+        self.stream.samples()
+    }
+
+    /// Takes the profile's samples, and writes them where there are enough for a good chunk.
+    pub fn append(&mut self, profile: &mut Profile) -> Result<(), Error> {
+        self.take(profile);
+        if self.ready.len() >= current::BATCH {
+            self.write_ready(profile)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the profile's samples and what it needs to grow, and writes all that is ready. Samples that
+    /// are being made one are not, until their stretch of time is over.
+    pub fn flush(&mut self, profile: &mut Profile) -> Result<(), Error> {
+        self.take(profile);
+        self.stream.growing(profile)?;
+        profile.growing = Growing::default();
+        self.write_ready(profile)?;
+        self.stream.get_mut().flush().map_err(Error::Write)
+    }
+
+    /// Writes again what has changed since it was written: threads, processes, tasks, modules and
+    /// the recording as a whole. Every few seconds is often enough: it is for a file that is cut.
+    pub fn update(&mut self, profile: &Profile) -> Result<(), Error> {
+        self.stream.update(profile)?;
+        self.stream.get_mut().flush().map_err(Error::Write)
+    }
+
+    /// Writes all that is missing (names, source lines, changes) and the end mark. The profile's
+    /// notes say if samples were made one. Gives back what was written to.
+    pub fn finish(mut self, profile: &mut Profile) -> Result<W, Error> {
+        self.take(profile);
+        profile.growing = Growing::default();
+        self.ready.extend(self.coarse.end());
+        self.write_ready(profile)?;
+        profile.meta.notes.extend(self.coarse.note());
+        let mut out = self.stream.finish(profile)?;
+        out.flush().map_err(Error::Write)?;
+        Ok(out)
+    }
+
+    fn take(&mut self, profile: &mut Profile) {
+        let samples = profile.samples.drain(..);
+        self.coarse
+            .pass(self.stream.size(), samples, &mut self.ready);
+    }
+
+    fn write_ready(&mut self, profile: &Profile) -> Result<(), Error> {
+        let ready = std::mem::take(&mut self.ready);
+        let written = self.stream.batches(profile, &ready);
+        self.ready = ready;
+        self.ready.clear();
+        written
+    }
+}
+
+impl<W: Write> std::fmt::Debug for StreamWriter<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamWriter")
+            .field("size", &self.size())
+            .field("samples", &self.samples())
+            .field("coarse", &self.coarse)
+            .finish_non_exhaustive()
+    }
+}

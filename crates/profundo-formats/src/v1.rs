@@ -1,0 +1,31 @@
+//! Version 1: chunks of columns.
+//!
+//! ```text
+//! file   = header, META, batch…, the rows that no sample needs, END
+//! batch  = new rows of any table that the samples need, SAMP
+//! ```
+//!
+//! What stands in these files is read for ever: a change that version 1 readers cannot skip over
+//! is a new version beside this one, never an edit here. `docs/file-format.md` has the layout and
+//! the rules.
+
+mod ahead;
+mod chunk;
+mod code;
+mod column;
+mod growing;
+mod meta;
+mod name;
+mod owner;
+mod place;
+mod read;
+mod sample;
+mod stream;
+mod write;
+
+pub(crate) use read::read;
+pub(crate) use stream::Stream;
+pub(crate) use write::{BATCH, write};
+
+/// The number in the header.
+pub(crate) const VERSION: u32 = 1;

@@ -1,0 +1,316 @@
+//! A chunk says how long it is before its first byte is used, and carries a checksum, so a reader
+//! can stop at the first one that is not whole and skip one that it does not know.
+//!
+//! ```text
+//!  0      4       5          8            12            16         20
+//! +------+-------+----------+------------+-------------+----------+------------------+
+//! | kind | codec | reserved | raw length | stored len. | CRC-32   | stored bytes     |
+//! | 4 B  | u8    | 3 B of 0 | u32, LE    | u32, LE     | u32, LE  | packed payload   |
+//! +------+-------+----------+------------+-------------+----------+------------------+
+//! ```
+//!
+//! The checksum is taken over the first 16 bytes and the stored bytes, so no flipped bit in a
+//! length can send the reader astray.
+//!
+//! Deflate can pack a thousand bytes into one, and a file of a few kilobytes could fill a reader's
+//! memory. So there is an [`Allowance`] that grows with the file, and the writer stores what would
+//! go beyond it.
+
+use std::io::Write;
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+
+use super::ahead::{self, Ahead};
+use crate::{Damage, Error};
+
+/// What a chunk holds: four letters, readable in a hex dump.
+pub(super) type Kind = [u8; 4];
+
+pub(super) const META: Kind = *b"META";
+pub(super) const STRINGS: Kind = *b"STRS";
+pub(super) const FILES: Kind = *b"FILE";
+pub(super) const FRAMES: Kind = *b"FRAM";
+pub(super) const MODULES: Kind = *b"MODU";
+pub(super) const LOCATIONS: Kind = *b"LOCA";
+pub(super) const STACKS: Kind = *b"STAK";
+pub(super) const PROCESSES: Kind = *b"PROC";
+pub(super) const THREADS: Kind = *b"THRD";
+pub(super) const TASKS: Kind = *b"TASK";
+pub(super) const SOURCES: Kind = *b"SRCE";
+pub(super) const CODES: Kind = *b"CODE";
+pub(super) const MAPPINGS: Kind = *b"MAPS";
+pub(super) const SAMPLES: Kind = *b"SAMP";
+pub(super) const END: Kind = *b"END.";
+
+// In small letters: rows that are there already, as they are known now.
+pub(super) const MODULES_AGAIN: Kind = *b"modu";
+pub(super) const LOCATIONS_NAMED: Kind = *b"loca";
+pub(super) const PROCESSES_AGAIN: Kind = *b"proc";
+pub(super) const THREADS_AGAIN: Kind = *b"thrd";
+pub(super) const TASKS_AGAIN: Kind = *b"task";
+
+/// No payload is longer than this, so one chunk cannot make a reader allocate more.
+pub(super) const MAX_RAW: usize = 64 << 20;
+
+const HEAD: usize = 20;
+const CODEC_STORED: u8 = 0;
+const CODEC_DEFLATE: u8 = 1;
+/// Payloads below this are stored: what packing them saves is less than a chunk's head.
+const WORTH_PACKING: usize = 64;
+
+/// How much may have been unpacked by the end of a chunk: 8 MiB, and 16 bytes for each byte of the
+/// file up to there. Files of real samples stay far below it.
+struct Allowance {
+    unpacked: u64,
+}
+
+impl Allowance {
+    const FREE: u64 = 8 << 20;
+    const RATIO: u64 = 16;
+
+    fn new() -> Self {
+        Self { unpacked: 0 }
+    }
+
+    fn covers(&self, raw_len: usize, end: usize) -> bool {
+        self.unpacked + raw_len as u64 <= Self::FREE + Self::RATIO * end as u64
+    }
+
+    fn take(&mut self, raw_len: usize) {
+        self.unpacked += raw_len as u64;
+    }
+}
+
+/// Frames and packs payloads; keeps the compressor's memory between chunks.
+pub(super) struct ChunkWriter<W> {
+    out: W,
+    packer: Compress,
+    packed: Vec<u8>,
+    /// How long the file is so far.
+    offset: usize,
+    allowance: Allowance,
+}
+
+impl<W: Write> ChunkWriter<W> {
+    /// Chunks are written from `offset` of the file on.
+    pub(super) fn new(out: W, offset: usize) -> Self {
+        // The fastest level: columns of differences leave deflate little more to find at others.
+        let packer = Compress::new(Compression::fast(), false);
+        Self {
+            out,
+            packer,
+            packed: Vec::new(),
+            offset,
+            allowance: Allowance::new(),
+        }
+    }
+
+    /// How long the file is so far.
+    pub(super) fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// What is written to.
+    pub(super) fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    pub(super) fn into_inner(self) -> W {
+        self.out
+    }
+
+    pub(super) fn write(&mut self, kind: Kind, raw: &[u8]) -> Result<(), Error> {
+        if raw.len() > MAX_RAW {
+            let kind = name(kind);
+            return Err(Error::TooLarge {
+                kind,
+                bytes: raw.len(),
+                most: MAX_RAW,
+            });
+        }
+        let (codec, stored) = match self.pack(raw) {
+            true => (CODEC_DEFLATE, &self.packed[..]),
+            false => (CODEC_STORED, raw),
+        };
+        self.offset += HEAD + stored.len();
+        self.allowance.take(raw.len());
+        let mut head = [0; HEAD];
+        head[..4].copy_from_slice(&kind);
+        head[4] = codec;
+        head[8..12].copy_from_slice(&(raw.len() as u32).to_le_bytes());
+        head[12..16].copy_from_slice(&(stored.len() as u32).to_le_bytes());
+        let sum = checksum(&head[..16], stored);
+        head[16..].copy_from_slice(&sum.to_le_bytes());
+        self.out
+            .write_all(&head)
+            .and_then(|()| self.out.write_all(stored))
+            .map_err(Error::Write)
+    }
+
+    /// Whether `packed` now holds `raw` in fewer bytes.
+    fn pack(&mut self, raw: &[u8]) -> bool {
+        if raw.len() < WORTH_PACKING {
+            return false;
+        }
+        self.packer.reset();
+        self.packed.clear();
+        // Room for less than the payload: a compressor that runs out of it has not helped.
+        self.packed.reserve_exact(raw.len());
+        let status = self
+            .packer
+            .compress_vec(raw, &mut self.packed, FlushCompress::Finish);
+        matches!(status, Ok(Status::StreamEnd))
+            && self.packed.len() < raw.len()
+            && self
+                .allowance
+                .covers(raw.len(), self.offset + HEAD + self.packed.len())
+    }
+}
+
+/// A whole chunk, packed as it is.
+#[derive(Clone, Copy)]
+pub(super) struct Packed<'a> {
+    /// Where it begins in the file.
+    pub(super) offset: usize,
+    /// Where the next one begins.
+    pub(super) end: usize,
+    pub(super) kind: Kind,
+    codec: u8,
+    pub(super) raw_len: usize,
+    head: &'a [u8; HEAD],
+    stored: &'a [u8],
+}
+
+impl Packed<'_> {
+    pub(super) fn is_deflated(&self) -> bool {
+        self.codec == CODEC_DEFLATE
+    }
+}
+
+/// What stands at a place in the file.
+pub(super) enum Next<'a> {
+    /// A chunk whose checksum is right.
+    Chunk(Packed<'a>),
+    /// The file ends here, or before the chunk that begins here does.
+    Cut,
+    Damaged(Damage),
+}
+
+/// The chunk that begins at `offset`, be it sound or not; `None` where the file is cut.
+pub(super) fn packed(bytes: &[u8], offset: usize) -> Option<Packed<'_>> {
+    let (head, rest) = bytes.get(offset..)?.split_first_chunk::<HEAD>()?;
+    let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let stored_len = word(12) as usize;
+    Some(Packed {
+        offset,
+        end: offset + HEAD + stored_len,
+        kind: [head[0], head[1], head[2], head[3]],
+        codec: head[4],
+        raw_len: word(8) as usize,
+        head,
+        stored: rest.get(..stored_len)?,
+    })
+}
+
+/// The chunk that begins at `offset`.
+pub(super) fn next(bytes: &[u8], offset: usize) -> Next<'_> {
+    let Some(packed) = packed(bytes, offset) else {
+        return Next::Cut;
+    };
+    let head = packed.head;
+    let sum = u32::from_le_bytes([head[16], head[17], head[18], head[19]]);
+    if checksum(&head[..16], packed.stored) != sum {
+        return Next::Damaged(Damage::Checksum);
+    }
+    Next::Chunk(packed)
+}
+
+/// Unpacks payloads; keeps its memory between chunks.
+pub(super) struct Unpacker {
+    inflate: Decompress,
+    raw: Vec<u8>,
+    allowance: Allowance,
+}
+
+impl Unpacker {
+    pub(super) fn new() -> Self {
+        Self {
+            inflate: Decompress::new(false),
+            raw: Vec::new(),
+            allowance: Allowance::new(),
+        }
+    }
+
+    /// Whether a chunk's claim of its length may be believed. To be asked of each chunk that is
+    /// unpacked, in order.
+    pub(super) fn admits(&mut self, chunk: &Packed<'_>) -> bool {
+        let raw_len = chunk.raw_len;
+        let honest = match chunk.codec {
+            CODEC_STORED => raw_len == chunk.stored.len(),
+            _ => self.allowance.covers(raw_len, chunk.end),
+        };
+        self.allowance.take(raw_len);
+        honest && raw_len <= MAX_RAW
+    }
+
+    /// The payload. The outer error ends the reading, the inner one is damage.
+    pub(super) fn unpack<'a>(
+        &'a mut self,
+        chunk: &Packed<'a>,
+        ahead: Option<&Ahead>,
+    ) -> Result<Result<&'a [u8], Damage>, Error> {
+        if chunk.codec > CODEC_DEFLATE {
+            let (codec, kind) = (chunk.codec, name(chunk.kind));
+            return Err(Error::UnknownCodec {
+                codec,
+                kind,
+                offset: chunk.offset,
+            });
+        }
+        if !self.admits(chunk) {
+            return Ok(Err(Damage::Length));
+        }
+        if !chunk.is_deflated() {
+            return Ok(Ok(chunk.stored));
+        }
+        if let Some(ahead) = ahead
+            && ahead::is_ahead(chunk)
+            && let Some(payload) = ahead.payload(chunk.offset)
+        {
+            ahead.used(std::mem::replace(&mut self.raw, payload));
+            return Ok(Ok(&self.raw));
+        }
+        let mut raw = std::mem::take(&mut self.raw);
+        let unpacked = self.inflate_into(chunk, &mut raw);
+        self.raw = raw;
+        Ok(unpacked.map(|()| &self.raw[..]))
+    }
+
+    /// Unpacks a deflated payload.
+    pub(super) fn inflate_into(
+        &mut self,
+        chunk: &Packed<'_>,
+        raw: &mut Vec<u8>,
+    ) -> Result<(), Damage> {
+        self.inflate.reset(false);
+        raw.clear();
+        raw.reserve_exact(chunk.raw_len);
+        let status = self
+            .inflate
+            .decompress_vec(chunk.stored, raw, FlushDecompress::Finish);
+        let whole = matches!(status, Ok(Status::StreamEnd)) && raw.len() == chunk.raw_len;
+        if whole { Ok(()) } else { Err(Damage::Unpack) }
+    }
+}
+
+fn checksum(head: &[u8], stored: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(head);
+    hasher.update(stored);
+    hasher.finalize()
+}
+
+/// A kind for people.
+fn name(kind: Kind) -> String {
+    kind.escape_ascii().to_string()
+}

@@ -1,0 +1,238 @@
+//! From chunks to a profile. Every id is looked up in what was read before it, so a profile never
+//! points at a row that it does not have, whatever the file says.
+//!
+//! A row that a file holds twice is one row of the profile: hence the lists from the file's ids
+//! to the profile's. In a file of ours both are the same.
+
+use profundo_model::{FileId, FrameId, Growing, LocationId, Profile, StackId, StringId};
+
+use super::ahead::Ahead;
+use super::chunk::{self, Next, Packed, Unpacker};
+use super::code::value_of;
+use super::column::Columns;
+use super::sample::LastSeen;
+use super::{growing, meta, name, owner, place, sample};
+use crate::{Damage, Error, Warning};
+
+/// Reads the chunks from `offset` on.
+pub(crate) fn read(bytes: &[u8], offset: usize) -> Result<(Profile, Vec<Warning>), Error> {
+    std::thread::scope(|scope| {
+        let ahead = Ahead::begin(scope, bytes, offset);
+        read_chunks(bytes, offset, ahead.as_ref())
+    })
+}
+
+fn read_chunks(
+    bytes: &[u8],
+    mut offset: usize,
+    ahead: Option<&Ahead>,
+) -> Result<(Profile, Vec<Warning>), Error> {
+    let mut decoder = Decoder::new();
+    let mut unpacker = Unpacker::new();
+    let ending = loop {
+        let samples = decoder.profile.samples.len();
+        let chunk = match chunk::next(bytes, offset) {
+            Next::Chunk(chunk) => chunk,
+            Next::Cut => break Some(Warning::Cut { offset, samples }),
+            Next::Damaged(damage) => {
+                break Some(Warning::Damaged {
+                    offset,
+                    damage,
+                    samples,
+                });
+            }
+        };
+        if let Err(damage) = decoder.chunk(&chunk, &mut unpacker, ahead)? {
+            let samples = decoder.profile.samples.len();
+            break Some(Warning::Damaged {
+                offset,
+                damage,
+                samples,
+            });
+        }
+        offset = chunk.end;
+        if chunk.kind == chunk::END {
+            // Only who goes on with a recording has a use for it.
+            decoder.profile.growing = Growing::default();
+            let bytes = bytes.len() - offset;
+            break (bytes > 0).then_some(Warning::Trailing { offset, bytes });
+        }
+    };
+    let Decoder {
+        mut profile,
+        mut warnings,
+        ..
+    } = decoder;
+    let processes = owner::processes::mend_parents(&mut profile.processes);
+    if processes > 0 {
+        warnings.push(Warning::Parents { processes });
+    }
+    warnings.extend(ending);
+    Ok((profile, warnings))
+}
+
+/// A profile that grows chunk by chunk.
+pub(super) struct Decoder {
+    pub(super) profile: Profile,
+    pub(super) strings: Vec<StringId>,
+    pub(super) files: Vec<FileId>,
+    pub(super) frames: Vec<FrameId>,
+    pub(super) locations: Vec<LocationId>,
+    pub(super) stacks: Vec<StackId>,
+    pub(super) sources: usize,
+    pub(super) last_seen: LastSeen,
+    warnings: Vec<Warning>,
+}
+
+impl Decoder {
+    fn new() -> Self {
+        Self {
+            profile: Profile::default(),
+            strings: vec![StringId(0)],
+            files: vec![FileId(0)],
+            frames: Vec::new(),
+            locations: Vec::new(),
+            stacks: Vec::new(),
+            sources: 0,
+            last_seen: LastSeen::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Takes one chunk in. The outer error ends the reading, the inner one is damage.
+    fn chunk(
+        &mut self,
+        chunk: &Packed<'_>,
+        unpacker: &mut Unpacker,
+        ahead: Option<&Ahead>,
+    ) -> Result<Result<(), Damage>, Error> {
+        type Decode = fn(&mut Decoder, &Columns) -> Result<(), Damage>;
+        let (rows, decode): (usize, Decode) = match chunk.kind {
+            chunk::META => (0, meta::decode),
+            chunk::STRINGS => (self.strings.len(), name::strings::decode),
+            chunk::FILES => (self.files.len(), name::files::decode),
+            chunk::FRAMES => (self.frames.len(), name::frames::decode),
+            chunk::MODULES => (self.profile.modules.len(), place::modules::decode),
+            chunk::LOCATIONS => (self.locations.len(), place::locations::decode),
+            chunk::STACKS => (self.stacks.len(), place::stacks::decode),
+            chunk::PROCESSES => (self.profile.processes.len(), owner::processes::decode),
+            chunk::THREADS => (self.profile.threads.len(), owner::threads::decode),
+            chunk::TASKS => (self.profile.tasks.len(), owner::tasks::decode),
+            chunk::CODES => (self.profile.growing.codes.len(), growing::codes::decode),
+            chunk::MAPPINGS => (
+                self.profile.growing.mappings.len(),
+                growing::mappings::decode,
+            ),
+            chunk::SOURCES => (self.sources, name::sources::decode),
+            chunk::SAMPLES => (self.profile.samples.len(), sample::decode),
+            // Rows that are there already.
+            chunk::MODULES_AGAIN => (self.profile.modules.len(), place::modules::decode),
+            chunk::LOCATIONS_NAMED => (self.locations.len(), place::locations::decode_frames),
+            chunk::PROCESSES_AGAIN => (self.profile.processes.len(), owner::processes::decode),
+            chunk::THREADS_AGAIN => (self.profile.threads.len(), owner::threads::decode),
+            chunk::TASKS_AGAIN => (self.profile.tasks.len(), owner::tasks::decode),
+            chunk::END => (0, |decoder, columns| meta::decode_end(decoder, columns)),
+            // A newer writer's: it need not even be unpacked.
+            _ => return Ok(Ok(())),
+        };
+        let payload = match unpacker.unpack(chunk, ahead)? {
+            Ok(payload) => payload,
+            Err(damage) => return Ok(Err(damage)),
+        };
+        Ok(Columns::parse(payload).and_then(|columns| {
+            let (expected, found) = (rows as u64, columns.first);
+            let last = found.saturating_add(columns.rows as u64);
+            let is_again = chunk.kind[0].is_ascii_lowercase();
+            if if is_again {
+                last > expected
+            } else {
+                found != expected
+            } {
+                return Err(Damage::Order { expected, found });
+            }
+            // Ids are 32 bits wide; only samples have none.
+            if last > u64::from(u32::MAX) && chunk.kind != chunk::SAMPLES {
+                return Err(Damage::Length);
+            }
+            decode(self, &columns)
+        }))
+    }
+
+    pub(super) fn string(&self, id: u64) -> Result<StringId, Damage> {
+        row(&self.strings, "strings", id)
+    }
+
+    pub(super) fn file(&self, id: u64) -> Result<FileId, Damage> {
+        row(&self.files, "files", id)
+    }
+
+    pub(super) fn frame(&self, id: u64) -> Result<FrameId, Damage> {
+        row(&self.frames, "frames", id)
+    }
+
+    pub(super) fn location(&self, id: u64) -> Result<LocationId, Damage> {
+        row(&self.locations, "locations", id)
+    }
+
+    pub(super) fn stack(&self, id: u64) -> Result<StackId, Damage> {
+        row(&self.stacks, "stacks", id)
+    }
+
+    pub(super) fn module(&self, id: u64) -> Result<usize, Damage> {
+        index(self.profile.modules.len(), "modules", id)
+    }
+
+    pub(super) fn process(&self, id: u64) -> Result<usize, Damage> {
+        index(self.profile.processes.len(), "processes", id)
+    }
+
+    pub(super) fn thread(&self, id: u64) -> Result<usize, Damage> {
+        index(self.profile.threads.len(), "threads", id)
+    }
+
+    pub(super) fn task(&self, id: u64) -> Result<usize, Damage> {
+        index(self.profile.tasks.len(), "tasks", id)
+    }
+
+    /// The value of a code, or a warning.
+    pub(super) fn value<T: Copy>(
+        &mut self,
+        list: &[T],
+        what: &'static str,
+        code: u64,
+    ) -> Option<T> {
+        let value = value_of(list, code);
+        if value.is_none() {
+            self.unknown(what, code);
+        }
+        value
+    }
+
+    /// Notes a code that is not known: one warning for each kind of value.
+    pub(super) fn unknown(&mut self, what: &'static str, code: u64) {
+        for warning in &mut self.warnings {
+            if let Warning::UnknownCode {
+                what: known, times, ..
+            } = warning
+                && *known == what
+            {
+                *times += 1;
+                return;
+            }
+        }
+        self.warnings.push(Warning::UnknownCode {
+            what,
+            code,
+            times: 1,
+        });
+    }
+}
+
+fn row<T: Copy>(rows: &[T], table: &'static str, id: u64) -> Result<T, Damage> {
+    index(rows.len(), table, id).map(|index| rows[index])
+}
+
+fn index(rows: usize, table: &'static str, id: u64) -> Result<usize, Damage> {
+    let index = usize::try_from(id).ok().filter(|&index| index < rows);
+    index.ok_or(Damage::Id { table, id })
+}

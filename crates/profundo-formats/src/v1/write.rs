@@ -1,0 +1,361 @@
+//! From a profile to chunks. A table is written as far as the next batch of samples needs it, so
+//! that whatever a file was cut to, the ids in it point at rows in it.
+
+use std::io::Write;
+use std::ops::Range;
+
+use profundo_model::{Growing, LocationKind, Meta, Profile, Sample};
+
+use super::chunk::{self, ChunkWriter, Kind};
+use super::column::Payload;
+use super::sample::LastSeen;
+use super::{growing, meta, name, owner, place, sample};
+use crate::Error;
+
+/// Samples in a chunk: at 1000 a second a cut file loses the last 16 s of one thread at most, and
+/// beyond this size a larger chunk is no smaller by the sample.
+pub(crate) const BATCH: usize = 16_384;
+
+/// Rows of the other tables in a chunk.
+pub(super) const ROWS: usize = 8_192;
+
+/// Text in a chunk, from which the next one is begun.
+const TEXT: usize = 1 << 20;
+
+/// Writes what follows the header, which is `offset` bytes long.
+pub(crate) fn write(profile: &Profile, out: &mut dyn Write, offset: usize) -> Result<(), Error> {
+    let mut encoder = Encoder::new(out, offset);
+    encoder.meta(&profile.meta)?;
+    for batch in profile.samples.chunks(BATCH) {
+        encoder.samples(profile, batch)?;
+    }
+    encoder.the_rest(profile)?;
+    encoder.end().map(drop)
+}
+
+/// How many rows of each table are in the file.
+pub(super) struct Written {
+    pub(super) strings: usize,
+    pub(super) files: usize,
+    pub(super) frames: usize,
+    pub(super) modules: usize,
+    pub(super) locations: usize,
+    pub(super) stacks: usize,
+    pub(super) processes: usize,
+    pub(super) threads: usize,
+    pub(super) tasks: usize,
+    pub(super) sources: usize,
+    pub(super) samples: usize,
+    pub(super) codes: usize,
+    pub(super) mappings: usize,
+}
+
+impl Default for Written {
+    fn default() -> Self {
+        Self {
+            // Row 0 is in every profile.
+            strings: 1,
+            files: 1,
+            frames: 0,
+            modules: 0,
+            locations: 0,
+            stacks: 0,
+            processes: 0,
+            threads: 0,
+            tasks: 0,
+            sources: 0,
+            samples: 0,
+            codes: 0,
+            mappings: 0,
+        }
+    }
+}
+
+/// How many rows a table must have for the ids seen so far.
+#[derive(Default)]
+struct Need(usize);
+
+impl Need {
+    fn row(&mut self, index: usize) {
+        self.0 = self.0.max(index + 1);
+    }
+}
+
+pub(super) type Encode = fn(&Profile, Range<usize>) -> Result<Payload, Error>;
+
+/// Writes chunks, and knows what is written.
+pub(super) struct Encoder<W> {
+    pub(super) out: ChunkWriter<W>,
+    pub(super) written: Written,
+    last_seen: LastSeen,
+}
+
+impl<W: Write> Encoder<W> {
+    pub(super) fn new(out: W, offset: usize) -> Self {
+        Self {
+            out: ChunkWriter::new(out, offset),
+            written: Written::default(),
+            last_seen: LastSeen::new(),
+        }
+    }
+
+    pub(super) fn meta(&mut self, meta: &Meta) -> Result<(), Error> {
+        self.out.write(chunk::META, meta::encode(meta)?.as_bytes())
+    }
+
+    /// A batch of samples, behind the rows that it needs.
+    pub(super) fn samples(&mut self, profile: &Profile, batch: &[Sample]) -> Result<(), Error> {
+        self.what_samples_need(profile, batch)?;
+        let (first, threads) = (self.written.samples, profile.threads.len());
+        let payload = sample::encode(batch, first, threads, &mut self.last_seen)?;
+        self.out.write(chunk::SAMPLES, payload.as_bytes())?;
+        self.written.samples += batch.len();
+        Ok(())
+    }
+
+    /// What a recording that is not over needs, behind the rows that it points at.
+    pub(super) fn growing(&mut self, profile: &Profile) -> Result<(), Error> {
+        let Growing { codes, mappings } = &profile.growing;
+        if codes.is_empty() && mappings.is_empty() {
+            return Ok(());
+        }
+        self.processes(profile, profile.processes.len())?;
+        self.modules(profile, profile.modules.len())?;
+        for part in mappings.chunks(ROWS) {
+            let payload = growing::mappings::encode(part, self.written.mappings);
+            self.out.write(chunk::MAPPINGS, payload.as_bytes())?;
+            self.written.mappings += part.len();
+        }
+        for part in codes.chunks(ROWS) {
+            let (mut strings, mut files) = (Need::default(), Need::default());
+            for code in part {
+                strings.row(code.name.index());
+                files.row(code.file.index());
+            }
+            self.files(profile, files.0)?;
+            self.strings(profile, strings.0)?;
+            let payload = growing::codes::encode(part, self.written.codes);
+            self.out.write(chunk::CODES, payload.as_bytes())?;
+            self.written.codes += part.len();
+        }
+        Ok(())
+    }
+
+    /// The end mark. Gives back what was written to.
+    pub(super) fn end(mut self) -> Result<W, Error> {
+        let payload = meta::encode_end(self.written.samples);
+        self.out.write(chunk::END, payload.as_bytes())?;
+        Ok(self.out.into_inner())
+    }
+
+    fn what_samples_need(&mut self, profile: &Profile, batch: &[Sample]) -> Result<(), Error> {
+        let (mut threads, mut tasks, mut stacks) =
+            (Need::default(), Need::default(), Need::default());
+        for sample in batch {
+            threads.row(sample.thread.index());
+            tasks.row(sample.task.index());
+            stacks.row(sample.stack.index());
+        }
+        self.threads(profile, threads.0)?;
+        self.tasks(profile, tasks.0)?;
+        self.stacks(profile, stacks.0)
+    }
+
+    /// Rows that no sample needs are part of the profile too.
+    pub(super) fn the_rest(&mut self, profile: &Profile) -> Result<(), Error> {
+        self.processes(profile, profile.processes.len())?;
+        self.threads(profile, profile.threads.len())?;
+        self.tasks(profile, profile.tasks.len())?;
+        self.stacks(profile, profile.stacks.len())?;
+        self.locations(profile, profile.locations.len())?;
+        self.modules(profile, profile.modules.len())?;
+        self.frames(profile, profile.frames.len())?;
+        self.files(profile, profile.files.len())?;
+        self.strings(profile, profile.strings.len())?;
+        self.sources(profile)
+    }
+
+    fn sources(&mut self, profile: &Profile) -> Result<(), Error> {
+        let rows = self.written.sources..profile.sources.len();
+        let (mut files, mut strings) = (Need::default(), Need::default());
+        for (file, _, text) in profile.sources.iter() {
+            files.row(file.index());
+            strings.row(text.index());
+        }
+        self.files(profile, files.0)?;
+        self.strings(profile, strings.0)?;
+        self.written.sources = rows.end;
+        self.emit(profile, chunk::SOURCES, rows, name::sources::encode)
+    }
+
+    pub(super) fn strings(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
+        let strings = &profile.strings;
+        let rows = new_rows("strings", &mut self.written.strings, upto, strings.len())?;
+        let (mut start, mut text) = (rows.start, 0);
+        for (id, string) in rows.clone().zip(strings.iter().skip(rows.start)) {
+            let full = text + string.len() > TEXT || id - start == ROWS;
+            if full && id > start {
+                self.emit(profile, chunk::STRINGS, start..id, name::strings::encode)?;
+                (start, text) = (id, 0);
+            }
+            text += string.len();
+        }
+        self.emit(
+            profile,
+            chunk::STRINGS,
+            start..rows.end,
+            name::strings::encode,
+        )
+    }
+
+    pub(super) fn files(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
+        let files = &profile.files;
+        let rows = new_rows("files", &mut self.written.files, upto, files.len())?;
+        let mut strings = Need::default();
+        for file in files.iter().skip(rows.start).take(rows.len()) {
+            strings.row(file.path.index());
+            strings.row(file.prefix.index());
+            strings.row(file.rest.index());
+        }
+        self.strings(profile, strings.0)?;
+        self.emit(profile, chunk::FILES, rows, name::files::encode)
+    }
+
+    pub(super) fn frames(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
+        let frames = &profile.frames;
+        let rows = new_rows("frames", &mut self.written.frames, upto, frames.len())?;
+        let (mut strings, mut files) = (Need::default(), Need::default());
+        for frame in frames.iter().skip(rows.start).take(rows.len()) {
+            strings.row(frame.function.index());
+            strings.row(frame.signature.index());
+            files.row(frame.file.index());
+        }
+        self.strings(profile, strings.0)?;
+        self.files(profile, files.0)?;
+        self.emit(profile, chunk::FRAMES, rows, name::frames::encode)
+    }
+
+    pub(super) fn modules(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
+        let modules = &profile.modules;
+        let rows = new_rows("modules", &mut self.written.modules, upto, modules.len())?;
+        let mut strings = Need::default();
+        for (_, module) in modules.iter().skip(rows.start).take(rows.len()) {
+            strings.row(module.path.index());
+        }
+        self.strings(profile, strings.0)?;
+        self.emit(profile, chunk::MODULES, rows, place::modules::encode)
+    }
+
+    pub(super) fn locations(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
+        let locations = &profile.locations;
+        let rows = new_rows(
+            "locations",
+            &mut self.written.locations,
+            upto,
+            locations.len(),
+        )?;
+        let (mut modules, mut frames) = (Need::default(), Need::default());
+        for (_, location) in locations.iter().skip(rows.start).take(rows.len()) {
+            location
+                .module
+                .iter()
+                .for_each(|id| modules.row(id.index()));
+            location.frames.iter().for_each(|id| frames.row(id.index()));
+            if let LocationKind::Python { frame, .. } = location.kind {
+                frames.row(frame.index());
+            }
+        }
+        self.modules(profile, modules.0)?;
+        self.frames(profile, frames.0)?;
+        self.emit(profile, chunk::LOCATIONS, rows, place::locations::encode)
+    }
+
+    pub(super) fn stacks(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
+        let stacks = &profile.stacks;
+        let rows = new_rows("stacks", &mut self.written.stacks, upto, stacks.len())?;
+        // A parent stands before its child: the table itself sees to that.
+        let mut locations = Need::default();
+        for stack in stacks.iter().skip(rows.start).take(rows.len()) {
+            locations.row(stack.location.index());
+        }
+        self.locations(profile, locations.0)?;
+        self.emit(profile, chunk::STACKS, rows, place::stacks::encode)
+    }
+
+    /// Always all of them: a parent may stand after its child.
+    pub(super) fn processes(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
+        let processes = &profile.processes;
+        let len = processes.len();
+        new_rows("processes", &mut 0, upto, len)?;
+        let rows = new_rows("processes", &mut self.written.processes, len, len)?;
+        let (mut strings, mut parents) = (Need::default(), Need::default());
+        for process in &processes[rows.clone()] {
+            strings.row(process.command.index());
+            strings.row(process.runtime.index());
+            let names = &process.environment;
+            names.iter().for_each(|name| strings.row(name.index()));
+            process.parent.iter().for_each(|id| parents.row(id.index()));
+        }
+        new_rows("processes", &mut 0, parents.0, len)?;
+        self.strings(profile, strings.0)?;
+        self.emit(profile, chunk::PROCESSES, rows, owner::processes::encode)
+    }
+
+    pub(super) fn threads(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
+        let threads = &profile.threads;
+        let rows = new_rows("threads", &mut self.written.threads, upto, threads.len())?;
+        let (mut strings, mut processes) = (Need::default(), Need::default());
+        for (_, thread) in threads.iter().skip(rows.start).take(rows.len()) {
+            strings.row(thread.name.index());
+            processes.row(thread.process.index());
+        }
+        self.strings(profile, strings.0)?;
+        self.processes(profile, processes.0)?;
+        self.emit(profile, chunk::THREADS, rows, owner::threads::encode)
+    }
+
+    pub(super) fn tasks(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
+        let tasks = &profile.tasks;
+        let rows = new_rows("tasks", &mut self.written.tasks, upto, tasks.len())?;
+        let mut strings = Need::default();
+        for (_, task) in tasks.iter().skip(rows.start).take(rows.len()) {
+            strings.row(task.name.index());
+            strings.row(task.spawned_at.index());
+        }
+        self.strings(profile, strings.0)?;
+        self.emit(profile, chunk::TASKS, rows, owner::tasks::encode)
+    }
+
+    pub(super) fn emit(
+        &mut self,
+        profile: &Profile,
+        kind: Kind,
+        rows: Range<usize>,
+        encode: Encode,
+    ) -> Result<(), Error> {
+        for start in rows.clone().step_by(ROWS) {
+            let part = start..rows.end.min(start + ROWS);
+            self.out.write(kind, encode(profile, part)?.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// The rows from those that are written up to `upto`, which are written from now on.
+fn new_rows(
+    table: &'static str,
+    written: &mut usize,
+    upto: usize,
+    rows: usize,
+) -> Result<Range<usize>, Error> {
+    if upto > rows {
+        return Err(Error::Dangling {
+            table,
+            id: upto - 1,
+            rows,
+        });
+    }
+    let start = *written;
+    *written = upto.max(start);
+    Ok(start..*written)
+}

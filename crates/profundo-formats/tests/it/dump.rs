@@ -1,0 +1,45 @@
+//! A profile as text, every table and every field: two profiles are the same where their dumps are.
+
+use std::fmt::Write;
+
+use profundo_model::Profile;
+
+pub fn dump(profile: &Profile) -> String {
+    let mut out = String::new();
+    let Profile {
+        meta,
+        strings,
+        files,
+        frames,
+        locations,
+        stacks,
+        modules,
+        processes,
+        threads,
+        tasks,
+        sources,
+        growing,
+        samples,
+    } = profile;
+    writeln!(out, "{meta:#?}").unwrap();
+    table(&mut out, "string", strings.iter());
+    table(&mut out, "file", files.iter());
+    table(&mut out, "frame", frames.iter());
+    table(&mut out, "module", modules.iter().map(|(_, row)| row));
+    table(&mut out, "location", locations.iter().map(|(_, row)| row));
+    table(&mut out, "stack", stacks.iter());
+    table(&mut out, "process", processes.iter());
+    table(&mut out, "thread", threads.iter().map(|(_, row)| row));
+    table(&mut out, "task", tasks.iter().map(|(_, row)| row));
+    table(&mut out, "source", sources.iter());
+    table(&mut out, "code", growing.codes.iter());
+    table(&mut out, "mapping", growing.mappings.iter());
+    table(&mut out, "sample", samples.iter());
+    out
+}
+
+fn table<T: std::fmt::Debug>(out: &mut String, name: &str, rows: impl Iterator<Item = T>) {
+    for (id, row) in rows.enumerate() {
+        writeln!(out, "{name} {id}: {row:?}").unwrap();
+    }
+}

@@ -1,0 +1,62 @@
+//! Files of every version ever written, kept for ever: what was readable once stays so.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::dump::dump;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/profundo/v1")
+}
+
+/// Compares `file` with the dump beside it; `BLESS=1` rewrites the dump, never the file.
+fn check(file: &Path) {
+    let (profile, warnings) = profundo_formats::read_file(file).unwrap();
+    let mut text = dump(&profile);
+    for warning in warnings {
+        text += &format!("warning: {warning}\n");
+    }
+    let expected = file.with_extension("txt");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&expected, &text).unwrap();
+    }
+    let expected = fs::read_to_string(&expected).expect("a golden file has its dump beside it");
+    assert!(text == expected, "{}:\n{text}", file.display());
+}
+
+#[test]
+fn golden_files_read_as_ever() {
+    let mut files = 0;
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "profundo")
+        {
+            check(&path);
+            files += 1;
+        }
+    }
+    assert!(files >= 5);
+}
+
+/// The writer makes these bytes today. It may come to make others, in another file; what it must
+/// not do is to make others without anybody noticing.
+#[test]
+fn the_writer_writes_as_ever() {
+    same_bytes("full", &crate::write(&crate::small::small()));
+    let (whole, cut) = crate::stream::small();
+    same_bytes("streamed", &whole);
+    same_bytes("streamed-cut", &whole[..cut]);
+}
+
+fn same_bytes(name: &str, written: &[u8]) {
+    let path = folder().join(format!("{name}.profundo"));
+    if std::env::var_os("BLESS").is_some() && !path.exists() {
+        fs::write(&path, written).unwrap();
+    }
+    assert!(
+        written == fs::read(&path).unwrap(),
+        "the bytes of a saved file have changed"
+    );
+}

@@ -1,0 +1,22 @@
+//! The saved file from outside: what is written is read again, whatever happens to it on the way.
+
+mod damage;
+mod disk;
+mod document;
+mod dump;
+mod golden;
+mod hostile;
+mod made;
+mod raw;
+mod round_trip;
+mod small;
+mod stream;
+
+use profundo_model::Profile;
+
+/// The bytes of a profile.
+fn write(profile: &Profile) -> Vec<u8> {
+    let mut file = Vec::new();
+    profundo_formats::write(profile, &mut file).unwrap();
+    file
+}

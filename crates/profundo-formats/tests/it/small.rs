@@ -1,0 +1,197 @@
+//! A small profile in which every field of every table holds something.
+
+use profundo_model::{
+    Avma, CodeAddress, Engine, FrameKey, Gil, Language, LocationKind, Loss, Meta, Module, Nanos,
+    Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind, State, Task, Thread,
+};
+
+pub fn small() -> Profile {
+    let mut profile = Profile {
+        meta: Meta {
+            engine: Engine::PerfSignal,
+            kind: SampleKind::Wall,
+            period: Nanos(1_000_000),
+            started_at_unix: 1_700_000_000_123_456_789,
+            duration: Nanos(5_000_000_000),
+            cpu: Some(Nanos(4_900_000_000)),
+            own_cost: Some(Nanos(0)),
+            loss: Loss {
+                buffer_full: 1,
+                overwritten: 2,
+                truncated: 3,
+                broken: 4,
+                reentrant: 5,
+                thread_table_full: 600,
+            },
+            buffer_was_full: true,
+            notes: vec!["system time is out of sight".into(), "größer".into()],
+        },
+        ..Profile::default()
+    };
+    let path = profile.strings.intern("/usr/bin/app");
+    let module = profile.modules.push(Module {
+        path,
+        start: Avma(0x5555_5555_4000),
+        end: Avma(0x5555_5556_0000),
+        bias: 0x5555_5555_0000,
+        build_id: vec![0xde, 0xad, 0xbe, 0xef],
+        role: Role::Interpreter,
+    });
+    let frame = |profile: &mut Profile, function, line, language, inlined| {
+        profile.frame(FrameKey {
+            function,
+            signature: "app::work<u8>",
+            file: "/src/app/main.rs",
+            prefix: "@app",
+            rest: "main.rs",
+            line,
+            language,
+            inlined,
+        })
+    };
+    let inner = frame(&mut profile, "inlined", 7, Language::Rust, true);
+    let outer = frame(&mut profile, "main", 70, Language::Rust, false);
+    let python = frame(&mut profile, "python", 3, Language::Python, false);
+    let native = frame(&mut profile, "native", 0, Language::Native, false);
+    let runtime = frame(&mut profile, "_start", 0, Language::Runtime, false);
+    let mut locations = Vec::new();
+    for (kind, module, frames) in [
+        (
+            LocationKind::Code(CodeAddress::Return(Avma(0x5555_5555_4321))),
+            Some(module),
+            vec![outer],
+        ),
+        (
+            LocationKind::Code(CodeAddress::Instruction(Avma(0x5555_5555_5000))),
+            Some(module),
+            vec![inner, outer],
+        ),
+        (LocationKind::Invented(u64::MAX), None, vec![python]),
+        (
+            LocationKind::Code(CodeAddress::Instruction(Avma(0x7fff_0000_0000))),
+            None,
+            vec![native],
+        ),
+        (
+            LocationKind::Code(CodeAddress::Return(Avma(0x5555_5555_4000))),
+            Some(module),
+            vec![runtime],
+        ),
+        (
+            LocationKind::Python {
+                frame: python,
+                column: 17,
+                is_call: true,
+            },
+            None,
+            vec![python],
+        ),
+        (
+            LocationKind::Python {
+                frame: python,
+                column: u16::MAX,
+                is_call: false,
+            },
+            None,
+            vec![python],
+        ),
+    ] {
+        let id = profile.locations.intern(kind, module);
+        profile.locations.set_frames(id, &frames);
+        locations.push(id);
+    }
+    for reason in Reason::ALL {
+        locations.push(profile.locations.intern(LocationKind::Reason(reason), None));
+    }
+    let root = profile.stacks.intern(None, locations[0]);
+    let mut stacks = vec![root];
+    for &location in &locations[1..] {
+        stacks.push(profile.stacks.intern(Some(root), location));
+    }
+    let deep = profile.stacks.intern(Some(stacks[1]), locations[2]);
+    stacks.push(deep);
+
+    let command = profile.strings.intern("app --serve");
+    let runtime = profile.strings.intern("CPython 3.12.1");
+    // The child was met first.
+    profile.processes.push(Process {
+        pid: 4_000_000,
+        command,
+        parent: Some(ProcessId(1)),
+        started: Some(Nanos(1_000)),
+        ended: Some(Nanos(2_000_000)),
+        end: ProcessEnd::Killed(9),
+        user: Some(Nanos(0)),
+        system: Some(Nanos(17)),
+        runtime,
+        environment: vec![path, command],
+    });
+    profile.processes.push(Process {
+        pid: 4242,
+        command,
+        parent: None,
+        end: ProcessEnd::Exited(3),
+        environment: vec![runtime],
+        ..Process::default()
+    });
+    let name = profile.strings.intern("main");
+    let threads = [
+        profile.threads.push(Thread {
+            number: 1,
+            tid: 4242,
+            name,
+            process: ProcessId(1),
+            alive: Some(Nanos(5_000_000_000)),
+            cpu: None,
+            gil_wait: Some(Nanos(123_456)),
+        }),
+        profile.threads.push(Thread {
+            number: 2,
+            tid: 4243,
+            process: ProcessId(0),
+            alive: None,
+            cpu: Some(Nanos(u64::MAX)),
+            ..Thread::default()
+        }),
+    ];
+    let spawned_at = profile.strings.intern("src/main.rs:12");
+    let tasks = [
+        profile.tasks.push(Task {
+            number: 0x7f00_0000_1000,
+            is_root: true,
+            ..Task::default()
+        }),
+        profile.tasks.push(Task {
+            number: 0x10,
+            name,
+            spawned_at,
+            is_root: false,
+        }),
+    ];
+    let states = [
+        State::Running,
+        State::Sleeping,
+        State::WallRunning,
+        State::WallWaiting,
+        State::System,
+    ];
+    let gils = [Gil::None, Gil::Held, Gil::Waiting, Gil::Released];
+    for number in 0..20_u64 {
+        profile.samples.push(Sample {
+            time: Nanos(1_000_000 * number + number * number * 7_919 % 1_000),
+            weight: Nanos(if number == 9 { 12_000_000 } else { 1_000_000 }),
+            clock: 50_000_000_000 + 3_000_000 * number + number * 31 % 17,
+            thread: threads[number as usize % 3 / 2],
+            task: tasks[number as usize % 2],
+            stack: stacks[number as usize % stacks.len()],
+            state: states[number as usize % states.len()],
+            gil: gils[number as usize / 2 % gils.len()],
+        });
+    }
+    let file = profile.frames.get(inner).file;
+    profile.sources.insert(file, 7, command);
+    profile.sources.insert(file, 70, name);
+    // No sample needs this one.
+    profile.strings.intern("unused");
+    profile
+}

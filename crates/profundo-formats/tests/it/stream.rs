@@ -1,0 +1,239 @@
+//! A file that grows with its recording is a file whenever its writer is stopped.
+
+use profundo_formats::{StreamWriter, Warning, read};
+use profundo_model::{
+    CodeObject, FrameKey, Growing, Mapping, Module, Nanos, Process, ProcessEnd, ProcessId, Profile,
+    Sample,
+};
+
+use crate::dump::dump;
+use crate::made::{Random, Weights, realistic};
+use crate::{raw, small};
+
+/// Writes `profile` as a recorder would that meets its rows in their order: in `parts`, with
+/// names, ends and sources only at the end.
+fn streamed(whole: &Profile, parts: usize) -> Vec<u8> {
+    let mut growing = whole.clone();
+    growing.samples.clear();
+    growing.sources = Default::default();
+    growing.meta.notes.clear();
+    for row in 0..whole.locations.len() {
+        let id = profundo_model::LocationId::from_index(row);
+        growing.locations.set_frames(id, &[]);
+    }
+    let mut file = StreamWriter::new(Vec::new(), &growing.meta).unwrap();
+    let each = whole.samples.len().div_ceil(parts);
+    for part in whole.samples.chunks(each) {
+        growing.samples.extend_from_slice(part);
+        file.flush(&mut growing).unwrap();
+        assert!(growing.samples.is_empty());
+        growing.meta.duration.0 += 1;
+        file.update(&growing).unwrap();
+    }
+    let mut done = Profile {
+        samples: Vec::new(),
+        ..whole.clone()
+    };
+    file.finish(&mut done).unwrap()
+}
+
+#[test]
+fn what_was_streamed_is_what_there_was() {
+    for whole in [small::small(), realistic(20_000, 4, Weights::Elapsed)] {
+        let file = streamed(&whole, 7);
+        let (again, warnings) = read(&file).unwrap();
+        assert_eq!(warnings, []);
+        assert!(dump(&again) == dump(&whole));
+    }
+}
+
+#[test]
+fn a_cut_at_any_byte_gives_the_samples_before_it() {
+    let text: String = (0..60)
+        .map(|stack| format!("main;f{};g{stack} 50\n", stack / 7))
+        .collect();
+    let whole = Profile::from_folded(&text).unwrap();
+    let file = streamed(&whole, 20);
+    let mut ends: Vec<usize> = raw::ends(&file).into_iter().map(|(_, end)| end).collect();
+    let mut random = Random(88_172_645_463_325_252);
+    ends.extend((0..2_000).map(|_| 16 + random.below(file.len() as u64 - 16) as usize));
+    for cut in ends {
+        let (profile, warnings) = read(&file[..cut]).unwrap();
+        let due: usize = raw::ends(&file)
+            .iter()
+            .filter(|(kind, end)| kind == "SAMP" && *end <= cut)
+            .count();
+        let due = (due * 150).min(3_000);
+        assert_eq!(profile.samples.len(), due, "cut at {cut}");
+        assert!(profile.samples[..] == whole.samples[..due]);
+        if cut < file.len() {
+            assert!(matches!(warnings[..], [Warning::Cut { samples, .. }] if samples == due));
+        }
+    }
+}
+
+#[test]
+fn rows_are_written_again_as_they_change() {
+    let mut profile = Profile::from_folded("main;work 2").unwrap();
+    let mut file = StreamWriter::new(Vec::new(), &profile.meta).unwrap();
+    file.flush(&mut profile).unwrap();
+    let name = profile.strings.intern("worker");
+    let thread = profundo_model::ThreadId(0);
+    profile.threads.get_mut(thread).name = name;
+    profile.threads.get_mut(thread).gil_wait = Some(Nanos(5));
+    profile.tasks.get_mut(profundo_model::TaskId(0)).name = name;
+    profile.processes[0].end = ProcessEnd::Exited(1);
+    profile.processes[0].runtime = name;
+    file.update(&profile).unwrap();
+    // Nothing has changed since.
+    let size = file.size();
+    file.update(&profile).unwrap();
+    assert_eq!(file.size(), size);
+    profile.processes.push(Process {
+        parent: Some(ProcessId(0)),
+        ..Process::default()
+    });
+    let frame = profile.frame(FrameKey {
+        function: "named at last",
+        ..FrameKey::default()
+    });
+    let location = profundo_model::LocationId(1);
+    profile.locations.set_frames(location, &[frame]);
+    let bytes = file.finish(&mut profile).unwrap();
+    let (again, warnings) = read(&bytes).unwrap();
+    assert_eq!(warnings, []);
+    assert_eq!(again.samples.len(), 2);
+    profile.samples.clone_from(&again.samples);
+    assert_eq!(dump(&again), dump(&profile));
+}
+
+/// A code object, and a module that came and went.
+fn growing(profile: &mut Profile) -> Growing {
+    let code = CodeObject {
+        process: ProcessId(0),
+        number: 7,
+        minor: 12,
+        first_line: -3,
+        file: profile.file("/app/a.py", "", ""),
+        name: profile.strings.intern("f"),
+        lines: [1, 2, 3].into(),
+    };
+    let path = profile.strings.intern("/bin/app");
+    let module = profile.modules.push(Module {
+        path,
+        ..Module::default()
+    });
+    let mapping = |unloaded| Mapping {
+        process: ProcessId(0),
+        module,
+        start: 0x1000,
+        end: 0x3000,
+        loaded: 7,
+        unloaded,
+    };
+    Growing {
+        codes: vec![code],
+        mappings: vec![mapping(u64::MAX), mapping(99)],
+    }
+}
+
+/// A small file as a recorder writes it, and where it was before its recorder went on.
+pub fn small() -> (Vec<u8>, usize) {
+    let mut profile = small::small();
+    profile.growing = growing(&mut profile);
+    let file_lines = std::mem::take(&mut profile.sources);
+    let mut file = StreamWriter::new(Vec::new(), &profile.meta).unwrap();
+    let later = profile.samples.split_off(12);
+    file.flush(&mut profile).unwrap();
+    profile.processes[1].end = ProcessEnd::Killed(15);
+    profile.meta.notes.push("later".into());
+    file.update(&profile).unwrap();
+    let cut = file.size() as usize + 11;
+    profile.samples = later;
+    let frame = profile.frame(FrameKey {
+        function: "named at last",
+        ..FrameKey::default()
+    });
+    let location = profundo_model::LocationId(3);
+    profile.locations.set_frames(location, &[frame]);
+    profile.sources = file_lines;
+    (file.finish(&mut profile).unwrap(), cut)
+}
+
+#[test]
+fn what_is_needed_to_go_on_is_kept_until_the_end() {
+    let mut profile = Profile::from_folded("main 1").unwrap();
+    let growing = growing(&mut profile);
+    profile.growing = growing.clone();
+    let mut file = StreamWriter::new(Vec::new(), &profile.meta).unwrap();
+    file.flush(&mut profile).unwrap();
+    assert_eq!(profile.growing, Growing::default());
+    let bytes = file.finish(&mut profile).unwrap();
+    let (whole, _) = read(&bytes).unwrap();
+    assert_eq!(whole.growing, Growing::default());
+    let (cut, _) = read(&bytes[..bytes.len() - 1]).unwrap();
+    assert_eq!(cut.growing, growing);
+}
+
+/// What becomes of ever more samples in a file of a certain size.
+fn bounded(samples: usize, limit: u64) -> (usize, Profile, Profile) {
+    let whole = realistic(samples, 3, Weights::Random);
+    let mut growing = whole.clone();
+    let mut file = StreamWriter::new(Vec::new(), &whole.meta)
+        .unwrap()
+        .max_size(limit);
+    for part in whole.samples.chunks(997) {
+        growing.samples = part.to_vec();
+        file.append(&mut growing).unwrap();
+    }
+    let bytes = file.finish(&mut growing).unwrap();
+    let (again, warnings) = read(&bytes).unwrap();
+    assert_eq!(warnings, []);
+    (bytes.len(), whole, again)
+}
+
+fn weight<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> u64 {
+    samples.into_iter().map(|sample| sample.weight.0).sum()
+}
+
+#[test]
+fn a_file_stays_within_its_size_and_loses_no_weight() {
+    let limit = 600_000;
+    let (size, whole, again) = bounded(200_000, limit);
+    assert!(size as u64 <= limit + limit / 20, "{size}");
+    assert!(size as u64 > limit / 2, "{size}");
+    assert!(again.samples.len() < whole.samples.len() / 2);
+    assert_eq!(weight(&again.samples), weight(&whole.samples));
+    // By stack and by thread too, and in counts.
+    for sample in whole.samples.iter().step_by(10_007) {
+        let of = |profile: &Profile| {
+            let same =
+                |other: &&Sample| other.stack == sample.stack && other.thread == sample.thread;
+            weight(profile.samples.iter().filter(same))
+        };
+        assert_eq!(of(&again), of(&whole));
+    }
+    let counts = |profile: &Profile| -> u64 {
+        let counts = profile
+            .samples
+            .iter()
+            .map(|sample| profile.count_of(sample));
+        counts.sum()
+    };
+    let (merged, single) = (counts(&again) as f64, counts(&whole) as f64);
+    assert!((merged / single - 1.0).abs() < 0.01, "{merged} of {single}");
+    let [note] = &again.meta.notes[..] else {
+        panic!("{:?}", again.meta.notes)
+    };
+    assert!(
+        note.starts_with("the file came near its largest size: from "),
+        "{note}"
+    );
+}
+
+#[test]
+fn a_file_that_is_small_enough_stays_as_it_is() {
+    let (_, whole, again) = bounded(20_000, 10_000_000);
+    assert!(again.samples == whole.samples);
+    assert_eq!(again.meta.notes, Vec::<String>::new());
+}

@@ -1,0 +1,124 @@
+//! Collapsed stacks, by the rules of those who read them: `flamegraph.pl`, inferno, speedscope.
+
+use std::collections::BTreeMap;
+
+use profundo_formats::export::{Format, Merge, Options, Weights};
+use profundo_model::Profile;
+
+use crate::{made, tables, text, tools};
+
+/// Own weights by the last frame of each line, read as `flamegraph.pl` reads it.
+fn own(text: &str) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for line in text.lines() {
+        let (stack, weight) = line.rsplit_once(' ').expect("a weight ends the line");
+        let weight: u64 = weight.parse().expect("a weight is a number");
+        // A second number at the end is another profile's weight to it.
+        let before = stack.rsplit(' ').next().unwrap();
+        let is_number = before.parse::<f64>().is_ok() && stack.contains(' ');
+        assert!(!is_number, "two weights: {line}");
+        assert!(
+            stack.split(';').all(|name| !name.trim().is_empty()),
+            "{line}"
+        );
+        let leaf = stack.rsplit(';').next().unwrap();
+        *sums.entry(leaf.to_owned()).or_default() += weight;
+    }
+    sums
+}
+
+/// Our own numbers, by the weights alone: names change where they would break a line.
+fn ours(profile: &Profile, weights: Weights, include_runtime: bool) -> Vec<u64> {
+    let functions = tables::functions(profile, include_runtime);
+    let mut own: Vec<u64> = (functions.values())
+        .map(|numbers| match weights {
+            Weights::Samples => numbers.own_count,
+            Weights::Time => numbers.own_time,
+        })
+        .filter(|&own| own > 0)
+        .collect();
+    own.sort_unstable();
+    own
+}
+
+#[test]
+fn own_weights_are_those_of_our_tables() {
+    for profile in [made::odd(), made::odd_wall(), made::large(20_000)] {
+        for (weights, include_runtime) in [
+            (Weights::Samples, false),
+            (Weights::Time, false),
+            (Weights::Time, true),
+        ] {
+            let options = Options {
+                weights: Some(weights),
+                include_runtime,
+                ..Options::default()
+            };
+            let text = text(&profile, Format::Collapsed, &options);
+            let mut sums: Vec<u64> = own(&text).into_values().collect();
+            sums.sort_unstable();
+            assert_eq!(sums, ours(&profile, weights, include_runtime));
+        }
+    }
+}
+
+#[test]
+fn names_are_whole_and_break_nothing() {
+    let text = text(&made::odd(), Format::Collapsed, &Options::default());
+    let expected = "\
+[runtime] 63
+[truncated];operator new[](a: b)  \"quoted\" <T> & ünïcødé 漢字 ]]> 12;init (/srv/src/a.c) 3
+[unknown];tcp_sendmsg 11
+";
+    for line in expected.lines() {
+        assert!(text.lines().any(|other| other == line), "{line} in\n{text}");
+    }
+    assert!(text.contains("]]>_12 43\n"), "{text}");
+    assert!(
+        text.contains("init (/srv/src/b.c);[unknown in server] 23\n"),
+        "{text}"
+    );
+    assert!(text.contains("<module> (/srv/app.py);Worker.work.<locals>.<lambda> (/srv/app.py) "));
+}
+
+#[test]
+fn roots_lines_and_kinds_where_they_are_asked_for() {
+    let options = Options {
+        processes: true,
+        threads: true,
+        kinds: true,
+        merge: Some(Merge::Line),
+        include_runtime: true,
+        ..Options::default()
+    };
+    let text = text(&made::odd(), Format::Collapsed, &options);
+    let expected = [
+        "python3 app.py --name \"a:b\" <x> & ]]> (4001);thread 1 MainThread (tid 4001);_start;",
+        "/srv/my app/bin/server (4100);thread 3 tokio: worker 12 (tid 4003);init (/srv/src/a.c:1) 19",
+        "thread 2 (tid 4002);_start;[system]_[k] 50",
+        "_PyEval_EvalFrameDefault;<module> (/srv/app.py:30)_[j];",
+        "<lambda> (/srv/app.py:14)_[j];_PyEval_EvalFrameDefault 97",
+        "[unknown];tcp_sendmsg_[k] 11",
+    ];
+    for part in expected {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    // What stands at the roots and above the system's calls adds nothing.
+    let sum: u64 = own(&text).values().sum();
+    let profile = made::odd();
+    let count: u64 = profile.samples.iter().map(|s| profile.count_of(s)).sum();
+    assert_eq!(sum, count);
+}
+
+#[test]
+fn speedscope_reads_them() {
+    let page = match tools::speedscope() {
+        Ok(page) => page,
+        Err(why) => return tools::skip(&why),
+    };
+    let text = text(&made::odd(), Format::Collapsed, &Options::default());
+    match crate::speedscope::load(page, "odd.folded", text.as_bytes()) {
+        Ok(dom) => assert!(dom.contains("Left Heavy"), "{dom}"),
+        Err(why) => tools::skip(&why),
+    }
+}

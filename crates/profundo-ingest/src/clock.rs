@@ -1,0 +1,42 @@
+//! Cycle counters into nanoseconds, by the line through two instants at which both were read.
+
+use profundo_model::Nanos;
+use profundo_wire::recording::Instant;
+
+/// The line, from the start of the recording to the last instant that is known. The longer it is,
+/// the less it matters that two clocks cannot be read at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    start: Instant,
+    nanoseconds_per_cycle: f64,
+}
+
+impl Clock {
+    pub(crate) fn new(start: Instant) -> Self {
+        Self {
+            start,
+            nanoseconds_per_cycle: 0.0,
+        }
+    }
+
+    /// Another instant is known.
+    pub(crate) fn learn(&mut self, now: Instant) {
+        let cycles = now.cycles.saturating_sub(self.start.cycles);
+        let nanoseconds = now.monotonic.saturating_sub(self.start.monotonic);
+        if cycles > 0 {
+            self.nanoseconds_per_cycle = nanoseconds as f64 / cycles as f64;
+        }
+    }
+
+    /// Whether a second instant is known.
+    pub(crate) fn is_known(&self) -> bool {
+        self.nanoseconds_per_cycle > 0.0
+    }
+
+    /// Time since the start; what was counted before it (a clock that differs between CPUs by a
+    /// few cycles) is the start.
+    pub(crate) fn since_start(&self, cycles: u64) -> Nanos {
+        let cycles = cycles.saturating_sub(self.start.cycles);
+        Nanos((cycles as f64 * self.nanoseconds_per_cycle) as u64)
+    }
+}

@@ -1,0 +1,110 @@
+//! The code objects of one process: which function and line an instruction belongs to.
+
+use profundo_cpython::lines;
+use profundo_model::{
+    CodeObject, Frame, Language, LocationId, LocationKind, ProcessId, Profile, StringId,
+};
+use profundo_wire::Code;
+use rustc_hash::FxHashMap;
+
+/// A code object, as far as stacks need it.
+#[derive(Debug)]
+struct Object {
+    code: CodeObject,
+    /// What instructions were looked up already.
+    known: FxHashMap<(i32, bool), LocationId>,
+}
+
+/// The code objects by the numbers that frames have for them.
+#[derive(Debug, Default)]
+pub(crate) struct Codes {
+    objects: FxHashMap<u32, Object>,
+}
+
+impl Codes {
+    /// Takes in a code object. Whether its number was another one's until now.
+    pub(crate) fn tell(
+        &mut self,
+        profile: &mut Profile,
+        process: ProcessId,
+        code: &Code<'_>,
+    ) -> bool {
+        let path: String = code.file.characters().collect();
+        let name: String = code.name.characters().collect();
+        let code = CodeObject {
+            process,
+            number: code.head.number,
+            minor: code.head.minor,
+            first_line: code.head.first_line,
+            file: profile.file(&path, "", ""),
+            name: profile.strings.intern(&name),
+            lines: code.lines.bytes().collect(),
+        };
+        let is_new = self.again(&code);
+        profile.growing.codes.push(code);
+        !is_new
+    }
+
+    /// Takes in a code object that is in the profile. Whether its number was free until now.
+    pub(crate) fn again(&mut self, code: &CodeObject) -> bool {
+        let object = Object {
+            code: code.clone(),
+            known: FxHashMap::default(),
+        };
+        self.objects.insert(code.number, object).is_none()
+    }
+
+    /// The qualified name of a code object.
+    pub(crate) fn name(&self, number: u32) -> Option<StringId> {
+        self.objects.get(&number).map(|object| object.code.name)
+    }
+
+    /// The location of an instruction; `None` where the code is not known.
+    pub(crate) fn location(
+        &mut self,
+        profile: &mut Profile,
+        number: u32,
+        offset: i32,
+        is_call: bool,
+    ) -> Option<LocationId> {
+        let object = self.objects.get_mut(&number)?;
+        if let Some(&location) = object.known.get(&(offset, is_call)) {
+            return Some(location);
+        }
+        let (line, column) = object.position(offset);
+        let frame = profile.frames.intern(Frame {
+            function: object.code.name,
+            file: object.code.file,
+            line,
+            language: Language::Python,
+            ..Frame::default()
+        });
+        let kind = LocationKind::Python {
+            frame,
+            column,
+            is_call,
+        };
+        let location = profile.locations.intern(kind, None);
+        profile.locations.set_frames(location, &[frame]);
+        object.known.insert((offset, is_call), location);
+        Some(location)
+    }
+}
+
+impl Object {
+    /// The line and the column of an instruction: the line of the function, and no column, where
+    /// its table does not reach.
+    fn position(&self, offset: i32) -> (u32, u16) {
+        let CodeObject {
+            minor, first_line, ..
+        } = self.code;
+        let found = lines::position(minor, &self.code.lines, first_line, offset);
+        let position = found.unwrap_or_default();
+        let line = position.line.unwrap_or(first_line);
+        // Columns count from 0 there and from 1 here.
+        let column = position
+            .column
+            .and_then(|column| u16::try_from(column + 1).ok());
+        (u32::try_from(line).unwrap_or(0), column.unwrap_or(0))
+    }
+}

@@ -1,0 +1,562 @@
+//! A profile that grows with what a recorder tells.
+//!
+//! Samples come chunk by chunk, each chunk in the order of one thread's time. They are held back
+//! until the clock has been told twice more, which is when every thread's samples up to then are
+//! there, and appended to the profile in the order of time. A sample that comes later still
+//! stands behind younger ones; whoever needs the order sorts, and finds little to do.
+
+use profundo_model::{
+    Engine, Gil, Growing, Loss, Meta, Nanos, Process, ProcessEnd, ProcessId, Profile, Sample,
+    SampleKind, State, StringId,
+};
+use profundo_wire::recording::{
+    self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start,
+};
+use profundo_wire::{End, Reader, Record, SampleHead};
+use rustc_hash::FxHashMap;
+
+use crate::clock::Clock;
+use crate::modules::Registry;
+use crate::people::{Numbering, Numbers, People, root_task_of};
+use crate::stacks::Stacks;
+
+/// Samples that are held back at most. A recorder that never tells the time gets them in the
+/// order in which they came.
+const HELD_BACK: usize = 1 << 18;
+
+/// Rows of the stack table, some 40 bytes each, if nothing else is asked for.
+const MOST_STACKS: usize = 8 << 20;
+
+/// How far a key may be ahead of those before it.
+const FAR: usize = 1 << 12;
+
+/// How often the clock is told before a sample whose code objects are still missing is taken as
+/// it is: another thread recorded them, and its records may come later.
+const PATIENCE: u8 = 3;
+
+/// Turns what a recorder tells into a profile, as it happens.
+///
+/// ```
+/// use profundo_ingest::Ingest;
+/// use profundo_wire::recording::{Event, Finish, ProcessInfo, Start};
+///
+/// let mut ingest = Ingest::new(Start::default());
+/// ingest.event(Event::Process(ProcessInfo { key: 1, pid: 4711, ..ProcessInfo::default() }));
+/// let profile = ingest.finish(Finish::default());
+/// assert_eq!(profile.processes[0].pid, 4711);
+/// ```
+#[derive(Debug)]
+pub struct Ingest {
+    profile: Profile,
+    clock: Clock,
+    registry: Registry,
+    numbers: Numbers,
+    processes: FxHashMap<u32, Program>,
+    /// What was lost before this recorder came.
+    lost_before: LossCounts,
+    /// Samples that are held back, with the cycle counter in place of the time.
+    held_back: Vec<Sample>,
+    /// Up to where samples may be let go at the next telling of the time.
+    told: u64,
+    /// Samples that wait for a code object.
+    waiting: Vec<Waiting>,
+    /// Whether the only process keeps its own numbers.
+    is_single: bool,
+    /// How many processes the profile had when it was gone on with.
+    rows_before: usize,
+    /// Rows of the stack table from which on stacks that are new are cut short.
+    most_stacks: usize,
+}
+
+/// What is known of one program.
+#[derive(Debug)]
+struct Program {
+    id: ProcessId,
+    stacks: Stacks,
+    people: People,
+    lost: LossCounts,
+    /// The path of the interpreter's module.
+    interpreter: Option<StringId>,
+    started: u64,
+    ended: Option<u64>,
+    /// Whether it is the later half of a process that the profile had.
+    is_resumed: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    process: u32,
+    head: SampleHead,
+    words: Box<[u64]>,
+    tellings: u8,
+}
+
+impl Ingest {
+    /// A profile without anything.
+    pub fn new(start: Start) -> Self {
+        let profile = Profile {
+            meta: meta(&start),
+            ..Profile::default()
+        };
+        Self::with(profile, start)
+    }
+
+    /// Goes on with a profile whose recorder was killed, as it was read from the file. `start` is
+    /// what that recorder began with, and the keys of programs are those that it gave. Threads are
+    /// known again by the kernel's ids, modules and code objects from the file. The samples that
+    /// the profile has stay in it.
+    pub fn resume(profile: Profile, start: Start) -> Self {
+        let loss = profile.meta.loss;
+        let mut ingest = Self::with(profile, start);
+        ingest.lost_before = LossCounts {
+            buffer_full: loss.buffer_full,
+            overwritten: loss.overwritten,
+            reentrant: loss.reentrant,
+            thread_table_full: loss.thread_table_full,
+        };
+        ingest
+    }
+
+    fn with(profile: Profile, start: Start) -> Self {
+        Self {
+            clock: Clock::new(start.started),
+            registry: Registry::of(&profile),
+            numbers: Numbers::after(&profile),
+            rows_before: profile.processes.len(),
+            profile,
+            processes: FxHashMap::default(),
+            lost_before: LossCounts::default(),
+            held_back: Vec::new(),
+            told: 0,
+            waiting: Vec::new(),
+            is_single: false,
+            most_stacks: MOST_STACKS,
+        }
+    }
+
+    /// How many rows the stack table may have before stacks that are new end at the first level
+    /// that no other stack has, with `[truncated]` above it. What a program calls must not fill the
+    /// memory, even if it never calls it twice.
+    pub fn max_stacks(mut self, rows: usize) -> Self {
+        self.most_stacks = rows;
+        self
+    }
+
+    /// The only process keeps the numbers that its threads have.
+    pub(crate) fn single(mut self) -> Self {
+        self.is_single = true;
+        self
+    }
+
+    /// The profile so far, without the samples that are held back.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// The profile so far, to take samples out that have been written: they need not stay in
+    /// memory. Its tables must only grow.
+    pub fn profile_mut(&mut self) -> &mut Profile {
+        &mut self.profile
+    }
+
+    /// How many samples are held back.
+    pub fn held_back(&self) -> usize {
+        self.held_back.len() + self.waiting.len()
+    }
+
+    /// Takes in what a recorder tells. What belongs to a process that it never told of is kept
+    /// under one without a name.
+    pub fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Clock(now) => self.tell_time(now),
+            Event::Process(info) => self.process(&info),
+            Event::Modules { process, modules } => {
+                let (program, profile) = self.program(process);
+                let id = program.0.id;
+                program.0.stacks.modules(profile, program.1, id, &modules);
+                if let Some(path) = program.0.interpreter {
+                    program
+                        .0
+                        .stacks
+                        .module_map()
+                        .mark_interpreter(profile, path);
+                }
+            }
+            Event::Thread {
+                process,
+                thread,
+                gil_wait,
+            } => {
+                let (program, profile) = self.program(process);
+                if program.0.is_resumed {
+                    adopt(program.0, profile, thread.number, thread.tid);
+                }
+                let knows = program.0.interpreter.is_some() || gil_wait > 0;
+                let gil_wait = knows.then_some(gil_wait);
+                program.0.people.tell(profile, program.2, &thread, gil_wait);
+            }
+            Event::Words { process, words } => self.words(process, words),
+            Event::Runtime {
+                process,
+                runtime,
+                module,
+            } => {
+                let (program, profile) = self.program(process);
+                let path = profile.strings.intern(&module);
+                program.0.interpreter = Some(path);
+                program
+                    .0
+                    .stacks
+                    .module_map()
+                    .mark_interpreter(profile, path);
+                let runtime = profile.strings.intern(&runtime);
+                profile.processes[program.0.id.index()].runtime = runtime;
+            }
+            Event::Loss { process, loss } => {
+                self.program(process).0.0.lost = loss;
+                self.count_loss();
+            }
+            Event::Ended(end) => self.ended(&end),
+            Event::Note(note) => {
+                if !self.profile.meta.notes.contains(&note) {
+                    self.profile.meta.notes.push(note);
+                }
+            }
+        }
+    }
+
+    /// What is left is taken in, and the profile given away. Nothing in it has a native name yet.
+    pub fn finish(mut self, finish: Finish) -> Profile {
+        self.clock.learn(finish.ended);
+        for waiting in &mut self.waiting {
+            waiting.tellings = PATIENCE;
+        }
+        self.retry();
+        self.let_go(u64::MAX);
+        self.settle_times();
+        let meta = &mut self.profile.meta;
+        meta.duration = Nanos(finish.duration);
+        let is_cpu = meta.kind == SampleKind::Cpu && meta.engine != Engine::Unknown;
+        // On the wall clock the samples are not meant to add up to CPU time.
+        meta.cpu = is_cpu.then_some(Nanos(finish.cpu));
+        meta.own_cost = finish.own_cost.map(Nanos);
+        self.profile.name_reasons();
+        // Nobody will ask for code by its number any more, or for modules by a process.
+        self.profile.growing = Growing::default();
+        self.profile
+    }
+
+    /// The program with a key, what all programs share, and the profile.
+    fn program(&mut self, key: u32) -> ((&mut Program, &mut Registry, &mut Numbers), &mut Profile) {
+        let Self {
+            profile,
+            processes,
+            registry,
+            numbers,
+            is_single,
+            rows_before,
+            ..
+        } = self;
+        let program = processes.entry(key).or_insert_with(|| {
+            let index = (key as usize).saturating_sub(1);
+            let had = *rows_before;
+            let rows = &mut profile.processes;
+            // Programs have their rows in the order of their keys, whoever is met first: so they
+            // are found again in a recording that is gone on with.
+            let is_near = index < rows.len() + FAR;
+            let index = if is_near { index } else { rows.len() };
+            rows.resize(rows.len().max(index + 1), Process::default());
+            let mut program = Program::new(ProcessId::from_index(index), key, *is_single);
+            if index < had {
+                program.is_resumed = true;
+                program.stacks.resume(&profile.growing, program.id);
+            }
+            program
+        });
+        ((program, registry, numbers), profile)
+    }
+
+    fn process(&mut self, info: &ProcessInfo) {
+        let parent = self.processes.get(&info.parent).map(|program| program.id);
+        let ((program, ..), profile) = self.program(info.key);
+        program.started = info.started;
+        let id = program.id;
+        let row = Process {
+            pid: info.pid,
+            command: profile.strings.intern(&info.command),
+            parent: parent.filter(|&parent| parent != id),
+            environment: info
+                .environment
+                .iter()
+                .map(|name| profile.strings.intern(name))
+                .collect(),
+            ..std::mem::take(&mut profile.processes[id.index()])
+        };
+        profile.processes[id.index()] = row;
+        // A program that another one replaced it has ended, whether it was told or not.
+        if let Some(parent) = parent
+            && profile.processes[parent.index()].pid == info.pid
+            && let Some(program) = self.processes.get_mut(&info.parent)
+        {
+            program.ended.get_or_insert(info.started);
+            self.profile.processes[parent.index()].end = ProcessEnd::Replaced;
+        }
+        self.settle_times();
+    }
+
+    fn ended(&mut self, end: &recording::ProcessEnd) {
+        let ((program, ..), profile) = self.program(end.process);
+        program.ended = Some(end.ended);
+        let row = &mut profile.processes[program.id.index()];
+        row.user = end.user.map(Nanos).or(row.user);
+        row.system = end.system.map(Nanos).or(row.system);
+        row.end = match end.how {
+            HowEnded::Unknown => row.end,
+            HowEnded::Exited(code) => ProcessEnd::Exited(code),
+            HowEnded::Killed(signal) => ProcessEnd::Killed(signal),
+            HowEnded::Replaced => ProcessEnd::Replaced,
+        };
+        self.settle_times();
+    }
+
+    /// Cycle counters become times as soon as the clock is known.
+    fn settle_times(&mut self) {
+        if !self.clock.is_known() {
+            return;
+        }
+        for program in self.processes.values() {
+            let row = &mut self.profile.processes[program.id.index()];
+            if program.started > 0 && !program.is_resumed {
+                row.started = Some(self.clock.since_start(program.started));
+            }
+            if let Some(ended) = program.ended.filter(|&ended| ended > 0) {
+                row.ended = Some(self.clock.since_start(ended));
+            }
+        }
+    }
+
+    fn words(&mut self, process: u32, words: &[u64]) {
+        for record in Reader::new(words) {
+            match record {
+                Ok(Record::Code(code)) => {
+                    let ((program, ..), profile) = self.program(process);
+                    program.stacks.code(profile, program.id, &code);
+                }
+                Ok(Record::ThreadName(told)) => {
+                    let ((program, _, numbers), profile) = self.program(process);
+                    if program.is_resumed {
+                        adopt(program, profile, told.head.thread, told.head.tid);
+                    }
+                    let name: String = told.name.characters().collect();
+                    program.people.name(profile, numbers, &told.head, &name);
+                }
+                Ok(Record::Sample {
+                    head,
+                    frames,
+                    python,
+                }) => {
+                    if !self.sample(process, &head, frames, python, false) {
+                        self.waiting.push(Waiting {
+                            process,
+                            head,
+                            words: [frames, python].concat().into(),
+                            tellings: 0,
+                        });
+                    }
+                }
+                Err(error) => {
+                    let note = format!("part of the buffer was unreadable: {error}");
+                    self.event(Event::Note(note));
+                }
+            }
+        }
+        if self.held_back.len() >= HELD_BACK && self.clock.is_known() {
+            self.let_go(u64::MAX);
+        }
+    }
+
+    /// Whether the sample could be taken in.
+    fn sample(
+        &mut self,
+        process: u32,
+        head: &SampleHead,
+        frames: &[u64],
+        python: &[u64],
+        at_once: bool,
+    ) -> bool {
+        let most = self.most_stacks;
+        let ((program, _, numbers), profile) = self.program(process);
+        let stacks = &mut program.stacks;
+        let stack = stacks.intern(profile, head, frames, python, at_once, most);
+        let Some(stack) = stack else { return false };
+        if program.is_resumed {
+            adopt(program, profile, head.thread, head.tid);
+        }
+        let (thread, task) = program.people.of(profile, numbers, head, |task| {
+            program.stacks.task_name(task)
+        });
+        match head.end {
+            End::Truncated => profile.meta.loss.truncated += 1,
+            End::Broken | End::FramePointerUnknown => profile.meta.loss.broken += 1,
+            _ => match head.python_end {
+                profundo_wire::PythonEnd::Whole => {}
+                profundo_wire::PythonEnd::Truncated => profile.meta.loss.truncated += 1,
+                profundo_wire::PythonEnd::Broken => profile.meta.loss.broken += 1,
+            },
+        }
+        self.held_back.push(Sample {
+            time: Nanos(0),
+            weight: Nanos(head.weight),
+            clock: head.clock,
+            thread,
+            task,
+            stack,
+            state: state(head.state),
+            gil: gil(head.gil),
+        });
+        true
+    }
+
+    fn tell_time(&mut self, now: Instant) {
+        let was_known = self.clock.is_known();
+        self.clock.learn(now);
+        let elapsed = self.clock.since_start(now.cycles);
+        let meta = &mut self.profile.meta;
+        meta.duration = meta.duration.max(elapsed);
+        self.retry();
+        if self.clock.is_known() {
+            self.let_go(self.told);
+            if !was_known {
+                self.settle_times();
+            }
+        }
+        self.told = now.cycles;
+    }
+
+    /// Tries again what waits for a code object.
+    fn retry(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain_mut(|sample| {
+            sample.tellings += 1;
+            let (frames, python) = sample.words.split_at(usize::from(sample.head.frames));
+            let at_once = sample.tellings > PATIENCE;
+            !self.sample(sample.process, &sample.head, frames, python, at_once)
+        });
+        self.waiting = waiting;
+    }
+
+    /// Appends the samples up to a time to the profile, in order.
+    fn let_go(&mut self, upto: u64) {
+        if self.held_back.is_empty() {
+            return;
+        }
+        // Each chunk is one thread's, in order; together they are merged by the clock they share.
+        self.held_back.sort_by_key(|sample| sample.clock);
+        let ripe = self
+            .held_back
+            .partition_point(|sample| sample.clock <= upto);
+        let clock = self.clock;
+        self.profile
+            .samples
+            .extend(self.held_back.drain(..ripe).map(|sample| Sample {
+                time: clock.since_start(sample.clock),
+                ..sample
+            }));
+    }
+
+    fn count_loss(&mut self) {
+        let mut sum = self.lost_before;
+        for program in self.processes.values() {
+            sum.buffer_full += program.lost.buffer_full;
+            sum.overwritten += program.lost.overwritten;
+            sum.reentrant += program.lost.reentrant;
+            sum.thread_table_full += program.lost.thread_table_full;
+        }
+        self.profile.meta.loss = Loss {
+            buffer_full: sum.buffer_full,
+            overwritten: sum.overwritten,
+            reentrant: sum.reentrant,
+            thread_table_full: sum.thread_table_full,
+            ..self.profile.meta.loss
+        };
+    }
+
+    /// What the library's recording knows of its only process.
+    pub(crate) fn people(&mut self, key: u32) -> (&mut People, &mut Profile, &mut Numbers) {
+        let ((program, _, numbers), profile) = self.program(key);
+        (&mut program.people, profile, numbers)
+    }
+}
+
+impl Program {
+    fn new(id: ProcessId, key: u32, is_single: bool) -> Self {
+        let numbering = match (is_single, id.0 == 0) {
+            (true, _) => Numbering::Own,
+            (false, true) => Numbering::First,
+            (false, false) => Numbering::Later,
+        };
+        let key = if is_single { 0 } else { key };
+        Self {
+            id,
+            stacks: Stacks::default(),
+            people: People::new(id, numbering, key),
+            lost: LossCounts::default(),
+            interpreter: None,
+            started: 0,
+            ended: None,
+            is_resumed: false,
+        }
+    }
+}
+
+/// Lets a thread be the one that the profile had under the kernel's number.
+fn adopt(program: &mut Program, profile: &Profile, number: u32, tid: u32) {
+    if program.people.knows(number) {
+        return;
+    }
+    let threads = profile.threads.iter();
+    let known = threads.filter(|(_, row)| row.process == program.id && row.tid == tid);
+    if let Some((id, row)) = known.last() {
+        let root = profile.tasks.find_number(root_task_of(row.number));
+        let is_named = row.name != StringId::default();
+        program.people.adopt(number, id, root, is_named);
+    }
+}
+
+fn meta(start: &Start) -> Meta {
+    let engine = match start.engine {
+        recording::Engine::PerfSignal => Engine::PerfSignal,
+        recording::Engine::CpuTimer => Engine::CpuTimer,
+        recording::Engine::PerfRing => Engine::PerfRing,
+        recording::Engine::Wall => Engine::Wall,
+        recording::Engine::None => Engine::Unknown,
+    };
+    Meta {
+        engine,
+        kind: match engine {
+            Engine::Wall => SampleKind::Wall,
+            _ => SampleKind::Cpu,
+        },
+        period: Nanos(start.period),
+        started_at_unix: start.started.unix,
+        ..Meta::default()
+    }
+}
+
+fn state(state: profundo_wire::State) -> State {
+    match state {
+        profundo_wire::State::Running => State::Running,
+        profundo_wire::State::System => State::System,
+        profundo_wire::State::WallRunning => State::WallRunning,
+        profundo_wire::State::WallWaiting => State::WallWaiting,
+    }
+}
+
+fn gil(gil: profundo_wire::Gil) -> Gil {
+    match gil {
+        profundo_wire::Gil::None => Gil::None,
+        profundo_wire::Gil::Held => Gil::Held,
+        profundo_wire::Gil::Waiting => Gil::Waiting,
+        profundo_wire::Gil::Released => Gil::Released,
+    }
+}

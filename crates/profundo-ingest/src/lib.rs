@@ -1,0 +1,89 @@
+//! From a recording to a profile with addresses.
+//!
+//! Records become samples: their stacks are interned, their clocks turned into time since the
+//! start, their numbers into rows of the thread, task and module tables. The frames of an
+//! interpreter are merged into the native stack, and have their names, since nobody else knows
+//! them; no address is named here. What cannot be read is counted as lost, never dropped in
+//! silence.
+//!
+//! [`ingest`] takes a whole recording, [`Ingest`] what a recorder outside the program tells, as it
+//! happens.
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod codes;
+mod ingest;
+mod merge;
+mod modules;
+mod people;
+mod stacks;
+
+use profundo_model::Profile;
+use profundo_wire::recording::{Event, Finish, ProcessInfo, Recording, Start};
+
+pub use ingest::Ingest;
+pub use people::PARKED;
+
+/// Turns a recording into a profile whose locations are addresses.
+///
+/// ```
+/// use profundo_wire::recording::Recording;
+///
+/// let profile = profundo_ingest::ingest(&Recording::default());
+/// assert!(profile.samples.is_empty());
+/// ```
+pub fn ingest(recording: &Recording) -> Profile {
+    const ONLY: u32 = 1;
+    let mut ingest = Ingest::new(Start {
+        engine: recording.engine,
+        period: recording.period,
+        started: recording.started,
+    })
+    .single();
+    ingest.event(Event::Process(ProcessInfo {
+        key: ONLY,
+        pid: recording.pid,
+        command: recording.command.clone(),
+        ..ProcessInfo::default()
+    }));
+    ingest.event(Event::Modules {
+        process: ONLY,
+        modules: recording.modules.clone(),
+    });
+    let (people, profile, numbers) = ingest.people(ONLY);
+    for info in &recording.threads {
+        if info.alive > 0 {
+            people.tell(profile, numbers, info, None);
+        } else {
+            people.stranger(info);
+        }
+    }
+    for info in &recording.tasks {
+        people.task_is(profile, info.number, &info.name, &info.spawned_at);
+    }
+    for note in &recording.notes {
+        ingest.event(Event::Note(note.clone()));
+    }
+    for words in &recording.chunks {
+        ingest.event(Event::Words {
+            process: ONLY,
+            words,
+        });
+    }
+    ingest.event(Event::Loss {
+        process: ONLY,
+        loss: recording.loss,
+    });
+    let mut profile = ingest.finish(Finish {
+        ended: recording.ended,
+        duration: recording.duration,
+        cpu: recording.cpu,
+        own_cost: recording.own_cost,
+    });
+    profile.meta.buffer_was_full = recording.buffer_was_full;
+    profile
+}
+
+#[cfg(test)]
+mod tests;

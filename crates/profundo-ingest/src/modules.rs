@@ -1,0 +1,190 @@
+//! Which module an address belonged to at the time of the sample.
+
+use std::collections::HashMap;
+
+use profundo_model::{Avma, Mapping, Module, ModuleId, ProcessId, Profile, Role, StringId};
+use profundo_wire::recording::ModuleInfo;
+
+/// The modules of all processes. A library that several processes map is one module, at the
+/// place where the first of them has it: so that their stacks are the same stacks.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    /// By path, build id, and the size and place of the mapping as the file has it.
+    known: HashMap<(StringId, Vec<u8>, u64, u64), Vec<ModuleId>>,
+}
+
+impl Registry {
+    /// The modules of a profile that is to be continued.
+    pub(crate) fn of(profile: &Profile) -> Self {
+        let mut registry = Self::default();
+        for (id, module) in profile.modules.iter() {
+            let (start, end) = (module.start.0, module.end.0);
+            let key = (
+                module.path,
+                module.build_id.clone(),
+                end.wrapping_sub(start),
+                start.wrapping_sub(module.bias),
+            );
+            registry.known.entry(key).or_default().push(id);
+        }
+        registry
+    }
+
+    /// The row for a module of a process that has the modules `own` already.
+    fn row(&mut self, profile: &mut Profile, info: &ModuleInfo, own: &[Range]) -> ModuleId {
+        let path = profile.strings.intern(&info.path);
+        let key = (
+            path,
+            info.build_id.clone(),
+            info.end.wrapping_sub(info.start),
+            info.start.wrapping_sub(info.bias),
+        );
+        let known = self.known.entry(key).or_default();
+        let again = own
+            .iter()
+            .find(|range| range.start == info.start && known.contains(&range.id))
+            .map(|range| range.id);
+        let at_the_place = |id: &&ModuleId| profile.modules.get(**id).start.0 == info.start;
+        // A file without a build id may be another one under an old name.
+        let is_free =
+            |id: &&ModuleId| !info.build_id.is_empty() && !own.iter().any(|range| range.id == **id);
+        let elsewhere = known.iter().find(at_the_place);
+        let elsewhere = elsewhere.or_else(|| known.iter().find(is_free)).copied();
+        if let Some(id) = again.or(elsewhere) {
+            return id;
+        }
+        let id = profile.modules.push(Module {
+            path,
+            start: Avma(info.start),
+            end: Avma(info.end),
+            bias: info.bias,
+            build_id: info.build_id.clone(),
+            role: Role::of_path(&info.path),
+        });
+        known.push(id);
+        id
+    }
+}
+
+/// The modules of one process with the times at which they were there. Times differ only where a
+/// library was unloaded: then another one may lie at the same addresses.
+#[derive(Debug, Default)]
+pub(crate) struct ModuleMap {
+    /// Sorted by start.
+    ranges: Vec<Range>,
+    /// The last time at which something was unloaded: addresses mean the same from then on.
+    settled: u64,
+}
+
+/// A library at a place. It is one module, however often it came and went.
+#[derive(Debug)]
+struct Range {
+    start: u64,
+    end: u64,
+    id: ModuleId,
+    /// From when until when it was there.
+    times: Vec<(u64, u64)>,
+}
+
+impl ModuleMap {
+    /// Takes in what is told of modules: new ones, and known ones that are gone.
+    pub(crate) fn tell(
+        &mut self,
+        profile: &mut Profile,
+        registry: &mut Registry,
+        process: ProcessId,
+        infos: &[ModuleInfo],
+    ) {
+        for info in infos {
+            let id = registry.row(profile, info, &self.ranges);
+            let mapping = Mapping {
+                process,
+                module: id,
+                start: info.start,
+                end: info.end,
+                loaded: info.loaded,
+                unloaded: info.unloaded,
+            };
+            self.map(&mapping);
+            profile.growing.mappings.push(mapping);
+        }
+    }
+
+    /// Takes in where a module is.
+    pub(crate) fn map(&mut self, mapping: &Mapping) {
+        let &Mapping {
+            module: id,
+            start,
+            end,
+            loaded,
+            unloaded,
+            ..
+        } = mapping;
+        let known = self
+            .ranges
+            .iter_mut()
+            .find(|range| (range.start, range.end, range.id) == (start, end, id));
+        let times = (loaded, unloaded);
+        match known {
+            Some(range) => match range.times.iter_mut().find(|time| time.0 == loaded) {
+                Some(time) => *time = times,
+                None => range.times.push(times),
+            },
+            None => {
+                let at = self.ranges.partition_point(|range| range.start <= start);
+                let range = Range {
+                    start,
+                    end,
+                    id,
+                    times: vec![times],
+                };
+                self.ranges.insert(at, range);
+            }
+        }
+        if unloaded != u64::MAX {
+            self.settled = self.settled.max(unloaded);
+        }
+    }
+
+    /// The module at an address at a time, and the address as that module's row has it; one that
+    /// was there at another time, if there is no better (modules are noticed a moment after they
+    /// were loaded).
+    pub(crate) fn find(
+        &self,
+        profile: &Profile,
+        address: u64,
+        clock: u64,
+    ) -> Option<(ModuleId, u64)> {
+        let after = self.ranges.partition_point(|range| range.start <= address);
+        let mut holding = self.ranges[..after]
+            .iter()
+            .rev()
+            .take(64)
+            .filter(|range| address < range.end)
+            .peekable();
+        let any = holding.peek().copied();
+        let was_there = |range: &&Range| {
+            let mut times = range.times.iter();
+            times.any(|&(loaded, unloaded)| clock >= loaded && clock < unloaded)
+        };
+        let range = holding.find(was_there).or(any)?;
+        let offset = address.wrapping_sub(range.start);
+        let start = profile.modules.get(range.id).start.0;
+        Some((range.id, start.wrapping_add(offset)))
+    }
+
+    /// The time from which on an address means the same for good.
+    pub(crate) fn settled(&self) -> u64 {
+        self.settled
+    }
+
+    /// Marks the modules of a path as an interpreter's.
+    pub(crate) fn mark_interpreter(&self, profile: &mut Profile, path: StringId) {
+        for range in &self.ranges {
+            let module = profile.modules.get_mut(range.id);
+            if module.path == path {
+                module.role = Role::Interpreter;
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The threads and tasks of one process, by the numbers in its records.
+
+use profundo_model::{Nanos, ProcessId, Profile, StringId, Task, TaskId, Thread, ThreadId};
+use profundo_wire::recording::ThreadInfo;
+use profundo_wire::{SampleHead, ThreadNameHead};
+use rustc_hash::FxHashMap;
+
+/// The thread number under which parked tasks are shown: Julia's choice, above any real one.
+pub const PARKED: u64 = 32768;
+
+/// Numbers of root tasks begin here: thread 1's own task is this plus one. No wrapped task, no
+/// thread and no real address has such a number.
+const ROOT_TASK: u64 = 0xF0F0_0000_0000;
+
+/// The numbers that threads have in reports: unique in the recording, as they are met. Number 1
+/// is kept for the main thread of the first process.
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    next: u64,
+}
+
+impl Numbers {
+    /// The numbers that a profile has left.
+    pub(crate) fn after(profile: &Profile) -> Self {
+        let used = profile.threads.iter().map(|(_, thread)| thread.number);
+        let used = used.filter(|&number| number != PARKED).max();
+        Self {
+            next: used.unwrap_or(1).max(1) + 1,
+        }
+    }
+
+    fn take(&mut self) -> u64 {
+        // No thread may be taken for "no thread".
+        self.next += u64::from(self.next == PARKED);
+        self.next += 1;
+        self.next - 1
+    }
+}
+
+/// How threads of a process are numbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Numbering {
+    /// As in their records: the only process.
+    Own,
+    /// In the recording as a whole, from 1.
+    First,
+    /// In the recording as a whole, after others.
+    Later,
+}
+
+/// The threads and tasks of a process.
+#[derive(Debug)]
+pub(crate) struct People {
+    process: ProcessId,
+    numbering: Numbering,
+    /// Told apart from the tasks of other processes by this.
+    tag: u64,
+    /// Whether an earlier half of the recording may have its tasks.
+    is_resumed: bool,
+    threads: FxHashMap<u32, Row>,
+    tasks: FxHashMap<u64, TaskId>,
+    /// What is known of threads that no record has yet.
+    strangers: FxHashMap<u32, ThreadInfo>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    id: ThreadId,
+    root: Option<TaskId>,
+    /// Whether its name is the one that the interpreter has for it, or was known before: what the
+    /// kernel has for it is no news then.
+    is_named: bool,
+}
+
+impl People {
+    pub(crate) fn new(process: ProcessId, numbering: Numbering, key: u32) -> Self {
+        Self {
+            process,
+            numbering,
+            tag: u64::from(key.saturating_sub(1)) << 48,
+            is_resumed: false,
+            threads: FxHashMap::default(),
+            tasks: FxHashMap::default(),
+            strangers: FxHashMap::default(),
+        }
+    }
+
+    /// What is known of a thread that may never be met in a record. A process that has run for
+    /// long has met many that are long gone.
+    pub(crate) fn stranger(&mut self, info: &ThreadInfo) {
+        self.strangers.insert(info.number, info.clone());
+    }
+
+    /// A thread was met, or more is known of it.
+    pub(crate) fn tell(
+        &mut self,
+        profile: &mut Profile,
+        numbers: &mut Numbers,
+        info: &ThreadInfo,
+        gil_wait: Option<u64>,
+    ) {
+        let row = self.row(profile, numbers, info.number, info.tid);
+        let name = profile.strings.intern(&info.name);
+        let thread = profile.threads.get_mut(row.id);
+        thread.tid = info.tid;
+        if !info.name.is_empty() && !row.is_named {
+            thread.name = name;
+        }
+        thread.alive = Some(Nanos(info.alive));
+        thread.cpu = Some(Nanos(info.cpu));
+        thread.gil_wait = gil_wait.map(Nanos);
+        if let Some(task) = row.root {
+            profile.tasks.get_mut(task).name = thread.name;
+        }
+    }
+
+    /// The interpreter has a name for a thread.
+    pub(crate) fn name(
+        &mut self,
+        profile: &mut Profile,
+        numbers: &mut Numbers,
+        head: &ThreadNameHead,
+        name: &str,
+    ) {
+        if name.is_empty() {
+            return;
+        }
+        let row = self.row(profile, numbers, head.thread, head.tid);
+        let name = profile.strings.intern(name);
+        profile.threads.get_mut(row.id).name = name;
+        if let Some(task) = row.root {
+            profile.tasks.get_mut(task).name = name;
+        }
+        let is_named = true;
+        self.threads.insert(head.thread, Row { is_named, ..row });
+    }
+
+    /// A task that was wrapped, by its own account.
+    pub(crate) fn task_is(&mut self, profile: &mut Profile, number: u64, name: &str, at: &str) {
+        let name = profile.strings.intern(name);
+        let spawned_at = profile.strings.intern(at);
+        let id = self.wrapped(profile, number, |_| None);
+        let task = profile.tasks.get_mut(id);
+        (task.name, task.spawned_at) = (name, spawned_at);
+    }
+
+    /// The thread and the task of a record. Thread 0 stands for "no thread": a parked task's
+    /// samples. Outside any wrapped task it is the thread's own root task. `name` names a task
+    /// that is new.
+    pub(crate) fn of(
+        &mut self,
+        profile: &mut Profile,
+        numbers: &mut Numbers,
+        head: &SampleHead,
+        name: impl FnOnce(u64) -> Option<StringId>,
+    ) -> (ThreadId, TaskId) {
+        let row = self.row(profile, numbers, head.thread, head.tid);
+        let task = match (head.task, row.root) {
+            (0, Some(task)) => task,
+            (0, None) => self.root(profile, head.thread, row),
+            (number, _) => self.wrapped(profile, number, name),
+        };
+        (row.id, task)
+    }
+
+    fn row(&mut self, profile: &mut Profile, numbers: &mut Numbers, number: u32, tid: u32) -> Row {
+        if let Some(&row) = self.threads.get(&number) {
+            return row;
+        }
+        let shown = match (number, self.numbering) {
+            (0, _) => PARKED,
+            (_, Numbering::Own) => u64::from(number),
+            (1, Numbering::First) => 1,
+            _ => numbers.take(),
+        };
+        let mut thread = Thread {
+            number: shown,
+            tid,
+            process: self.process,
+            ..Thread::default()
+        };
+        if let Some(info) = self.strangers.get(&number) {
+            thread.tid = info.tid;
+            thread.name = profile.strings.intern(&info.name);
+            thread.alive = Some(Nanos(info.alive));
+            thread.cpu = Some(Nanos(info.cpu));
+        } else if number == 0 {
+            thread.tid = 0;
+            thread.name = profile.strings.intern("no thread");
+        }
+        let id = profile.threads.push(thread);
+        let row = Row {
+            id,
+            root: None,
+            is_named: false,
+        };
+        self.threads.insert(number, row);
+        row
+    }
+
+    /// Whether a record or an account of the thread was met.
+    pub(crate) fn knows(&self, number: u32) -> bool {
+        self.threads.contains_key(&number)
+    }
+
+    /// A thread that an earlier half of the recording has, perhaps with a name.
+    pub(crate) fn adopt(
+        &mut self,
+        number: u32,
+        id: ThreadId,
+        root: Option<TaskId>,
+        is_named: bool,
+    ) {
+        self.is_resumed = true;
+        self.threads
+            .entry(number)
+            .or_insert(Row { id, root, is_named });
+    }
+
+    fn root(&mut self, profile: &mut Profile, number: u32, row: Row) -> TaskId {
+        let thread = profile.threads.get(row.id);
+        let (name, shown) = (thread.name, thread.number);
+        let shown = if number == 0 { 0 } else { shown };
+        let task = profile.tasks.push(Task {
+            number: ROOT_TASK + shown,
+            name,
+            is_root: true,
+            ..Task::default()
+        });
+        let root = Some(task);
+        self.threads.insert(number, Row { root, ..row });
+        task
+    }
+
+    fn wrapped(
+        &mut self,
+        profile: &mut Profile,
+        number: u64,
+        name: impl FnOnce(u64) -> Option<StringId>,
+    ) -> TaskId {
+        let shown = number.wrapping_add(self.tag);
+        let is_resumed = self.is_resumed;
+        *self.tasks.entry(number).or_insert_with(|| {
+            let known = is_resumed.then(|| profile.tasks.find_number(shown));
+            if let Some(id) = known.flatten() {
+                return id;
+            }
+            profile.tasks.push(Task {
+                number: shown,
+                name: name(number).unwrap_or_default(),
+                ..Task::default()
+            })
+        })
+    }
+}
+
+/// The number of a thread's root task in reports.
+pub(crate) fn root_task_of(thread: u64) -> u64 {
+    ROOT_TASK + thread
+}

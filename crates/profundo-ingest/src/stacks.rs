@@ -1,0 +1,213 @@
+//! The words of one process into interned stacks, root first, with the reason where a walk ended
+//! early.
+
+use profundo_model::{
+    Avma, CodeAddress, Growing, LocationId, LocationKind, ProcessId, Profile, Reason, StackId,
+    StringId,
+};
+use profundo_wire::recording::ModuleInfo;
+use profundo_wire::{Code, SampleHead, python_task_code};
+use rustc_hash::FxHashMap;
+
+use crate::codes::Codes;
+use crate::merge::{Level, merge};
+use crate::modules::{ModuleMap, Registry};
+
+/// Stacks that are remembered by their words: beyond this many words they are forgotten, and
+/// found again level by level.
+const REMEMBERED: usize = 4 << 20;
+
+/// Interns stacks. Equal runs of words are looked up once: most samples repeat a stack, and
+/// hashing a deep one costs less than walking it through the tables.
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    modules: ModuleMap,
+    codes: Codes,
+    whole: FxHashMap<Box<[u64]>, StackId>,
+    remembered: usize,
+    addresses: FxHashMap<(u64, bool), LocationId>,
+    /// Reused from sample to sample.
+    key: Vec<u64>,
+    levels: Vec<Level>,
+    locations: Vec<LocationId>,
+}
+
+impl Stacks {
+    /// Takes in what is told of modules.
+    pub(crate) fn modules(
+        &mut self,
+        profile: &mut Profile,
+        registry: &mut Registry,
+        process: ProcessId,
+        infos: &[ModuleInfo],
+    ) {
+        self.modules.tell(profile, registry, process, infos);
+        self.forget();
+    }
+
+    /// Takes in a code object of a process.
+    pub(crate) fn code(&mut self, profile: &mut Profile, process: ProcessId, code: &Code<'_>) {
+        if self.codes.tell(profile, process, code) {
+            self.forget();
+        }
+    }
+
+    /// Takes in what an earlier half of the recording had of a process.
+    pub(crate) fn resume(&mut self, growing: &Growing, process: ProcessId) {
+        for code in growing.codes.iter().filter(|code| code.process == process) {
+            self.codes.again(code);
+        }
+        let mappings = growing.mappings.iter();
+        for mapping in mappings.filter(|mapping| mapping.process == process) {
+            self.modules.map(mapping);
+        }
+    }
+
+    /// The name of the task with a number that the interpreter's stack gave it: that of its
+    /// outermost coroutine.
+    pub(crate) fn task_name(&self, task: u64) -> Option<StringId> {
+        match python_task_code(task) {
+            0 => None,
+            code => self.codes.name(code),
+        }
+    }
+
+    /// The modules of the process.
+    pub(crate) fn module_map(&self) -> &ModuleMap {
+        &self.modules
+    }
+
+    /// What words mean may have changed.
+    fn forget(&mut self) {
+        self.whole.clear();
+        self.addresses.clear();
+        self.remembered = 0;
+    }
+
+    /// The stack of a sample. `None` if it has a code object that was not told of yet, unless
+    /// `at_once` is set: such frames have no name then. From `most` rows of the stack table on, a
+    /// stack that is new ends where it becomes so.
+    pub(crate) fn intern(
+        &mut self,
+        profile: &mut Profile,
+        head: &SampleHead,
+        frames: &[u64],
+        python: &[u64],
+        at_once: bool,
+        most: usize,
+    ) -> Option<StackId> {
+        // Before a module was unloaded, an address may have meant something else.
+        let is_settled = head.clock >= self.modules.settled();
+        if is_settled {
+            self.key.clear();
+            let first = (head.end as u64) << 40 | (head.python_end as u64) << 32;
+            self.key.push(first | frames.len() as u64);
+            self.key.extend_from_slice(frames);
+            self.key.extend_from_slice(python);
+            if let Some(&stack) = self.whole.get(self.key.as_slice()) {
+                return Some(stack);
+            }
+        }
+        let mut levels = std::mem::take(&mut self.levels);
+        merge(frames.len(), head.end, python, head.python_end, &mut levels);
+        let known = self.locate(profile, &levels, frames, head.clock, is_settled, at_once);
+        self.levels = levels;
+        known?;
+        let mut parent = None;
+        for &location in self.locations.iter().rev() {
+            if profile.stacks.len() >= most && profile.stacks.find(parent, location).is_none() {
+                // A program that never repeats itself must not fill the memory.
+                let location = reason(profile, Reason::Truncated);
+                parent = Some(profile.stacks.intern(parent, location));
+                break;
+            }
+            parent = Some(profile.stacks.intern(parent, location));
+        }
+        let stack = parent.unwrap_or_else(|| {
+            // A walk that found nothing and says it is whole: keep the weight all the same.
+            let location = reason(profile, Reason::Broken);
+            profile.stacks.intern(None, location)
+        });
+        if is_settled && !at_once {
+            if self.remembered + self.key.len() > REMEMBERED {
+                self.forget();
+            }
+            self.remembered += self.key.len();
+            self.whole.insert(self.key.as_slice().into(), stack);
+        }
+        Some(stack)
+    }
+
+    /// Fills `locations` with those of the levels.
+    fn locate(
+        &mut self,
+        profile: &mut Profile,
+        levels: &[Level],
+        frames: &[u64],
+        clock: u64,
+        is_settled: bool,
+        at_once: bool,
+    ) -> Option<()> {
+        self.locations.clear();
+        for &level in levels {
+            let location = match level {
+                Level::Native(index) => {
+                    self.address(profile, frames[index], index == 0, clock, is_settled)
+                }
+                Level::Reason(why) => reason(profile, why),
+                Level::Python {
+                    code,
+                    offset,
+                    is_call,
+                } => match self.codes.location(profile, code, offset, is_call) {
+                    Some(location) => location,
+                    None if code == 0 || at_once => reason(profile, Reason::PythonUnnamed),
+                    None => return None,
+                },
+            };
+            self.locations.push(location);
+        }
+        Some(())
+    }
+
+    fn address(
+        &mut self,
+        profile: &mut Profile,
+        address: u64,
+        is_leaf: bool,
+        clock: u64,
+        is_settled: bool,
+    ) -> LocationId {
+        if is_settled && let Some(&location) = self.addresses.get(&(address, is_leaf)) {
+            return location;
+        }
+        let code = |address| match is_leaf {
+            true => CodeAddress::Instruction(Avma(address)),
+            false => CodeAddress::Return(Avma(address)),
+        };
+        // A return address may be the first one behind its module.
+        let lookup = code(address).for_lookup().0;
+        let found = self.modules.find(profile, lookup, clock);
+        let (module, there) = match found {
+            Some((module, there)) => {
+                let moved = there.wrapping_sub(lookup);
+                (Some(module), address.wrapping_add(moved))
+            }
+            None => (None, address),
+        };
+        let kind = LocationKind::Code(code(there));
+        let location = profile.locations.intern(kind, module);
+        if is_settled {
+            self.addresses.insert((address, is_leaf), location);
+        }
+        location
+    }
+}
+
+fn reason(profile: &mut Profile, reason: Reason) -> LocationId {
+    let location = profile.locations.intern(LocationKind::Reason(reason), None);
+    if profile.locations.get(location).frames.is_empty() {
+        profile.name_reasons();
+    }
+    location
+}

@@ -1,0 +1,331 @@
+//! Whose time a sample is: Python's, native code's or the system's.
+//!
+//! A sample in a system call is the system's. Otherwise the innermost Python line decides. What
+//! runs above it is *native* where a library runs (an extension, or what it calls), or where the
+//! line calls something and the interpreter does more than pass that call on. The rest (adding
+//! numbers, looking up names, making frames, collecting garbage) is the interpreter's own work
+//! for that line, and so *Python*. Where there is no Python line, all is native.
+//!
+//! The answer depends on the stack alone but for the system's, so it is found once for each row
+//! of the stack table, from its parent's.
+
+use rustc_hash::FxHashSet;
+
+use crate::plumbing::{self, Part};
+use crate::{
+    Frame, FrameId, Language, LocationId, LocationKind, ModuleId, Profile, Role, Sample, StackId,
+    State, StringId,
+};
+
+/// Whose time a sample is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// The interpreter at work for a Python line.
+    Python,
+    /// Compiled code: a library's, the interpreter's builtin functions, or a program's without
+    /// Python.
+    Native,
+    /// A system call.
+    System,
+}
+
+impl Kind {
+    /// All kinds, in the order of reports.
+    pub const ALL: [Kind; 3] = [Kind::Python, Kind::Native, Kind::System];
+
+    /// The word in reports and labels.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Python => "Python",
+            Self::Native => "native",
+            Self::System => "system",
+        }
+    }
+}
+
+/// The kind of every sample of a profile that has its names.
+#[derive(Debug, Clone)]
+pub struct Kinds {
+    stacks: Vec<Answer>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Answer {
+    is_python: bool,
+    library: Option<ModuleId>,
+}
+
+impl Kinds {
+    /// Looks at every stack once. The profile must have its names: without them, the
+    /// interpreter's plumbing looks like any other of its functions.
+    pub fn of(profile: &Profile) -> Self {
+        let stacks = Above::of_stacks(profile, |_, _, _| ());
+        Self {
+            stacks: stacks.into_iter().map(Above::answer).collect(),
+        }
+    }
+
+    /// Whose time the sample is.
+    pub fn kind(&self, sample: &Sample) -> Kind {
+        match sample.state {
+            State::System => Kind::System,
+            _ => self.of_stack(sample.stack),
+        }
+    }
+
+    /// Whose time a sample with this stack is that is not the system's.
+    pub fn of_stack(&self, stack: StackId) -> Kind {
+        if self.stacks[stack.index()].is_python {
+            Kind::Python
+        } else {
+            Kind::Native
+        }
+    }
+
+    /// The library that a native sample is in: its innermost module that is not the system's, and
+    /// the system's where there is no other. A copy that numpy has libc make is numpy's.
+    /// `None` for what is Python's or the system's, and for code in no module.
+    pub fn library(&self, sample: &Sample) -> Option<ModuleId> {
+        (self.kind(sample) == Kind::Native)
+            .then(|| self.stacks[sample.stack.index()].library)
+            .flatten()
+    }
+}
+
+/// What a location adds to the stack below it.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// A Python line, and whether it calls something.
+    Python { is_call: bool },
+    /// Code of a library or of the program.
+    Foreign(Option<ModuleId>),
+    /// Code of the system's libraries.
+    System(ModuleId),
+    /// Code of the interpreter; its function, unless that is plumbing.
+    Interpreter(ModuleId, Option<(Part, StringId)>),
+    /// Code of the interpreter without a name.
+    Unnamed(ModuleId),
+    /// Nothing that runs.
+    Nothing,
+}
+
+/// What stands above the innermost Python line of a stack.
+#[derive(Debug, Clone, Copy)]
+struct Above {
+    /// Whether there is such a line, and whether it calls something.
+    python: Option<bool>,
+    is_foreign: bool,
+    /// How far the interpreter's own code above the line has come.
+    part: Part,
+    /// Functions without names among it.
+    unnamed: u8,
+    /// The innermost module that is not the system's.
+    library: Option<ModuleId>,
+    /// The system's module, where there is no other.
+    system: Option<ModuleId>,
+}
+
+impl Above {
+    const ROOT: Self = Self {
+        python: None,
+        is_foreign: false,
+        part: Part::Plumbing,
+        unnamed: 0,
+        library: None,
+        system: None,
+    };
+
+    /// For every row of the stack table. `each` hears of what is below a row, and what the row adds.
+    fn of_stacks(profile: &Profile, mut each: impl FnMut(&Above, Step, LocationId)) -> Vec<Self> {
+        let steps: Vec<Step> = profile
+            .locations
+            .iter()
+            .map(|(id, _)| Step::of(profile, id))
+            .collect();
+        let mut rows: Vec<Self> = Vec::with_capacity(profile.stacks.len());
+        for stack in profile.stacks.iter() {
+            let below = stack.parent.map_or(Self::ROOT, |id| rows[id.index()]);
+            let step = steps[stack.location.index()];
+            each(&below, step, stack.location);
+            rows.push(below.with(step));
+        }
+        rows
+    }
+
+    fn with(mut self, step: Step) -> Self {
+        match step {
+            Step::Python { is_call } => {
+                return Self {
+                    python: Some(is_call),
+                    ..Self::ROOT
+                };
+            }
+            Step::Foreign(module) => {
+                self.is_foreign = true;
+                self.library = module;
+            }
+            Step::System(module) => {
+                // Memory that the evaluation itself copies or asks for.
+                if self.part == Part::Plumbing {
+                    self.part = Part::Service;
+                }
+                self.system = Some(module);
+            }
+            Step::Interpreter(module, part) => {
+                if let (Part::Plumbing, Some((part, _))) = (self.part, part) {
+                    self.part = part;
+                }
+                self.library = Some(module);
+            }
+            Step::Unnamed(module) => {
+                // Of an interpreter without symbols nobody knows which functions are plumbing.
+                // One of them above a line may well be; several are the depth of real work.
+                self.unnamed = self.unnamed.saturating_add(1);
+                if self.part == Part::Plumbing && self.unnamed > 1 {
+                    self.part = Part::Work;
+                }
+                self.library = Some(module);
+            }
+            Step::Nothing => {}
+        }
+        self
+    }
+
+    fn answer(self) -> Answer {
+        let is_python = self
+            .python
+            .is_some_and(|is_call| !(self.is_foreign || is_call && self.part == Part::Work));
+        Answer {
+            is_python,
+            library: self.library.or(self.system),
+        }
+    }
+}
+
+impl Step {
+    fn of(profile: &Profile, id: LocationId) -> Self {
+        let location = profile.locations.get(id);
+        let language = |frame: &FrameId| profile.frames.get(*frame).language;
+        let innermost = location.frames.first().map(language);
+        match location.kind {
+            LocationKind::Python { is_call, .. } => Self::Python { is_call },
+            LocationKind::Reason(_) => Self::Nothing,
+            LocationKind::Code(_) => {
+                let Some(module) = location.module else {
+                    return Self::Foreign(None);
+                };
+                match profile.modules.get(module).role {
+                    Role::Ordinary => Self::Foreign(Some(module)),
+                    Role::System => Self::System(module),
+                    Role::Profiler => Self::Nothing,
+                    Role::Interpreter => Self::interpreter(profile, module, &location.frames),
+                }
+            }
+            // Data without addresses says by its languages what it is.
+            LocationKind::Invented(_) => match innermost {
+                Some(Language::Python) => Self::Python { is_call: true },
+                Some(Language::Native | Language::Rust) => Self::Foreign(None),
+                _ => Self::Nothing,
+            },
+        }
+    }
+
+    fn interpreter(profile: &Profile, module: ModuleId, frames: &[FrameId]) -> Self {
+        // The real function stands last. What was inlined into it was not called.
+        let named = frames
+            .iter()
+            .rev()
+            .map(|&id| profile.frames.get(id).function);
+        let Some(function) = named.into_iter().find(|&name| name != StringId(0)) else {
+            return Self::Unnamed(module);
+        };
+        match plumbing::part_of(profile.strings.get(function)) {
+            Part::Plumbing => Self::Interpreter(module, None),
+            part => Self::Interpreter(module, Some((part, function))),
+        }
+    }
+}
+
+impl Profile {
+    /// Marks what nobody asked for as [`Language::Runtime`], so that reports can hide it; to be
+    /// asked once the profile has its names.
+    ///
+    /// That is what starts programs and threads, by name; the profiler's own code; and, where
+    /// there is Python, the interpreter's code. What stays native of the latter is each function
+    /// that a Python line somewhere *calls* (`builtin_sorted`, not `list_sort_impl` inside it, not
+    /// the `PyNumber_Add` of a `+`): a name that the user wrote, more or less. The C library is
+    /// the interpreter's where only that calls it. Where the
+    /// interpreter is linked into a program of another name, only names that look like its own
+    /// are its own. Libraries and extensions stay what they are.
+    pub fn mark_runtime(&mut self) {
+        let mut called = FxHashSet::default();
+        let mut outside = FxHashSet::default();
+        Above::of_stacks(self, |below, step, location| match step {
+            Step::Interpreter(_, Some((Part::Work, function)))
+                if below.part == Part::Plumbing && below.python == Some(true) =>
+            {
+                called.insert(function);
+            }
+            Step::System(_) if below.python.is_none() || below.is_foreign => {
+                outside.insert(location);
+            }
+            _ => {}
+        });
+        let has_python = self
+            .locations
+            .iter()
+            .any(|(_, location)| matches!(location.kind, LocationKind::Python { .. }));
+        let starts = start::unnamed(self);
+        let mut changed: Vec<(LocationId, Vec<FrameId>)> = Vec::new();
+        for index in 0..self.locations.len() {
+            let id = LocationId::from_index(index);
+            let location = self.locations.get(id);
+            if !matches!(location.kind, LocationKind::Code(_)) {
+                continue;
+            }
+            let module = location.module.map(|module| self.modules.get(module));
+            let role = module.map_or(Role::Ordinary, |module| module.role);
+            let is_pure = module
+                .is_some_and(|module| crate::module::is_interpreter(self.strings.get(module.path)));
+            let is_plumbing = |frame: &Frame| {
+                let name = self.strings.get(frame.function);
+                match role {
+                    Role::Profiler => true,
+                    _ if frame.language != Language::Native => false,
+                    _ if starts.contains(&id) => true,
+                    Role::Interpreter if has_python && !called.contains(&frame.function) => {
+                        is_pure || plumbing::is_interpreters(name) || plumbing::is_start_up(name)
+                    }
+                    Role::System if has_python && !outside.contains(&id) => true,
+                    _ => plumbing::is_start_up(name),
+                }
+            };
+            let rows: Vec<Frame> = location
+                .frames
+                .iter()
+                .map(|&frame| *self.frames.get(frame))
+                .map(|frame| match is_plumbing(&frame) {
+                    true => Frame {
+                        language: Language::Runtime,
+                        ..frame
+                    },
+                    false => frame,
+                })
+                .collect();
+            let frames: Vec<FrameId> = rows
+                .into_iter()
+                .map(|frame| self.frames.intern(frame))
+                .collect();
+            if *self.locations.get(id).frames != *frames {
+                changed.push((id, frames));
+            }
+        }
+        for (id, frames) in changed {
+            self.locations.set_frames(id, &frames);
+        }
+    }
+}
+
+mod start;
+#[cfg(test)]
+mod tests;

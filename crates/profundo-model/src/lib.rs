@@ -1,0 +1,59 @@
+//! The profile: what every producer makes and every reader takes.
+//!
+//! A profile is a set of tables joined by small typed indices. Samples point at stacks, stacks
+//! at locations (code addresses, or a reason why there is none), locations at frames (function,
+//! file and line; several where the compiler inlined), frames at strings and files. Nothing in
+//! here knows how a sample was taken, how an address is named, or how a report looks.
+//!
+//! Constraints: no unsafe code, no I/O, no clock. A table only grows, so an id stays valid as
+//! long as its profile lives.
+//!
+//! ```
+//! use profundo_model::{Profile, FrameKey, Language};
+//!
+//! let mut profile = Profile::from_folded("main;work;leaf 3\nmain;idle 1").unwrap();
+//! assert_eq!(profile.samples.len(), 4);
+//! let frame = profile.frame(FrameKey { function: "main", language: Language::Rust, ..FrameKey::default() });
+//! assert_eq!(profile.function_name(frame), "main");
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod file;
+mod folded;
+mod frame;
+mod growing;
+mod ids;
+mod kind;
+mod location;
+mod loss;
+mod meta;
+mod module;
+mod plumbing;
+mod profile;
+mod sample;
+mod source;
+mod stack;
+mod string;
+mod task;
+mod thread;
+
+pub use file::{File, FileTable};
+pub use folded::FoldedError;
+pub use frame::{Frame, FrameKey, FrameTable, Language};
+pub use growing::{CodeObject, Growing, Mapping};
+pub use ids::{
+    FileId, FrameId, LocationId, ModuleId, ProcessId, StackId, StringId, TaskId, ThreadId,
+};
+pub use kind::{Kind, Kinds};
+pub use location::{Avma, CodeAddress, Location, LocationKind, LocationTable, Reason};
+pub use loss::Loss;
+pub use meta::{Engine, Meta, SampleKind};
+pub use module::{Module, ModuleTable, Role};
+pub use profile::Profile;
+pub use sample::{Gil, Nanos, Sample, State};
+pub use source::SourceLines;
+pub use stack::{Stack, StackTable};
+pub use string::StringTable;
+pub use task::{Task, TaskTable};
+pub use thread::{Process, ProcessEnd, Thread, ThreadTable};

@@ -1,0 +1,189 @@
+//! Locations: where a stack was, before and after it has names.
+//!
+//! A location is what the walk found: a code address, or the reason why the walk went no
+//! further. Naming gives it one frame, or several where functions were inlined there.
+
+use rustc_hash::FxHashMap;
+
+use crate::{FrameId, LocationId, ModuleId};
+
+/// An address in the memory of the target ("actual virtual memory address").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Avma(pub u64);
+
+/// A code address together with how it was found, which decides what line it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CodeAddress {
+    /// The instruction that was running.
+    Instruction(Avma),
+    /// The instruction *after* a call.
+    Return(Avma),
+}
+
+impl CodeAddress {
+    /// The address to look names up by: a return address may already belong to the next line
+    /// or function, so the byte before it is taken. "Minus one" is written nowhere else.
+    pub fn for_lookup(self) -> Avma {
+        match self {
+            Self::Instruction(address) => address,
+            Self::Return(address) => Avma(address.0.wrapping_sub(1)),
+        }
+    }
+
+    /// The address as it was found.
+    pub fn address(self) -> Avma {
+        match self {
+            Self::Instruction(address) | Self::Return(address) => address,
+        }
+    }
+}
+
+/// Why a stack has no code address at this place. Each is shown as a frame named `[…]`, so that
+/// no weight is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The stack is deeper than the walk goes.
+    Truncated,
+    /// The walk met an address without unwind information or one it could not read.
+    Broken,
+    /// A blocked thread's frame needs a frame pointer that the kernel does not tell.
+    FramePointerUnknown,
+    /// A task that parked before the session began.
+    ParkedBeforeSession,
+    /// The thread blocks the sampling signal.
+    SignalsBlocked,
+    /// The thread or task ended while it was being sampled.
+    Gone,
+    /// No task could be chosen.
+    NoTask,
+    /// The interpreter's stack is deeper than the walk goes.
+    PythonTruncated,
+    /// The interpreter's stack could not be read to its end.
+    PythonBroken,
+    /// A code object whose names could not be kept.
+    PythonUnnamed,
+    /// Native frames and the interpreter's do not fit together.
+    Unmerged,
+}
+
+impl Reason {
+    /// Every reason, in the order of their codes in saved files.
+    pub const ALL: [Reason; 11] = [
+        Reason::Truncated,
+        Reason::Broken,
+        Reason::FramePointerUnknown,
+        Reason::ParkedBeforeSession,
+        Reason::SignalsBlocked,
+        Reason::Gone,
+        Reason::NoTask,
+        Reason::PythonTruncated,
+        Reason::PythonBroken,
+        Reason::PythonUnnamed,
+        Reason::Unmerged,
+    ];
+
+    /// The name that reports show.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Truncated => "[truncated]",
+            Self::Broken => "[broken stack]",
+            Self::FramePointerUnknown => "[rbp unknown]",
+            Self::ParkedBeforeSession => "[parked before the session]",
+            Self::SignalsBlocked => "[signals blocked]",
+            Self::Gone => "[failed to stop the thread]",
+            Self::NoTask => "[failed to sample a task]",
+            Self::PythonTruncated => "[truncated Python stack]",
+            Self::PythonBroken => "[broken Python stack]",
+            Self::PythonUnnamed => "[unnamed Python code]",
+            Self::Unmerged => "[native and Python do not fit]",
+        }
+    }
+}
+
+/// What a location stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum LocationKind {
+    /// Machine code.
+    Code(CodeAddress),
+    /// A reason why the stack has no address here.
+    Reason(Reason),
+    /// A line of interpreted code. It has its name from the start, and is told apart by it.
+    Python {
+        /// The function at the line.
+        frame: FrameId,
+        /// The column of the expression, from 1; 0 where it is unknown.
+        column: u16,
+        /// Whether the instruction calls something: native time above it is then the callee's,
+        /// not the interpreter's own.
+        is_call: bool,
+    },
+    /// Made from text: told apart by its number alone. Julia's invented addresses are these too.
+    Invented(u64),
+}
+
+/// A place in the program, with its names once they are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// What was found.
+    pub kind: LocationKind,
+    /// The module that the address lies in.
+    pub module: Option<ModuleId>,
+    /// Innermost inlined callee first, the real function last. Empty until named; a location that
+    /// was looked up in vain holds one frame with an empty function.
+    pub frames: Box<[FrameId]>,
+}
+
+/// Locations by id; told apart by what was found and in which module.
+///
+/// The module is part of the key because a library can be unloaded and another one loaded at
+/// the same address during one recording.
+#[derive(Debug, Clone, Default)]
+pub struct LocationTable {
+    locations: Vec<Location>,
+    ids: FxHashMap<(LocationKind, Option<ModuleId>), LocationId>,
+}
+
+impl LocationTable {
+    /// The id of the location, which is added without names when it is new.
+    pub fn intern(&mut self, kind: LocationKind, module: Option<ModuleId>) -> LocationId {
+        *self.ids.entry((kind, module)).or_insert_with(|| {
+            let id = LocationId::from_index(self.locations.len());
+            self.locations.push(Location {
+                kind,
+                module,
+                frames: Box::default(),
+            });
+            id
+        })
+    }
+
+    /// The row of `id`.
+    pub fn get(&self, id: LocationId) -> &Location {
+        &self.locations[id.index()]
+    }
+
+    /// Names a location, replacing the names it had.
+    pub fn set_frames(&mut self, id: LocationId, frames: &[FrameId]) {
+        self.locations[id.index()].frames = frames.into();
+    }
+
+    /// How many locations there are.
+    pub fn len(&self) -> usize {
+        self.locations.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.locations.is_empty()
+    }
+
+    /// All rows in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (LocationId, &Location)> {
+        self.locations
+            .iter()
+            .enumerate()
+            .map(|(i, row)| (LocationId::from_index(i), row))
+    }
+}

@@ -1,0 +1,77 @@
+//! What is known about the recording as a whole.
+
+use crate::{Loss, Nanos};
+
+/// What made the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Engine {
+    /// `perf_event_open` task clocks that signal the running thread.
+    PerfSignal,
+    /// POSIX timers on each thread's CPU clock.
+    CpuTimer,
+    /// Rings of perf samples, read from outside.
+    PerfRing,
+    /// A helper that picks threads and tasks at random.
+    Wall,
+    /// Made by hand, or read from a file that does not say.
+    #[default]
+    Unknown,
+}
+
+impl Engine {
+    /// The name in reports and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PerfSignal => "perf-signal",
+            Self::CpuTimer => "cpu-timer",
+            Self::PerfRing => "perf-ring",
+            Self::Wall => "wall",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What the samples measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum SampleKind {
+    /// CPU time.
+    #[default]
+    Cpu,
+    /// Elapsed time of threads and tasks.
+    Wall,
+}
+
+/// The recording as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Meta {
+    /// What made the samples.
+    pub engine: Engine,
+    /// What they measure.
+    pub kind: SampleKind,
+    /// The nominal time between two samples of a busy thread. 0 where it is unknown.
+    pub period: Nanos,
+    /// When the recording began, in nanoseconds since 1970.
+    pub started_at_unix: u64,
+    /// How long it lasted; several sessions in one buffer add up.
+    pub duration: Nanos,
+    /// How much CPU time the engine could have sampled, by the kernel's count: for
+    /// `perf-signal` user time, for `cpu-timer` user and system time.
+    pub cpu: Option<Nanos>,
+    /// The time our handler took on the program's threads, delivery by the kernel included.
+    pub own_cost: Option<Nanos>,
+    /// What was lost.
+    pub loss: Loss,
+    /// Whether the buffer filled up, so that sampling stopped before the program did.
+    pub buffer_was_full: bool,
+    /// Sentences for the reader: what was refused, what is out of sight.
+    pub notes: Vec<String>,
+}
+
+impl Meta {
+    /// How many samples the CPU time should have given: `cpu / period`.
+    pub fn expected_samples(&self) -> Option<f64> {
+        let cpu = self.cpu?;
+        (self.period.0 > 0).then(|| cpu.0 as f64 / self.period.0 as f64)
+    }
+}

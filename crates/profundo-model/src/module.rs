@@ -1,0 +1,153 @@
+//! Modules: the files mapped into the target, and where.
+
+use crate::{Avma, ModuleId, StringId};
+
+/// An executable, a shared library or the vDSO, as it was mapped.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Module {
+    /// The file's path as the target sees it; `[vdso]` for the vDSO.
+    pub path: StringId,
+    /// The first mapped address.
+    pub start: Avma,
+    /// The end of the last mapping.
+    pub end: Avma,
+    /// What to subtract from an address in memory to get the address in the file.
+    pub bias: u64,
+    /// The build id, empty where there is none.
+    pub build_id: Vec<u8>,
+    /// Whose code it is.
+    pub role: Role,
+}
+
+/// Whose code a module holds, which decides whose time is spent there: see [`crate::Kinds`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Role {
+    /// The program's, or a library's.
+    #[default]
+    Ordinary,
+    /// An interpreter's own.
+    Interpreter,
+    /// The C library, the dynamic linker, the vDSO: they work for whoever calls them.
+    System,
+    /// Ours, brought into the program to profile it.
+    Profiler,
+}
+
+impl Role {
+    /// The role of a module that is known by the name of its file, whatever folder it lies in.
+    pub fn of_path(path: &str) -> Self {
+        let name = file_name(path);
+        let is = |stem: &str| {
+            name.strip_prefix(stem)
+                .is_some_and(|rest| rest.starts_with(['.', '-']))
+        };
+        if is_interpreter(path) {
+            Self::Interpreter
+        } else if name.starts_with("libprofundo") {
+            Self::Profiler
+        } else if ["[vdso]", "linux-vdso.so.1", "linux-gate.so.1"].contains(&name)
+            || [
+                "libc",
+                "libm",
+                "libpthread",
+                "libdl",
+                "librt",
+                "ld-linux",
+                "ld-musl",
+            ]
+            .iter()
+            .any(|stem| is(stem))
+            || is("ld") && name.ends_with(".so")
+        {
+            Self::System
+        } else {
+            Self::Ordinary
+        }
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Whether a file is CPython by its name: `python3.12`, `libpython3.12.so.1.0`.
+pub(crate) fn is_interpreter(path: &str) -> bool {
+    let name = file_name(path);
+    if let Some(rest) = name.strip_prefix("libpython") {
+        return rest.starts_with(|first: char| first.is_ascii_digit());
+    }
+    name.strip_prefix("python").is_some_and(|rest| {
+        let rest = rest.trim_end_matches(['d', 't', 'm']);
+        rest.bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    })
+}
+
+/// Modules by id. Two of them may overlap when one was unloaded before the other came.
+#[derive(Debug, Clone, Default)]
+pub struct ModuleTable {
+    modules: Vec<Module>,
+}
+
+impl ModuleTable {
+    /// Adds a module.
+    pub fn push(&mut self, module: Module) -> ModuleId {
+        self.modules.push(module);
+        ModuleId::from_index(self.modules.len() - 1)
+    }
+
+    /// The row of `id`.
+    pub fn get(&self, id: ModuleId) -> &Module {
+        &self.modules[id.index()]
+    }
+
+    /// The row of `id`, to complete it.
+    pub fn get_mut(&mut self, id: ModuleId) -> &mut Module {
+        &mut self.modules[id.index()]
+    }
+
+    /// How many modules there are.
+    pub fn len(&self) -> usize {
+        self.modules.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.modules.is_empty()
+    }
+
+    /// All rows in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (ModuleId, &Module)> {
+        self.modules
+            .iter()
+            .enumerate()
+            .map(|(i, row)| (ModuleId::from_index(i), row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_says_whose_code_it_is() {
+        let check = |path, role| assert_eq!(Role::of_path(path), role, "{path}");
+        check("/usr/lib/x86_64-linux-gnu/libc.so.6", Role::System);
+        check("/lib/x86_64-linux-gnu/libc-2.31.so", Role::System);
+        check("/lib64/ld-linux-x86-64.so.2", Role::System);
+        check("/lib/ld-2.31.so", Role::System);
+        check("/lib/ld-musl-x86_64.so.1", Role::System);
+        check("[vdso]", Role::System);
+        check("/usr/lib/libcrypto.so.3", Role::Ordinary);
+        check("/usr/lib/libmount.so.1", Role::Ordinary);
+        check("/usr/bin/python3.12", Role::Interpreter);
+        check("/opt/py/bin/python3.13t (deleted)", Role::Interpreter);
+        check("/usr/lib/libpython3.8.so.1.0", Role::Interpreter);
+        check("/usr/bin/python-config", Role::Ordinary);
+        check("/home/me/pythonic", Role::Ordinary);
+        check("/tmp/session/libprofundo_agent.so", Role::Profiler);
+        check("/x/_zlib.cpython-312-x86_64-linux-gnu.so", Role::Ordinary);
+    }
+}

@@ -1,0 +1,134 @@
+//! All tables together, and the few questions that join them.
+
+use crate::{
+    File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Growing, Language, LocationId,
+    LocationKind, LocationTable, Meta, ModuleTable, Process, ProcessId, Sample, SourceLines,
+    StackTable, StringTable, Task, TaskId, TaskTable, Thread, ThreadId, ThreadTable,
+};
+
+/// A profile.
+#[derive(Debug, Clone, Default)]
+pub struct Profile {
+    /// The recording as a whole.
+    pub meta: Meta,
+    /// Every text.
+    pub strings: StringTable,
+    /// Source files.
+    pub files: FileTable,
+    /// Functions at lines.
+    pub frames: FrameTable,
+    /// Code addresses and their frames.
+    pub locations: LocationTable,
+    /// Stacks as a prefix tree.
+    pub stacks: StackTable,
+    /// Files mapped into the target.
+    pub modules: ModuleTable,
+    /// Processes.
+    pub processes: Vec<Process>,
+    /// Threads.
+    pub threads: ThreadTable,
+    /// Tasks.
+    pub tasks: TaskTable,
+    /// Lines of source, where they were kept.
+    pub sources: SourceLines,
+    /// What is needed only while it grows.
+    pub growing: Growing,
+    /// Samples, in the order in which they were taken, oldest first.
+    pub samples: Vec<Sample>,
+}
+
+impl Profile {
+    /// The count of a sample in reports: its weight in periods, rounded, at least 1. A sample
+    /// that stands for several missed timer ticks counts as so many.
+    pub fn count_of(&self, sample: &Sample) -> u64 {
+        let period = self.meta.period.0;
+        if period == 0 {
+            return 1;
+        }
+        (sample.weight.0.saturating_add(period / 2) / period).max(1)
+    }
+
+    /// The id of a frame given in plain text.
+    pub fn frame(&mut self, key: FrameKey<'_>) -> FrameId {
+        let file = self.file(key.file, key.prefix, key.rest);
+        let function = self.strings.intern(key.function);
+        let signature = self.strings.intern(key.signature);
+        self.frames.intern(Frame {
+            function,
+            signature,
+            file,
+            line: key.line,
+            language: key.language,
+            inlined: key.inlined,
+        })
+    }
+
+    /// The id of a file given in plain text. An empty `rest` without prefix means the path.
+    pub fn file(&mut self, path: &str, prefix: &str, rest: &str) -> FileId {
+        let rest = if prefix.is_empty() && rest.is_empty() {
+            path
+        } else {
+            rest
+        };
+        let file = File {
+            path: self.strings.intern(path),
+            prefix: self.strings.intern(prefix),
+            rest: self.strings.intern(rest),
+        };
+        self.files.intern(file)
+    }
+
+    /// The bare name of a frame's function; empty where it is unknown.
+    pub fn function_name(&self, frame: FrameId) -> &str {
+        self.strings.get(self.frames.get(frame).function)
+    }
+
+    /// The raw path of a frame's file; empty where it is unknown.
+    pub fn file_path(&self, frame: FrameId) -> &str {
+        self.strings
+            .get(self.files.get(self.frames.get(frame).file).path)
+    }
+
+    /// Gives each reason's location its `[…]` frame. Naming calls this; hand-made data may too.
+    pub fn name_reasons(&mut self) {
+        let unnamed: Vec<(LocationId, &'static str)> = self
+            .locations
+            .iter()
+            .filter(|(_, location)| location.frames.is_empty())
+            .filter_map(|(id, location)| match location.kind {
+                LocationKind::Reason(reason) => Some((id, reason.name())),
+                _ => None,
+            })
+            .collect();
+        for (id, name) in unnamed {
+            let frame = self.frame(FrameKey {
+                function: name,
+                language: Language::Synthetic,
+                ..FrameKey::default()
+            });
+            self.locations.set_frames(id, &[frame]);
+        }
+    }
+
+    /// A thread for data made by hand.
+    pub fn hand_made_thread(&mut self, number: u64, name: &str) -> ThreadId {
+        if self.processes.is_empty() {
+            self.processes.push(Process::default());
+        }
+        let name = self.strings.intern(name);
+        self.threads.push(Thread {
+            number,
+            name,
+            process: ProcessId(0),
+            ..Thread::default()
+        })
+    }
+
+    /// A task for data made by hand.
+    pub fn hand_made_task(&mut self, number: u64) -> TaskId {
+        self.tasks.push(Task {
+            number,
+            ..Task::default()
+        })
+    }
+}

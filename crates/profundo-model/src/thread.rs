@@ -1,0 +1,114 @@
+//! Threads and the processes that they belong to.
+
+use crate::{Nanos, ProcessId, StringId, ThreadId};
+
+/// One program in one process: a process that replaces itself by `exec` becomes another row.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Process {
+    /// The kernel's process id.
+    pub pid: u32,
+    /// The command line, joined by spaces.
+    pub command: StringId,
+    /// The process that started it, where it is in the recording too. For a program that was
+    /// started by `exec` it is the one that it replaced.
+    pub parent: Option<ProcessId>,
+    /// When it was first seen, since the start of the recording.
+    pub started: Option<Nanos>,
+    /// When it ended.
+    pub ended: Option<Nanos>,
+    /// How it ended.
+    pub end: ProcessEnd,
+    /// User time that it used, by the kernel's count.
+    pub user: Option<Nanos>,
+    /// System time that it used.
+    pub system: Option<Nanos>,
+    /// What interprets its code, as `CPython 3.12.1`; empty where there is nothing such.
+    pub runtime: StringId,
+    /// The names of its environment variables, never their values.
+    pub environment: Vec<StringId>,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum ProcessEnd {
+    /// Nobody knows, or it has not ended.
+    #[default]
+    Unknown,
+    /// By itself, with this code.
+    Exited(u8),
+    /// By this signal.
+    Killed(u8),
+    /// By `exec`: the process goes on as another row.
+    Replaced,
+}
+
+/// A thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Thread {
+    /// The number that reports show and `threads` filters by: 1 is the main thread, the others
+    /// are numbered as they are met. Never 0.
+    pub number: u64,
+    /// The kernel's thread id.
+    pub tid: u32,
+    /// The thread's name; Julia shows its pool here.
+    pub name: StringId,
+    /// Its process.
+    pub process: ProcessId,
+    /// How long it was alive during the recording, where that is known.
+    pub alive: Option<Nanos>,
+    /// The CPU time it used during the recording by the kernel's count, where that is known.
+    pub cpu: Option<Nanos>,
+    /// How long it waited for the interpreter's lock, where that is known.
+    pub gil_wait: Option<Nanos>,
+}
+
+/// Threads by id.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadTable {
+    threads: Vec<Thread>,
+}
+
+impl ThreadTable {
+    /// Adds a thread.
+    pub fn push(&mut self, thread: Thread) -> ThreadId {
+        self.threads.push(thread);
+        ThreadId::from_index(self.threads.len() - 1)
+    }
+
+    /// The row of `id`.
+    pub fn get(&self, id: ThreadId) -> &Thread {
+        &self.threads[id.index()]
+    }
+
+    /// The row of `id`, to complete it.
+    pub fn get_mut(&mut self, id: ThreadId) -> &mut Thread {
+        &mut self.threads[id.index()]
+    }
+
+    /// The first thread with this number.
+    pub fn find_number(&self, number: u64) -> Option<ThreadId> {
+        self.threads
+            .iter()
+            .position(|thread| thread.number == number)
+            .map(ThreadId::from_index)
+    }
+
+    /// How many threads there are.
+    pub fn len(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.threads.is_empty()
+    }
+
+    /// All rows in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (ThreadId, &Thread)> {
+        self.threads
+            .iter()
+            .enumerate()
+            .map(|(i, row)| (ThreadId::from_index(i), row))
+    }
+}

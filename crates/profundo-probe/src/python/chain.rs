@@ -1,0 +1,314 @@
+//! The walk of the interpreter's frames into words, and what is told on the way: code objects that
+//! are met for the first time, and what the thread is called.
+
+use core::ops::ControlFlow;
+
+use profundo_cpython::{
+    CodeKey, CodeShape, End as ChainEnd, Frame, Memory, Step, TextShape, code_key, code_shape,
+    flag, walk,
+};
+use profundo_wire::{CODE_HEAD_WORDS, CodeHead, PythonEnd, PythonWord, TextKind};
+
+use super::interpreter::Interpreter;
+use super::merge::entry_at;
+use super::name;
+use super::pages::ProcessMemory;
+use super::record::{Sampled, Writer};
+use crate::buffer::CHUNK_WORDS;
+
+/// Names are cut here, at their ends. A path has 4096 bytes at most.
+const LONGEST_NAME: u32 = 4096;
+
+/// The walk of the interpreter's frames.
+pub(super) struct Chain<'a> {
+    pub(super) writer: &'a Writer<'a>,
+    /// Where the words of the frames end at the latest.
+    pub(super) most: usize,
+    /// Where the next one goes.
+    pub(super) at: usize,
+    /// Where the code objects begin.
+    pub(super) codes: usize,
+    /// The outermost coroutine met so far: the number of its code, and its frame.
+    pub(super) outermost: Option<(u32, u64)>,
+    /// The last frame that was met.
+    pub(super) first: Option<Frame>,
+    /// Where the last boundary was on the C stack; at first, where that begins.
+    pub(super) place: u64,
+    /// Whether frames in another interpreter are missing.
+    pub(super) is_partial: bool,
+    pub(super) is_last: bool,
+    pub(super) is_short: bool,
+}
+
+impl Chain<'_> {
+    pub(super) fn walk(&mut self, memory: &mut ProcessMemory<'_>, words: &mut [u64]) -> PythonEnd {
+        let Writer {
+            interpreter,
+            ranges,
+            state,
+            below,
+            sampled,
+            ..
+        } = self.writer;
+        if *state == 0 {
+            return PythonEnd::Whole;
+        }
+        let start = interpreter.start(*state, &sampled.registers, ranges, sampled.all);
+        let end = walk(&interpreter.layout, memory, start, |memory, step| {
+            self.step(memory, words, step)
+        });
+        match end {
+            ChainEnd::Whole if *below != 0 => self.walk_below(memory, words, *below),
+            ChainEnd::Whole => PythonEnd::Whole,
+            ChainEnd::Stopped => PythonEnd::Truncated,
+            ChainEnd::Broken => PythonEnd::Broken,
+        }
+    }
+
+    /// Walks the frames in another interpreter that may wait below those that were met. The state
+    /// may long have been freed; then its frames are not where they should be, and are dropped.
+    #[cold]
+    fn walk_below(
+        &mut self,
+        memory: &mut ProcessMemory<'_>,
+        words: &mut [u64],
+        below: u64,
+    ) -> PythonEnd {
+        let Writer {
+            interpreter,
+            sampled,
+            ..
+        } = self.writer;
+        let (_, high) = sampled.slot.stack();
+        let before = (self.at, self.outermost, self.first);
+        let mut is_misplaced = false;
+        memory.doubt_all(true);
+        let start = interpreter.start_below(below);
+        let end = walk(&interpreter.layout, memory, start, |memory, step| {
+            if let Step::Entry { stack: Some(stack) } = step
+                && (stack <= self.place || high != 0 && stack >= high)
+            {
+                is_misplaced = true;
+                return ControlFlow::Break(());
+            }
+            self.step(memory, words, step)
+        });
+        memory.doubt_all(false);
+        if end == ChainEnd::Stopped && !is_misplaced {
+            return PythonEnd::Truncated;
+        }
+        self.is_partial = end != ChainEnd::Whole || self.at == before.0;
+        if self.is_partial {
+            (self.at, self.outermost, self.first) = before;
+        }
+        PythonEnd::Whole
+    }
+
+    /// The room is too small: the walk is done again in a larger one, or ends here.
+    fn stop(&mut self) -> ControlFlow<()> {
+        self.is_short = !self.is_last;
+        ControlFlow::Break(())
+    }
+
+    fn step(
+        &mut self,
+        memory: &mut ProcessMemory<'_>,
+        words: &mut [u64],
+        step: Step,
+    ) -> ControlFlow<()> {
+        if self.at >= self.most.min(self.codes) {
+            return self.stop();
+        }
+        let word = match step {
+            Step::Entry { stack } => {
+                self.place = stack.unwrap_or(self.place);
+                entry_at(stack.unwrap_or(0))
+            }
+            Step::Frame(frame) => {
+                let Some(code) = self.number(memory, words, &frame) else {
+                    return self.stop();
+                };
+                if frame.flags & flag::COROUTINE != 0 {
+                    self.outermost = Some((code, frame.address));
+                }
+                self.first = Some(frame);
+                let Frame {
+                    offset, is_call, ..
+                } = frame;
+                let word = PythonWord::Frame {
+                    code,
+                    offset,
+                    is_call,
+                };
+                word.to_word()
+            }
+        };
+        if let Some(place) = words.get_mut(self.at) {
+            *place = word;
+        }
+        self.at += 1;
+        ControlFlow::Continue(())
+    }
+
+    /// Tells what the thread is called, if it is time to.
+    pub(super) fn tell_name(&mut self, words: &mut [u64]) {
+        let Some(first) = self.first.filter(|_| !self.is_short) else {
+            return;
+        };
+        let Sampled { slot, head, .. } = self.writer.sampled;
+        if slot.wants_name() {
+            let free = words.get_mut(self.at..self.codes).unwrap_or_default();
+            let layout = &self.writer.interpreter.layout;
+            if let Some(told) = name::tell(layout, head, &first, free) {
+                self.codes -= told;
+                slot.note_named();
+            }
+        }
+    }
+
+    /// The number of a frame's code object, which is told now if it was not before; 0 if it cannot
+    /// be. `None`: not in this room.
+    fn number(
+        &mut self,
+        memory: &mut ProcessMemory<'_>,
+        words: &mut [u64],
+        frame: &Frame,
+    ) -> Option<u32> {
+        let Some(key) = code_key(&self.writer.interpreter.layout, memory, frame.code) else {
+            return Some(0);
+        };
+        let hash = key.hash();
+        match self.writer.interpreter.codes.find(hash) {
+            Some(number) => Some(number),
+            None => self.tell(memory, words, &key, hash),
+        }
+    }
+
+    /// Writes a code object down. If it is large it gets a place beside, so that there stays room
+    /// for the stacks.
+    #[cold]
+    fn tell(
+        &mut self,
+        memory: &mut ProcessMemory<'_>,
+        words: &mut [u64],
+        key: &CodeKey,
+        hash: u64,
+    ) -> Option<u32> {
+        let Interpreter { layout, codes, .. } = self.writer.interpreter;
+        let Some(shape) = code_shape(layout, memory, key) else {
+            return Some(0);
+        };
+        let Some(whole) = head_of(layout.minor, &shape, 0, CHUNK_WORDS) else {
+            return Some(0);
+        };
+        let free = words.get_mut(self.at..self.codes).unwrap_or_default();
+        let is_beside = whole.words() > free.len() / 4;
+        if is_beside && !self.is_last {
+            return None;
+        }
+        let Some(number) = codes.give() else {
+            return Some(0);
+        };
+        let head = CodeHead { number, ..whole };
+        let is_told = if is_beside {
+            self.tell_beside(memory, head, &shape)
+        } else {
+            let from = free.len() - head.words();
+            let place = free.get_mut(from..).unwrap_or_default();
+            let copied = copy_code(memory, head, &shape, place);
+            if copied.is_some() {
+                self.codes -= head.words();
+            }
+            copied.is_some()
+        };
+        if !is_told {
+            return Some(0);
+        }
+        codes.keep(hash, number);
+        Some(number)
+    }
+
+    /// Writes a code object into another chunk.
+    fn tell_beside(
+        &self,
+        memory: &mut ProcessMemory<'_>,
+        head: CodeHead,
+        shape: &CodeShape,
+    ) -> bool {
+        let buffer = self.writer.buffer;
+        let Some(room) = buffer.open_beside(head.words()) else {
+            return false;
+        };
+        let copied = copy_code(memory, head, shape, room.words);
+        match copied {
+            Some(words) => buffer.commit_others(room, words),
+            None => buffer.abandon(room),
+        };
+        copied.is_some()
+    }
+}
+
+/// Copies a code object into words, as far as they reach; returns how many it took.
+fn copy_code(
+    memory: &mut ProcessMemory<'_>,
+    head: CodeHead,
+    shape: &CodeShape,
+    out: &mut [u64],
+) -> Option<usize> {
+    let (head_words, mut rest) = out.split_first_chunk_mut::<CODE_HEAD_WORDS>()?;
+    *head_words = head.to_words();
+    for (text, bytes) in [
+        (shape.file, head.file.1),
+        (shape.name, head.name.1),
+        (shape.lines, head.lines),
+    ] {
+        let (part, behind) = rest.split_at_mut_checked(words_of(bytes))?;
+        rest = behind;
+        if let Some(last) = part.last_mut() {
+            *last = 0;
+        }
+        if !memory.bytes(text.address, as_bytes(part, bytes)) {
+            return None;
+        }
+    }
+    Some(head.words())
+}
+
+pub(super) fn words_of(bytes: u32) -> usize {
+    (bytes as usize).div_ceil(8)
+}
+
+/// The first bytes of some words.
+pub(super) fn as_bytes(words: &mut [u64], bytes: u32) -> &mut [u8] {
+    let length = (bytes as usize).min(words.len() * 8);
+    // SAFETY: the bytes are those of the words, which any bytes make.
+    unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), length) }
+}
+
+/// How a text is kept.
+pub(super) fn kind_of(text: TextShape) -> TextKind {
+    match text.width {
+        1 => TextKind::One,
+        2 => TextKind::Two,
+        _ => TextKind::Four,
+    }
+}
+
+/// The head of a code object's record that is to fit into so many words: names are cut where they
+/// are longer than any should be, and the line table takes what is left.
+fn head_of(minor: u8, shape: &CodeShape, number: u32, room: usize) -> Option<CodeHead> {
+    let name = |text: TextShape| (kind_of(text), text.bytes.min(LONGEST_NAME));
+    let mut head = CodeHead {
+        minor,
+        number,
+        first_line: shape.first_line,
+        file: name(shape.file),
+        name: name(shape.name),
+        lines: 0,
+        lines_in_all: shape.lines.bytes,
+    };
+    let left = room.checked_sub(head.words())?;
+    let most = u32::try_from(left.saturating_mul(8)).unwrap_or(u32::MAX);
+    head.lines = shape.lines.bytes.min(most);
+    Some(head)
+}

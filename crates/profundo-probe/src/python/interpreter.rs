@@ -1,0 +1,258 @@
+//! What the handler knows of the interpreter in its process.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use profundo_cpython::{
+    DEBUG_WORDS, Layout, Refusal, Start, is_in_lock, layout_from_debug_offsets,
+};
+use profundo_unwind::Regs;
+
+use super::pages::{CheckedMemory, PageCache};
+use super::table::CodeTable;
+
+/// Addresses from the first to behind the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Range {
+    /// The first.
+    pub start: u64,
+    /// Behind the last.
+    pub end: u64,
+}
+
+impl Range {
+    /// Whether an address lies in it.
+    #[inline]
+    pub fn holds(self, address: u64) -> bool {
+        self.start <= address && address < self.end
+    }
+}
+
+/// What a normal thread of the process finds out by `dlsym` and `dladdr1`. All of it is exported
+/// by each interpreter from 3.8 to 3.14, stripped ones too.
+#[derive(Debug, Clone, Copy)]
+pub struct Found {
+    /// CPython 3.what: from `Py_Version` (3.11 and later, a `u32` whose top byte is 3 and whose
+    /// next byte is this) or else from the text that `Py_GetVersion()` returns, which may be called
+    /// at any time.
+    pub minor: u8,
+    /// `PyGILState_GetThisThreadState`. Up to 3.13 it looks at a slot of `pthread_getspecific` and
+    /// nothing else, and it answers null before the interpreter is initialised, after it has been
+    /// finalised and on threads that it does not know: safe in a handler at any time.
+    pub thread_state: unsafe extern "C" fn() -> *mut c_void,
+    /// The address of `PyCode_Type`.
+    pub code_type: u64,
+    /// `_PyRuntime`, with the size that its symbol has (`dladdr1` with `RTLD_DL_SYMENT`).
+    pub runtime: Range,
+    /// `_PyEval_EvalFrameDefault`, with the size that its symbol has.
+    pub function: Range,
+    /// Whether it was in the process from its start, as the executable or a library that the loader
+    /// loaded with it. From 3.14 on the thread state lies in thread-local storage, which a library
+    /// that was loaded later may allocate when it is touched.
+    pub is_early: bool,
+}
+
+/// Everything the handler needs of the interpreter. It lives as long as the process.
+#[derive(Debug)]
+pub struct Interpreter {
+    pub(super) layout: Layout,
+    found: Found,
+    /// Where its evaluation loop lies, as pairs: `Header::evaluation`. Zeros until it is known.
+    evaluation: &'static [AtomicU64; 8],
+    /// The code objects that were met.
+    pub codes: CodeTable,
+    pages: &'static [PageCache],
+}
+
+impl Interpreter {
+    /// Of what was found. `codes` is zeroed, private memory; `pages` likewise, one for each of the
+    /// probe's walk caches.
+    ///
+    /// # Safety
+    /// `found` is true: the function is what it says, and `_PyRuntime` lies where it says.
+    pub unsafe fn new(
+        found: Found,
+        evaluation: &'static [AtomicU64; 8],
+        codes: CodeTable,
+        pages: &'static [PageCache],
+    ) -> Result<Self, Refusal> {
+        let mut words = [0; DEBUG_WORDS];
+        let kept = (found.runtime.end.saturating_sub(found.runtime.start) / 8) as usize;
+        if found.minor >= 13 {
+            for (index, word) in words.iter_mut().take(kept).enumerate() {
+                // SAFETY: the word lies in `_PyRuntime`, which is mapped as long as the interpreter.
+                *word = unsafe {
+                    (found.runtime.start as *const u64)
+                        .add(index)
+                        .read_volatile()
+                };
+            }
+        }
+        let layout = layout_from_debug_offsets(found.minor, &words)?;
+        if found.minor >= 14 && !found.is_early {
+            return Err(Refusal::Late);
+        }
+        if found.code_type == 0 || found.runtime.start == 0 {
+            return Err(Refusal::Symbol);
+        }
+        Ok(Self {
+            layout,
+            found,
+            evaluation,
+            codes,
+            pages,
+        })
+    }
+
+    /// CPython 3.what.
+    pub fn minor(&self) -> u8 {
+        self.layout.minor
+    }
+
+    /// Where the runtime keeps its newest interpreter, with the first one behind it, if interpreters
+    /// may have locks of their own. Two words that can always be read.
+    pub fn interpreters(&self) -> Option<u64> {
+        let offset = u64::from(self.layout.interpreters);
+        let Range { start, end } = self.found.runtime;
+        (offset != 0 && offset + 16 <= end - start).then_some(start + offset)
+    }
+
+    /// Whether a condition variable is that of the lock that the calling thread's interpreter has
+    /// for itself. Dear.
+    #[cold]
+    pub fn is_own_lock(&self, condition: u64) -> bool {
+        let state = self.thread_state();
+        state != 0 && is_in_lock(&self.layout, &mut CheckedMemory, state, condition)
+    }
+
+    /// In the child of a fork, whose code objects are to be told anew. It is done at once, and no
+    /// other thread exists.
+    pub fn reset_after_fork(&self) {
+        self.codes.forget();
+    }
+
+    pub(super) fn runtime(&self) -> u64 {
+        self.found.runtime.start
+    }
+
+    /// The calling thread's state; 0 if it is none of the interpreter's.
+    pub(super) fn thread_state(&self) -> u64 {
+        // SAFETY: it is PyGILState_GetThisThreadState, as `new` was promised, which only looks.
+        unsafe { (self.found.thread_state)() as u64 }
+    }
+
+    /// What the page cache with this number remembers. For the thread only that it is lent to.
+    pub(super) fn pages(&self, number: Option<u32>) -> Option<&'static PageCache> {
+        self.pages.get(number? as usize)
+    }
+
+    /// Where the evaluation loop lies.
+    pub(super) fn ranges(&self) -> Ranges {
+        let mut ranges = [Range::default(); 4];
+        for (range, pair) in ranges.iter_mut().zip(self.evaluation.chunks_exact(2)) {
+            if let [start, end] = pair {
+                // Whoever writes them writes the end first, so that a range is none or whole.
+                range.start = start.load(Ordering::Acquire);
+                range.end = end.load(Ordering::Relaxed);
+                if range.start == 0 {
+                    range.end = 0;
+                }
+            }
+        }
+        let is_told = ranges.iter().any(|range| range.end != 0);
+        if let (false, Some(first)) = (is_told, ranges.first_mut()) {
+            *first = self.found.function;
+        }
+        Ranges { ranges, is_told }
+    }
+
+    /// What a walk of frames begins with that wait for those in another interpreter.
+    pub(super) fn start_below(&self, state: u64) -> Start<'static> {
+        Start {
+            state,
+            code_type: self.found.code_type,
+            is_settled: true,
+            ..Start::default()
+        }
+    }
+
+    /// What a walk of the calling thread begins with.
+    pub(super) fn start<'a>(
+        &self,
+        state: u64,
+        registers: &Regs,
+        ranges: &Ranges,
+        all: &'a [u64],
+    ) -> Start<'a> {
+        // The first instructions of the evaluation loop link a record in before they fill it in.
+        // They were looked at in several builds; in others the window may be too short, and then
+        // a stack is broken or wrong now and then, or too long, which does no harm.
+        let window = match self.layout.minor {
+            11 => 0x70,
+            12 => 0xAE,
+            _ => 0,
+        };
+        let is_entering = registers.ip.wrapping_sub(self.found.function.start) < window;
+        // Before 3.14 the loop is one function, whose cold part pushes no frames.
+        let is_known = ranges.is_told || self.layout.minor < 14 && self.found.function.end != 0;
+        Start {
+            state,
+            code_type: self.found.code_type,
+            is_settled: is_known && !ranges.hold(registers.ip),
+            entering: is_entering.then_some(registers.sp),
+            registers: all,
+        }
+    }
+}
+
+/// Where the evaluation loop lies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ranges {
+    ranges: [Range; 4],
+    is_told: bool,
+}
+
+impl Ranges {
+    #[cfg(test)]
+    pub(super) fn of(pairs: &[(u64, u64)]) -> Self {
+        let mut ranges = [Range::default(); 4];
+        for (range, &(start, end)) in ranges.iter_mut().zip(pairs) {
+            *range = Range { start, end };
+        }
+        Self {
+            ranges,
+            is_told: true,
+        }
+    }
+
+    pub(super) fn hold(&self, address: u64) -> bool {
+        self.ranges.iter().any(|range| range.holds(address))
+    }
+}
+
+/// The interpreter of a process, once there is one.
+#[derive(Debug, Default)]
+pub struct Interpreters(AtomicPtr<Interpreter>);
+
+impl Interpreters {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(AtomicPtr::new(core::ptr::null_mut()))
+    }
+
+    /// Has handlers look at this interpreter from now on.
+    pub fn publish(&self, interpreter: &'static Interpreter) {
+        // Release pairs with the acquire in `get`: it is filled in when it is seen.
+        self.0.store(
+            core::ptr::from_ref(interpreter).cast_mut(),
+            Ordering::Release,
+        );
+    }
+
+    /// The interpreter.
+    #[inline]
+    pub fn get(&self) -> Option<&'static Interpreter> {
+        // SAFETY: only `publish` stores one, and what it stores is never freed nor written to.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+}

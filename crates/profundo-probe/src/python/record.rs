@@ -1,0 +1,291 @@
+//! A sample with both stacks, written into a room of the buffer.
+//!
+//! The interpreter's stack is walked first, so that the walk of the native one can say where each of
+//! its runs belongs. In the room it then looks like this, and is turned round into the order of a
+//! record:
+//!
+//! ```text
+//! ┌──────┬──────────────────┬───────────┬──── … ────┬──────────────────────┐
+//! │ head │ Python, growing ▶ │ native  ▶ │           │ ◀ code objects, each │
+//! └──────┴──────────────────┴───────────┴──── … ────┴──────────────────────┘
+//!                                                       becomes
+//! ┌──────────────┬──────┬────────┬────────┬──── … ─────────────────────────┐
+//! │ code objects │ head │ native │ Python │                                │
+//! └──────────────┴──────┴────────┴────────┴──── … ─────────────────────────┘
+//! ```
+
+use profundo_cpython::{Known, Memory, States, is_holder, running};
+use profundo_unwind::Regs;
+use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, python_task};
+
+use super::chain::Chain;
+use super::interpreter::{Interpreter, Ranges};
+use super::merge::{Merge, pair};
+use super::pages::{Page, ProcessMemory};
+use crate::buffer::{Buffer, CHUNK_WORDS, Room};
+use crate::claims::Claim;
+use crate::sample::MAX_DEPTH;
+use crate::threads::Slot;
+
+/// How many words the interpreter's stack may take.
+pub const MAX_PYTHON: usize = 3500;
+
+/// Pages for a thread that has no cache.
+const FEW_PAGES: usize = 16;
+
+/// What a sample of a thread is made of, besides its stacks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sampled<'a> {
+    /// The numbers of the record, the stacks not counted.
+    pub head: SampleHead,
+    pub registers: Regs,
+    /// What all registers hold.
+    pub all: &'a [u64],
+    /// The thread.
+    pub slot: &'a Slot,
+    /// Whether it is the process's main thread.
+    pub is_main: bool,
+}
+
+/// What a walk wrote.
+struct Filled {
+    python: usize,
+    native: usize,
+    /// Where the code objects begin: they go on to the end of the room.
+    codes: usize,
+    end: End,
+    python_end: PythonEnd,
+    task: u64,
+    /// Whether the room was too small.
+    is_short: bool,
+}
+
+/// Writes one record, and the code objects that were not told before; returns the claim to go on
+/// with. `native` walks the native stack. `None`: the buffer is full.
+pub(crate) fn write(
+    interpreter: &'static Interpreter,
+    buffer: &Buffer,
+    claim: Option<Claim>,
+    sampled: &Sampled<'_>,
+    mut native: impl FnMut(&mut [u64], &mut Merge<'_>) -> (usize, End),
+) -> Option<Claim> {
+    if buffer.is_full() {
+        return None;
+    }
+    let ranges = interpreter.ranges();
+    let mut few = [(0, 0); FEW_PAGES];
+    let lent = interpreter.pages(sampled.slot.cache());
+    // SAFETY: the cache is lent to this thread, whose slot is marked busy: nobody else is here.
+    let lent = lent.and_then(|pages| unsafe { pages.get().as_mut() });
+    let pages: &mut [Page] = match lent {
+        Some(pages) => pages,
+        None => &mut few,
+    };
+    let mut memory = ProcessMemory::new(sampled.slot.stack(), pages, sampled.head.clock);
+    let (state, below) = states(interpreter, &ranges, sampled, &mut memory);
+    let writer = Writer {
+        interpreter,
+        buffer,
+        ranges,
+        state,
+        below,
+        sampled,
+    };
+    let gil = match writer.gil(&mut memory) {
+        Gil::Released if sampled.slot.is_waiting() => Gil::Waiting,
+        gil => gil,
+    };
+
+    let mut room = buffer.open(claim)?;
+    let is_last = room.words.len() == CHUNK_WORDS;
+    let mut filled = writer.fill(&mut memory, room.words, is_last, &mut native);
+    if filled.is_short {
+        give_back(buffer, room, filled.codes);
+        room = buffer.open_for(SAMPLE_HEAD_WORDS + MAX_DEPTH)?;
+        filled = writer.fill(&mut memory, room.words, true, &mut native);
+    }
+    let Some(kept) = buffer.reserve(filled.native) else {
+        give_back(buffer, room, filled.codes);
+        return None;
+    };
+    if kept < filled.native {
+        filled.end = End::Truncated;
+    }
+    let head = SampleHead {
+        end: filled.end,
+        frames: kept as u16,
+        python: filled.python as u16,
+        python_end: filled.python_end,
+        gil,
+        task: if sampled.head.task == 0 {
+            filled.task
+        } else {
+            sampled.head.task
+        },
+        ..sampled.head
+    };
+    let words = in_order(room.words, &filled, kept, &head);
+    Some(buffer.commit(room, words))
+}
+
+/// Turns what was filled into records; returns how many words they are.
+fn in_order(words: &mut [u64], filled: &Filled, kept: usize, head: &SampleHead) -> usize {
+    if let Some(first) = words.first_chunk_mut() {
+        *first = head.to_words();
+    }
+    let both = SAMPLE_HEAD_WORDS..SAMPLE_HEAD_WORDS + filled.python + filled.native;
+    if let Some(both) = words.get_mut(both) {
+        both.rotate_left(filled.python);
+        if let Some(behind) = both.get_mut(kept..) {
+            // What does not fit the budget is dropped between the two.
+            behind.rotate_left(filled.native - kept);
+        }
+    }
+    let sample = SAMPLE_HEAD_WORDS + kept + filled.python;
+    let codes = words.len() - filled.codes;
+    if codes > 0 {
+        words.copy_within(filled.codes.., sample);
+        if let Some(all) = words.get_mut(..sample + codes) {
+            all.rotate_left(sample);
+        }
+    }
+    codes + sample
+}
+
+/// Gives a room back without a sample, but with the code objects in it: they will not be told
+/// again.
+fn give_back(buffer: &Buffer, room: Room<'_>, codes: usize) {
+    let count = room.words.len() - codes;
+    if count == 0 {
+        buffer.abandon(room);
+        return;
+    }
+    room.words.copy_within(codes.., 0);
+    buffer.commit_others(room, count);
+}
+
+/// The state that the thread runs with, and one in another interpreter that it ran with when that
+/// began to run; 0 for none.
+fn states(
+    interpreter: &Interpreter,
+    ranges: &Ranges,
+    sampled: &Sampled<'_>,
+    memory: &mut ProcessMemory<'_>,
+) -> (u64, u64) {
+    let Sampled {
+        slot, registers, ..
+    } = sampled;
+    let known = Known {
+        state: interpreter.thread_state(),
+        thread: slot.thread_pointer(),
+        is_in_loop: ranges.hold(registers.ip),
+    };
+    if known.state == 0 {
+        return (0, 0);
+    }
+    let (last, before) = slot.states();
+    let old = States { last, before };
+    let mut states = old;
+    let runtime = interpreter.runtime();
+    let now = running(&interpreter.layout, memory, runtime, known, &mut states);
+    if states != old {
+        slot.set_states((states.last, states.before));
+    }
+    now
+}
+
+/// What a record is made from.
+pub(super) struct Writer<'a> {
+    pub(super) interpreter: &'static Interpreter,
+    pub(super) buffer: &'a Buffer,
+    pub(super) ranges: Ranges,
+    /// The thread state.
+    pub(super) state: u64,
+    /// One in another interpreter, whose frames may wait below; 0 for none.
+    pub(super) below: u64,
+    pub(super) sampled: &'a Sampled<'a>,
+}
+
+impl Writer<'_> {
+    /// What the thread has to do with the lock.
+    fn gil(&self, memory: &mut ProcessMemory<'_>) -> Gil {
+        if self.state == 0 {
+            return Gil::None;
+        }
+        // A state may be freed by another thread when the interpreter is finalised, but not while
+        // its own is in the evaluation loop.
+        memory.doubt(!self.ranges.hold(self.sampled.registers.ip));
+        let runtime = self.interpreter.runtime();
+        let is_holder = is_holder(&self.interpreter.layout, memory, runtime, self.state);
+        memory.doubt(false);
+        match is_holder {
+            Some(true) => Gil::Held,
+            Some(false) => Gil::Released,
+            None => Gil::None,
+        }
+    }
+
+    /// Walks both stacks into the words of a room. `is_last`: there will be no larger one.
+    fn fill(
+        &self,
+        memory: &mut ProcessMemory<'_>,
+        words: &mut [u64],
+        is_last: bool,
+        native: &mut impl FnMut(&mut [u64], &mut Merge<'_>) -> (usize, End),
+    ) -> Filled {
+        let length = words.len();
+        let room = length.saturating_sub(SAMPLE_HEAD_WORDS) / 2;
+        let mut chain = Chain {
+            writer: self,
+            most: SAMPLE_HEAD_WORDS + room.min(MAX_PYTHON),
+            at: SAMPLE_HEAD_WORDS.min(length),
+            codes: length,
+            outermost: None,
+            first: None,
+            place: self.sampled.registers.sp,
+            is_partial: false,
+            is_last,
+            is_short: false,
+        };
+        let python_end = chain.walk(memory, words);
+        if python_end == PythonEnd::Whole && !self.sampled.is_main {
+            chain.tell_name(words);
+        }
+        let Chain {
+            at,
+            codes,
+            outermost,
+            is_partial,
+            is_short,
+            ..
+        } = chain;
+        let task = outermost.filter(|_| python_end == PythonEnd::Whole);
+        let mut filled = Filled {
+            python: at.saturating_sub(SAMPLE_HEAD_WORDS),
+            native: 0,
+            codes,
+            end: End::Truncated,
+            python_end,
+            task: task.map_or(0, |(code, frame)| python_task(code, frame)),
+            is_short,
+        };
+        if is_short {
+            return filled;
+        }
+        let (before, after) = words.split_at_mut(at);
+        let python = before.get_mut(SAMPLE_HEAD_WORDS..).unwrap_or_default();
+        let limit = codes.saturating_sub(at).min(MAX_DEPTH);
+        let out = after.get_mut(..limit).unwrap_or_default();
+        let mut merge = Merge::new(python);
+        (filled.native, filled.end) = native(out, &mut merge);
+        filled.is_short = filled.end == End::Truncated && limit < MAX_DEPTH && !is_last;
+        if self.interpreter.layout.owner == 0 {
+            let stack = out.get(..filled.native).unwrap_or_default();
+            let is_whole = filled.end == End::Root && python_end == PythonEnd::Whole && !is_partial;
+            pair(python, stack, &self.ranges, is_whole);
+        } else {
+            merge.finish();
+        }
+        filled
+    }
+}

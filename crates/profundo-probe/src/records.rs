@@ -1,0 +1,125 @@
+//! What is remembered of each thread that was ever met, and whose turn it is to write it.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::clock;
+
+/// What [`ThreadRecord::state`] says.
+///
+/// ```text
+/// UNUSED ──▶ FILLING ──▶ ALIVE ──▶ ENDED ──▶ READ ──▶ FILLING …
+/// ```
+///
+/// Whoever enters a thread moves its record from `UNUSED` (there, by adding one to `met`) or `READ`
+/// to `FILLING` by compare-and-swap, fills it in and stores `ALIVE` with release order. Whoever
+/// notes its end stores what is known, then `ENDED`. Only the command, which has read all of it,
+/// stores `READ`; until then the record and its number are that thread's.
+pub mod record_state {
+    /// Never used.
+    pub const UNUSED: u32 = 0;
+    /// Being filled in: look again later.
+    pub const FILLING: u32 = 1;
+    /// A thread that lives, as far as anybody knows.
+    pub const ALIVE: u32 = 2;
+    /// It has ended: name, CPU time and last sight are final.
+    pub const ENDED: u32 = 3;
+    /// It has ended and the command has taken note: the record may be used for another thread.
+    pub const READ: u32 = 4;
+}
+
+/// What is remembered of a thread, living or not. All zero is an unused record.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ThreadRecord {
+    tid: AtomicU32,
+    /// One of [`record_state`].
+    pub state: AtomicU32,
+    name: [AtomicU64; 2],
+    first_seen: AtomicU64,
+    last_seen: AtomicU64,
+    /// CPU time at the last look, in nanoseconds; kept by the capture side.
+    pub cpu: AtomicU64,
+    /// CPU time when the session began or the thread was met.
+    pub cpu_before: AtomicU64,
+    /// How long the thread waited for the interpreter's lock, in nanoseconds.
+    pub gil_wait: AtomicU64,
+    /// The descriptor, in the command that records this process, of the thread's task clock, plus
+    /// one; 0 if it has none. Signals of no other descriptor are ours. Written by the command.
+    pub clock: AtomicU32,
+    /// The thread's number in its process, never used twice: the record's place, from 1, plus the
+    /// number of records for each time that it was used before. It is what samples name.
+    pub number: AtomicU32,
+}
+
+impl ThreadRecord {
+    /// The kernel's thread id.
+    pub fn tid(&self) -> u32 {
+        self.tid.load(Ordering::Relaxed)
+    }
+
+    /// The name, up to 15 bytes and a NUL.
+    pub fn name(&self) -> [u8; 16] {
+        let mut name = [0; 16];
+        name[..8].copy_from_slice(&self.name[0].load(Ordering::Relaxed).to_ne_bytes());
+        name[8..].copy_from_slice(&self.name[1].load(Ordering::Relaxed).to_ne_bytes());
+        name
+    }
+
+    /// Sets the name, as `/proc/…/comm` or `prctl` gives it.
+    pub fn set_name(&self, name: [u8; 16]) {
+        let (low, high) = name.split_at(8);
+        self.name[0].store(
+            u64::from_ne_bytes(low.try_into().unwrap_or([0; 8])),
+            Ordering::Relaxed,
+        );
+        self.name[1].store(
+            u64::from_ne_bytes(high.try_into().unwrap_or([0; 8])),
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Cycle counters when the thread was first and last known to be alive.
+    pub fn seen(&self) -> (u64, u64) {
+        (
+            self.first_seen.load(Ordering::Relaxed),
+            self.last_seen.load(Ordering::Relaxed),
+        )
+    }
+
+    /// Notes that the thread is alive at this cycle counter.
+    pub fn saw(&self, clock: u64) {
+        self.last_seen.store(clock, Ordering::Relaxed);
+    }
+
+    /// Starts the account of a new recording at this cycle counter.
+    pub fn restart(&self, clock: u64) {
+        self.first_seen.store(clock, Ordering::Relaxed);
+        self.last_seen.store(clock, Ordering::Relaxed);
+    }
+
+    /// Whether the thread has ended.
+    pub fn has_ended(&self) -> bool {
+        self.state.load(Ordering::Acquire) >= record_state::ENDED
+    }
+
+    /// Enters a thread. The record's state is [`record_state::FILLING`], and the caller put it there.
+    pub fn fill(&self, number: u32, tid: u32, name: [u8; 16]) {
+        self.number.store(number, Ordering::Relaxed);
+        self.tid.store(tid, Ordering::Relaxed);
+        self.set_name(name);
+        self.restart(clock::now());
+        for figure in [&self.cpu, &self.cpu_before, &self.gil_wait] {
+            figure.store(0, Ordering::Relaxed);
+        }
+        self.clock.store(0, Ordering::Relaxed);
+        // Release pairs with the acquire of whoever reads the record, the command among them.
+        self.state.store(record_state::ALIVE, Ordering::Release);
+    }
+
+    /// Notes that the thread has ended, and what is known of it then.
+    pub(crate) fn finish(&self) {
+        self.saw(clock::now());
+        // Release pairs with the acquire in `has_ended` and in the command.
+        self.state.store(record_state::ENDED, Ordering::Release);
+    }
+}

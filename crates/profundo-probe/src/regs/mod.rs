@@ -1,0 +1,12 @@
+//! Registers out of a signal context, and the thread pointer.
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "aarch64")]
+pub use aarch64::{
+    all_from_context, from_context, here, is_syscall_at, of_blocked, thread_pointer,
+};
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::{all_from_context, from_context, here, is_syscall_at, of_blocked, thread_pointer};

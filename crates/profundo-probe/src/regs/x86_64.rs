@@ -1,0 +1,102 @@
+//! x86-64: the general registers lie in `gregs`; `fs:0` points to itself, which is the TCB.
+
+use profundo_unwind::{General, Regs};
+
+use crate::sys;
+
+/// The registers of the interrupted code.
+///
+/// # Safety
+/// `context` is the third argument of a signal handler that is still running.
+#[inline]
+pub unsafe fn from_context(context: *const libc::ucontext_t) -> (Regs, General) {
+    // SAFETY: the caller vouches for the pointer.
+    let gregs = unsafe { &(*context).uc_mcontext.gregs };
+    let register = |number: i32| gregs.get(number as usize).map_or(0, |&value| value as u64);
+    let registers = Regs {
+        ip: register(libc::REG_RIP),
+        sp: register(libc::REG_RSP),
+        fp: register(libc::REG_RBP),
+    };
+    let in_dwarf_order = [
+        libc::REG_RAX,
+        libc::REG_RDX,
+        libc::REG_RCX,
+        libc::REG_RBX,
+        libc::REG_RSI,
+        libc::REG_RDI,
+        libc::REG_RBP,
+        libc::REG_RSP,
+        libc::REG_R8,
+        libc::REG_R9,
+        libc::REG_R10,
+        libc::REG_R11,
+        libc::REG_R12,
+        libc::REG_R13,
+        libc::REG_R14,
+        libc::REG_R15,
+    ];
+    (registers, General(in_dwarf_order.map(register)))
+}
+
+/// What the general and the vector registers of the interrupted code hold, in words.
+///
+/// # Safety
+/// As for `from_context`.
+pub unsafe fn all_from_context(context: *const libc::ucontext_t, general: &General) -> [u64; 48] {
+    let mut all = [0; 48];
+    let (words, halves) = all.split_at_mut(general.0.len());
+    words.copy_from_slice(&general.0);
+    // SAFETY: the caller vouches for the context; what it points to is null or as valid as itself.
+    if let Some(state) = unsafe { (*context).uc_mcontext.fpregs.as_ref() } {
+        let elements = state._xmm.iter().map(|register| register.element);
+        for (pair, [a, b, c, d]) in halves.chunks_exact_mut(2).zip(elements) {
+            let join = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+            pair.copy_from_slice(&[join(a, b), join(c, d)]);
+        }
+    }
+    all
+}
+
+/// The address of the thread control block. glibc and musl put it at the top of a thread's stack,
+/// so for every thread but the first it is also where the stack ends.
+#[inline]
+pub fn thread_pointer() -> u64 {
+    let pointer: u64;
+    // SAFETY: the psABI keeps the TCB's own address at fs:0.
+    unsafe {
+        core::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags));
+    }
+    pointer
+}
+
+/// Whether code interrupted at `ip` was inside the kernel: just after a `syscall` instruction, or
+/// at one that the kernel is about to restart.
+pub fn is_syscall_at(ip: u64) -> bool {
+    const SYSCALL: [u8; 2] = [0x0f, 0x05];
+    let mut code = [0u8; 4];
+    let copied = sys::copy_checked(ip.wrapping_sub(2), &mut code);
+    copied >= 2 && code[..2] == SYSCALL || copied == 4 && code[2..] == SYSCALL
+}
+
+/// The registers here, so that a normal thread can walk its own stack.
+#[inline(always)]
+pub fn here() -> Regs {
+    let (ip, sp, fp): (u64, u64, u64);
+    // SAFETY: three registers are copied; nothing is changed.
+    unsafe {
+        core::arch::asm!(
+            "lea {}, [rip]",
+            "mov {}, rsp",
+            "mov {}, rbp",
+            out(reg) ip, out(reg) sp, out(reg) fp,
+            options(nostack, nomem, preserves_flags),
+        );
+    }
+    Regs { ip, sp, fp }
+}
+
+/// What the kernel tells of a blocked thread; the frame pointer is not among it.
+pub fn of_blocked(sp: u64, ip: u64) -> Regs {
+    Regs { ip, sp, fp: 0 }
+}

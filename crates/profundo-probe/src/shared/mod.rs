@@ -1,0 +1,74 @@
+//! The memory that an agent in the target shares with the command that records it.
+//!
+//! A session is a directory with three kinds of files:
+//!
+//! | file | made by | holds |
+//! |---|---|---|
+//! | `control` | the command | a [`Control`]: what is wanted, the doorbell, which rings are free |
+//! | `tables` | the command | unwind rows and indexes; agents map it all, read-only |
+//! | `ring.N` | the command | a [`Ring`]: one process's threads, modules and samples |
+//!
+//! The command makes rings ahead, with their memory allocated, so that a process that starts
+//! only opens and maps one, and so that no write to it can fail later. The target keeps no file
+//! descriptor. Whatever has been committed to a ring outlives a SIGKILL of either side.
+//!
+//! # What happens in which order
+//!
+//! 1. The agent takes a ring ([`RingEntry::state`] from `FREE` to `TAKEN`, then the pid: it may be
+//!    0 for a moment), fills in the header and the main thread's record, stores `HELLO` and rings.
+//!    Of a program that was executed it then waits for `READY` or `REFUSED`, 100 ms at most, and
+//!    only while the command's process exists; the child of a fork does not wait.
+//! 2. The command publishes the modules, opens the clocks of all `ALIVE` records, stores `READY`
+//!    and wakes the futex, then sets `enabled`. (Or `enabled` first: a handler works either way.)
+//! 3. A thread that starts enters a record (`ALIVE`) and rings. The command opens its clock,
+//!    disabled, stores `ThreadRecord::clock`, then enables it. A thread the agent cannot know of
+//!    (made by a bare `clone`) may be entered by the command, as [`record_state`] says.
+//! 4. A thread that ends stores its name and CPU time, then `ENDED`, and sets `news` without
+//!    ringing. The command reads them, closes the clock and stores `READ`: the record may be used
+//!    again. (When few records are left the agent rings as well.)
+//! 5. A process that ends fills [`Ends`]. One that executes another program leaves its ring as it
+//!    is, and the new program's agent takes another one with the same pid: the former program
+//!    has ended then. Threads that are still `ALIVE` in a ring whose process is gone have ended.
+//! 6. The command stores `Over` in [`Control::state`] before it removes the files. Agents have
+//!    them mapped and are not disturbed; programs executed later get no agent.
+//!
+//! Timers of the agent (system time; all time for the `cpu-timer` engine) belong to the process
+//! and are of no concern to the command.
+//!
+//! Everything in here is plain numbers and atomics with a fixed layout (`repr(C)`), all zero at
+//! first, and read by another process: no pointers but those that are said to be the target's.
+
+mod control;
+mod ring;
+
+pub use control::{Control, MAX_RINGS, RingEntry, SessionState, entry_state};
+pub use ring::{
+    CHUNKS, Ends, ForeignModule, Header, LISTED, Listings, RECORDS, Ring, ring_state, start_kind,
+    trap_state,
+};
+
+pub use crate::records::record_state;
+
+/// The files' names in a session's directory.
+pub mod file {
+    /// The [`Control`](super::Control).
+    pub const CONTROL: &str = "control";
+    /// Rows and indexes.
+    pub const TABLES: &str = "tables";
+    /// What stands before a ring's number.
+    pub const RING: &str = "ring.";
+}
+
+/// The environment variable that names the session's directory. The agent takes it out of the
+/// program's sight and puts it back into the environment of what the program executes.
+/// Its value is `DIRECTORY`, an absolute path without colons, and the agent's own path is the first
+/// entry of `LD_PRELOAD`.
+pub const SESSION_VARIABLE: &str = "PROFUNDO_SESSION";
+
+/// At the start of `control` and of each ring. Its last byte is the layout's version: an agent
+/// that finds another one does nothing.
+pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x01");
+
+/// How much address space `tables` takes: little enough for a program that limits its own. The
+/// file is as long and mostly a hole.
+pub const TABLE_BYTES: usize = 1 << 27;

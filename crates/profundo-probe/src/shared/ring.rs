@@ -1,0 +1,304 @@
+//! One for each process: its threads, its modules as the command knows them, and its samples.
+
+use core::mem::{offset_of, size_of};
+use core::slice;
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+use profundo_unwind::{Module, Modules, TableRef};
+
+use crate::buffer::CHUNK_WORDS;
+use crate::claims::ChunkState;
+use crate::code::Listing;
+use crate::records::ThreadRecord;
+use crate::sample::Counters;
+
+/// How many chunks a ring has.
+pub const CHUNKS: usize = 32;
+/// How many threads of a process can be met.
+pub const RECORDS: usize = 4096;
+/// How many executable ranges of memory a process can have.
+pub const LISTED: usize = 2048;
+
+/// What [`Header::state`] says. The agent moves it from `BLANK` to `HELLO`, the command to `READY`.
+pub mod ring_state {
+    /// Nobody has said anything yet.
+    pub const BLANK: u32 = 0;
+    /// The agent has filled in the header and the main thread's record.
+    pub const HELLO: u32 = 1;
+    /// The command has listed the modules and set the clocks. A futex.
+    pub const READY: u32 = 2;
+    /// The command refuses: the agent does nothing more.
+    pub const REFUSED: u32 = 3;
+}
+
+/// How a process came to have an agent.
+pub mod start_kind {
+    /// It was loaded with the program.
+    pub const EXEC: u32 = 1;
+    /// The parent's agent went on in the child of a fork.
+    pub const FORK: u32 = 2;
+}
+
+/// What [`Header::trap`] says. A futex: an agent that takes its permission back waits for `NEVER`.
+pub mod trap_state {
+    /// The command uses SIGURG.
+    pub const NEVER: u32 = 0;
+    /// The agent has a handler for SIGTRAP and nobody else wants it.
+    pub const WELCOME: u32 = 1;
+    /// The program wants it: the command has to close the clocks that use it, open others, and
+    /// answer with `NEVER`.
+    pub const UNWELCOME: u32 = 2;
+}
+
+/// What the agent knows at the end of its process. Written at `exit`, `_exit` and the like, and
+/// once more at the very last moment before the kernel is asked to end the process; a process
+/// that is killed or becomes another program by `exec` leaves it unknown.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Ends {
+    /// 1 once the others are filled in.
+    pub known: AtomicU32,
+    reserved: AtomicU32,
+    /// User time of the process in nanoseconds.
+    pub user: AtomicU64,
+    /// System time.
+    pub system: AtomicU64,
+}
+
+/// The head of a ring.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct Header {
+    /// [`super::MAGIC`].
+    pub magic: AtomicU64,
+    /// One of [`ring_state`].
+    pub state: AtomicU32,
+    /// One of [`start_kind`].
+    pub kind: AtomicU32,
+    /// The process.
+    pub pid: AtomicU32,
+    /// Its parent.
+    pub parent: AtomicU32,
+    /// After a fork: the number of the parent's ring.
+    pub parent_ring: AtomicU32,
+    /// How many records were ever used: those from `met` on are zero. See [`record_state`].
+    ///
+    /// [`record_state`]: super::record_state
+    pub met: AtomicU32,
+    /// 1 while samples are wanted. The command sets it.
+    pub enabled: AtomicU32,
+    /// Set by the agent when a thread was entered or ended, or code was met that is not listed;
+    /// the command takes it back when it looks. The doorbell is rung as well.
+    pub news: AtomicU32,
+    /// Set by the handler when it met code in no listed module.
+    pub stale: AtomicU32,
+    /// The interpreter: `major << 16 | minor << 8 | micro`; 0 where there is none (yet).
+    pub python: AtomicU32,
+    /// Why there is an interpreter and its stacks are not read; 0 if they are. See the agent.
+    pub python_refused: AtomicU32,
+    /// Incremented by the command when it sees that an interpreter was mapped into the process
+    /// after its agent came (an embedding program that opens libpython). The agent then looks for
+    /// it, at the next function of the program's that it stands in for.
+    pub look_for_python: AtomicU32,
+    /// The cycle counter when the agent came.
+    pub started: AtomicU64,
+    /// Where `tables` is mapped in the target.
+    pub tables: AtomicU64,
+    /// How much of it, from its start: less than all where the program's address space is limited.
+    pub table_bytes: AtomicU64,
+    /// Where the interpreter's evaluation loop lies in the target, as pairs of start and end: up
+    /// to four ranges (hot, cold, clones). Zeros where unknown: handlers then take the function as
+    /// long as its exported symbol says. They are all the functions of the file whose name is
+    /// `_PyEval_EvalFrameDefault`, or that and a point and more, or begins with `_TAIL_CALL_`. From 3.11 on
+    /// a run of the loop is found by a place on the stack, and they only tell whether a frame
+    /// may be half pushed; before, each native frame in them is a frame of Python's.
+    pub evaluation: [AtomicU64; 8],
+    /// What went wrong, and the handlers' cost.
+    pub counters: Counters,
+    /// The end.
+    pub ends: Ends,
+    /// The next code object's number, less one.
+    pub codes: AtomicU32,
+    /// The exit code that was passed to `exit`, or -1.
+    pub exit_code: AtomicI32,
+    /// Whether the command may use SIGTRAP for this process's clocks: one of [`trap_state`].
+    ///
+    /// [`trap_state`]: super::trap_state
+    pub trap: AtomicU32,
+    /// 1 once the agent has left the process, because the program restricts its system calls
+    /// (seccomp) and would be killed for one of ours. The clocks are of no more use.
+    pub left: AtomicU32,
+}
+
+/// An executable range in the target's memory: a [`Module`] of the target's, made by another
+/// process. The three slices of a [`TableRef`] are addresses and lengths in the target.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ForeignModule {
+    /// First address of the range.
+    pub start: u64,
+    /// First address after it.
+    pub end: u64,
+    /// The address that rows and index count from.
+    pub base: u64,
+    /// Address and number of the rows. The address of none is 8.
+    pub rows: (u64, u64),
+    /// Address and number of the index's entries. The address of none is 8.
+    pub index: (u64, u64),
+}
+
+/// The list of modules, twice: handlers read one while the command writes the other.
+///
+/// The child of a fork begins with its parent's list, copied, so table space that was ever listed
+/// is not used for anything else while the session lasts.
+///
+/// A handler loads `active`, adds one to `inside` of that half, loads `active` again, and starts
+/// over if it has changed. The command writes the half that is not active once `inside` of it is
+/// 0, then makes it active.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Listings {
+    /// Which half is current: 0 or 1.
+    pub active: AtomicU32,
+    /// How many handlers are reading each half.
+    pub inside: [AtomicU32; 2],
+    /// How many modules each half has.
+    pub count: [AtomicU32; 2],
+    reserved: [AtomicU32; 3],
+    /// Told apart from the lists before, by walk caches. Never 0 once there is a list.
+    pub generation: [AtomicU64; 2],
+    /// The modules, sorted by start. Written by the command only.
+    pub modules: [[core::cell::UnsafeCell<ForeignModule>; LISTED]; 2],
+}
+
+// SAFETY: the protocol above keeps the writer out of the half that anybody reads.
+unsafe impl Sync for Listings {}
+
+impl Listings {
+    /// Runs `f` with the current list, which is not written to meanwhile. For the target: what the
+    /// list points to is mapped there.
+    #[inline]
+    pub fn with<T>(&self, f: impl FnOnce(&Listing) -> T) -> T {
+        self.with_raw(|modules, generation| {
+            // SAFETY: a foreign module is a module, as is checked below, and its slices are mapped
+            // for as long as we live.
+            let modules = unsafe { slice::from_raw_parts(modules.as_ptr().cast(), modules.len()) };
+            f(&Listing {
+                modules: Modules::new(modules),
+                generation,
+            })
+        })
+    }
+
+    /// Runs `f` with the current list and its generation, as they lie there.
+    #[inline]
+    pub fn with_raw<T>(&self, f: impl FnOnce(&[ForeignModule], u64) -> T) -> T {
+        /// Each turn after the first has met a new list, and there are a few in a second.
+        const TURNS: usize = 4;
+        for _ in 0..TURNS {
+            // SeqCst, all of them, pairs with the command's: it sees that we are inside the half
+            // that it is about to write, or we see that the half is no longer the active one.
+            let active = self.active.load(Ordering::SeqCst);
+            let half = active as usize & 1;
+            let (Some(inside), Some(count), Some(generation), Some(modules)) = (
+                self.inside.get(half),
+                self.count.get(half),
+                self.generation.get(half),
+                self.modules.get(half),
+            ) else {
+                break;
+            };
+            inside.fetch_add(1, Ordering::SeqCst);
+            if self.active.load(Ordering::SeqCst) != active {
+                inside.fetch_sub(1, Ordering::SeqCst);
+                continue;
+            }
+            let count = (count.load(Ordering::Relaxed) as usize).min(LISTED);
+            // SAFETY: nobody writes to this half while we are counted in.
+            let modules = unsafe { slice::from_raw_parts(modules.as_ptr().cast(), count) };
+            let result = f(modules, generation.load(Ordering::Relaxed));
+            inside.fetch_sub(1, Ordering::SeqCst);
+            return result;
+        }
+        f(&[], u64::MAX)
+    }
+}
+
+/// A ring, as it lies in its file. The words of the chunks follow at [`Ring::WORDS_AT`].
+///
+/// The command takes the words out by `Buffer::drain_chunk` (or `Claims::begin_read` and
+/// `Claims::end_read_and_keep`) for every one of the [`CHUNKS`], each 10 to 20 ms. A chunk stays its thread's while it is emptied. The records
+/// of one chunk are in the order of time; a thread changes its chunk now and then, so the chunks of
+/// one turn are to be merged by the samples' clocks. A record of one chunk may refer to a
+/// `Code` record of another one that was written before it but is read only in the next turn.
+///
+/// When the process has ended (and only then), the words of a chunk that is still being written
+/// to, as its state says, are good up to the number that was published.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Ring {
+    /// The head.
+    pub header: Header,
+    /// Who owns which chunk.
+    pub chunks: [ChunkState; CHUNKS],
+    /// The threads.
+    pub records: [ThreadRecord; RECORDS],
+    /// The modules.
+    pub listings: Listings,
+}
+
+impl Ring {
+    /// Where the words of the chunks begin in the file.
+    pub const WORDS_AT: usize = size_of::<Ring>().next_multiple_of(4096);
+    /// How long the file is.
+    pub const BYTES: usize = Self::WORDS_AT + CHUNKS * CHUNK_WORDS * 8;
+}
+
+/// A [`ForeignModule`] is read as a [`Module`]: the same compiler lays out both. What is assumed of
+/// a slice (address, then length) is checked by the test below.
+const _: () = {
+    assert!(size_of::<ForeignModule>() == size_of::<Module<'static>>());
+    assert!(align_of::<ForeignModule>() == align_of::<Module<'static>>());
+    assert!(offset_of!(ForeignModule, end) == offset_of!(Module<'static>, end));
+    assert!(
+        offset_of!(ForeignModule, base)
+            == offset_of!(Module<'static>, table) + offset_of!(TableRef<'static>, base)
+    );
+    assert!(
+        offset_of!(ForeignModule, rows)
+            == offset_of!(Module<'static>, table) + offset_of!(TableRef<'static>, rows)
+    );
+    assert!(
+        offset_of!(ForeignModule, index)
+            == offset_of!(Module<'static>, table) + offset_of!(TableRef<'static>, index)
+    );
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profundo_unwind::{Row, Rule};
+    use std::mem::transmute;
+
+    #[test]
+    fn a_foreign_module_is_a_module() {
+        let rows = [Row::new(0, Rule::sp(8)), Row::new(9, Rule::NONE)];
+        let index = [0_u32, 2];
+        let foreign = ForeignModule {
+            start: 1,
+            end: 2,
+            base: 3,
+            rows: (rows.as_ptr() as u64, 2),
+            index: (index.as_ptr() as u64, 2),
+        };
+        // SAFETY: the layouts are equal, and the addresses are those of living slices.
+        let module = unsafe { transmute::<ForeignModule, Module<'_>>(foreign) };
+        let table = TableRef {
+            base: 3,
+            rows: &rows,
+            index: &index,
+        };
+        let (start, end) = (1, 2);
+        assert_eq!(module, Module { start, end, table });
+    }
+}

@@ -1,0 +1,121 @@
+//! SIGTRAP in an agent: the cheaper of the two signals by which a task clock reaches its thread.
+//!
+//! The kernel sends it from the very interrupt in which the clock runs out, where SIGURG takes a
+//! second one: a third less for each sample. But a program may want SIGTRAP for itself, a debugger
+//! certainly does, and one that waits while the program executes another would kill that one. So
+//! it is taken only where nobody else wants it; the agent gives it back before anybody can notice.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::sync::atomic::Ordering;
+
+use profundo_wire::State;
+
+use crate::handlers::{PERF_TAG, PERF_TAG_MASK, TRAP_PERF, word_at};
+use crate::recorder::Recorder;
+use crate::sample::{Event, SystemCall};
+use crate::{sys, urgent};
+
+/// The `sig_data` of a thread's clock.
+pub fn tag(tid: u32) -> u64 {
+    PERF_TAG | u64::from(tid)
+}
+
+/// The action to be installed.
+pub fn action() -> libc::sigaction {
+    let nothing = urgent::Action {
+        handler: libc::SIG_DFL,
+        flags: 0,
+        mask: 0,
+    };
+    let mut action = nothing.installed();
+    action.sa_sigaction = on_trap as *const () as usize;
+    action
+}
+
+/// Whether an action is our own handler.
+pub fn is_ours(action: &libc::sigaction) -> bool {
+    action.sa_sigaction == on_trap as *const () as usize
+}
+
+/// Whether a SIGTRAP that was taken from the calling thread's queue is a clock of ours.
+///
+/// # Safety
+/// `info` is the kernel's.
+pub unsafe fn is_clock(info: *const libc::siginfo_t) -> bool {
+    // SAFETY: `si_perf_data` lies at offset 24 for TRAP_PERF.
+    unsafe { (*info).si_code == TRAP_PERF && word_at(info, 24) & PERF_TAG_MASK == PERF_TAG }
+}
+
+extern "C" fn on_trap(_: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel's argument.
+    if !unsafe { is_clock(info) } {
+        return die();
+    }
+    // A thread that has told its end is about to go.
+    let Some(probe) = urgent::probe().filter(|probe| probe.knows_this_thread()) else {
+        return;
+    };
+    let period = |recorder: &Recorder| recorder.control.period.load(Ordering::Relaxed);
+    let event = Event {
+        weight: probe.recorder.as_ref().map_or(0, period),
+        state: State::Running,
+        tag: 0,
+        system_call: SystemCall::Never,
+        only_if_wanted: false,
+    };
+    // SAFETY: this is a handler, and `context` is the kernel's.
+    unsafe { probe.sample(event, context.cast()) }
+}
+
+/// A breakpoint that nobody handles: the program dies of it, as it would have without us, when
+/// the handler returns and the signal is let in.
+#[cold]
+fn die() {
+    const SET_BYTES: usize = 8;
+    /// The kernel's own structure: handler, flags, restorer, mask.
+    static DEFAULT: [u64; 4] = [0; 4];
+    let trap = libc::SIGTRAP as usize;
+    // SAFETY: a zeroed action is SIG_DFL; the signal goes to the calling thread.
+    unsafe {
+        let new = DEFAULT.as_ptr() as usize;
+        let old = ptr::null::<u64>() as usize;
+        sys::call(libc::SYS_rt_sigaction, [trap, new, old, SET_BYTES, 0, 0]);
+        let process = sys::call(libc::SYS_getpid, [0; 6]) as usize;
+        let thread = sys::thread_id() as usize;
+        sys::call(libc::SYS_tgkill, [process, thread, trap, 0, 0, 0]);
+    }
+}
+
+/// Takes back the SIGTRAPs of ours that wait for the calling thread, which blocks them. Returns
+/// false if one waits that is not ours; it goes on waiting.
+pub fn take_back() -> bool {
+    /// There is one clock a thread, and one for the whole process may wait.
+    const MOST: usize = 4;
+    const SET_BYTES: usize = 8;
+    let set = 1_u64 << (libc::SIGTRAP - 1);
+    let at_once = [0_u64; 2];
+    for _ in 0..MOST {
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        // SAFETY: all places are ours; who gets a signal back is the calling thread.
+        unsafe {
+            let (set, time) = (&raw const set as usize, &raw const at_once as usize);
+            let place = info.as_mut_ptr() as usize;
+            let taken = sys::call(
+                libc::SYS_rt_sigtimedwait,
+                [set, place, time, SET_BYTES, 0, 0],
+            );
+            if taken != libc::SIGTRAP as isize {
+                return true;
+            }
+            if !is_clock(info.as_ptr()) {
+                let process = sys::call(libc::SYS_getpid, [0; 6]) as usize;
+                let thread = sys::thread_id() as usize;
+                let back = [process, thread, libc::SIGTRAP as usize, place, 0, 0];
+                sys::call(libc::SYS_rt_tgsigqueueinfo, back);
+                return false;
+            }
+        }
+    }
+    true
+}

@@ -1,0 +1,269 @@
+//! The handler of an agent, and what the program believes of SIGURG.
+//!
+//! Our handler stays where it is once it was installed. What the program installs is written down
+//! here instead, given back when it asks, and called for every signal that is not ours, with the
+//! mask that it would have had.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+use profundo_wire::State;
+
+use crate::handlers::{hand_over, value, word_at};
+use crate::recorder::Recorder;
+use crate::sample::{Event, Probe, SystemCall};
+use crate::sys;
+
+/// The codes of a signal that a descriptor sends, from the first to the last.
+const POLL_IN: i32 = 1;
+const POLL_HUP: i32 = 6;
+
+static PROBE: AtomicPtr<Probe> = AtomicPtr::new(ptr::null_mut());
+
+/// The period of this process's timers in nanoseconds.
+static TIMER_PERIOD: AtomicU64 = AtomicU64::new(0);
+
+/// What the program has installed, as far as it knows. Written by one thread at a time.
+struct Believed {
+    /// Odd while it is being written.
+    version: AtomicU32,
+    handler: AtomicUsize,
+    flags: AtomicU32,
+    mask: AtomicU64,
+}
+
+static BELIEVED: Believed = Believed {
+    version: AtomicU32::new(0),
+    handler: AtomicUsize::new(libc::SIG_DFL),
+    flags: AtomicU32::new(0),
+    mask: AtomicU64::new(0),
+};
+
+/// What the program has installed for SIGURG: handler, flags and mask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Action {
+    /// `SIG_DFL`, `SIG_IGN` or a function.
+    pub handler: usize,
+    /// `SA_RESTART` and the like.
+    pub flags: i32,
+    /// The signals that are blocked meanwhile: bit n for signal n + 1.
+    pub mask: u64,
+}
+
+impl Action {
+    /// As libc has it.
+    pub fn from_libc(action: &libc::sigaction) -> Self {
+        Self {
+            handler: action.sa_sigaction,
+            flags: action.sa_flags,
+            // SAFETY: a set is longer than the kernel's eight bytes, which come first.
+            mask: unsafe { (&raw const action.sa_mask).cast::<u64>().read() },
+        }
+    }
+
+    /// As libc wants it.
+    pub fn to_libc(self) -> libc::sigaction {
+        // SAFETY: zeroed is a valid action; the set's first eight bytes are the kernel's.
+        unsafe {
+            let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
+            action.sa_sigaction = self.handler;
+            action.sa_flags = self.flags;
+            (&raw mut action.sa_mask).cast::<u64>().write(self.mask);
+            action
+        }
+    }
+
+    /// Whether it is a function of the program's.
+    pub fn is_function(self) -> bool {
+        self.handler != libc::SIG_DFL && self.handler != libc::SIG_IGN
+    }
+
+    /// What has to be installed for it: our handler, which must not make a system call fail that
+    /// the program's would not.
+    pub fn installed(self) -> libc::sigaction {
+        let mut flags = libc::SA_RESTART | libc::SA_ONSTACK;
+        if self.is_function() {
+            flags &= self.flags;
+        }
+        let mut action = Self {
+            handler: on_urgent as *const () as usize,
+            flags: flags | libc::SA_SIGINFO,
+            mask: u64::MAX,
+        }
+        .to_libc();
+        for fault in [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGFPE,
+            libc::SIGILL,
+            libc::SIGABRT,
+        ] {
+            // SAFETY: the set is ours. Faults of our own must stay deliverable.
+            unsafe { libc::sigdelset(&mut action.sa_mask, fault) };
+        }
+        action
+    }
+}
+
+/// What the program believes to be installed.
+pub fn believed() -> Action {
+    /// A writer is done after some instructions.
+    const TURNS: usize = 1000;
+    for _ in 0..TURNS {
+        // Acquire pairs with the release in `believe`; the fence keeps the loads before the
+        // second look at the version.
+        let version = BELIEVED.version.load(Ordering::Acquire);
+        let action = Action {
+            handler: BELIEVED.handler.load(Ordering::Relaxed),
+            flags: BELIEVED.flags.load(Ordering::Relaxed) as i32,
+            mask: BELIEVED.mask.load(Ordering::Relaxed),
+        };
+        fence(Ordering::Acquire);
+        if version & 1 == 0 && BELIEVED.version.load(Ordering::Relaxed) == version {
+            return action;
+        }
+        core::hint::spin_loop();
+    }
+    Action {
+        handler: libc::SIG_DFL,
+        flags: 0,
+        mask: 0,
+    }
+}
+
+/// Writes down what the program has installed. One thread at a time, with SIGURG blocked.
+pub fn believe(action: Action) {
+    let version = BELIEVED.version.load(Ordering::Relaxed);
+    BELIEVED
+        .version
+        .store(version.wrapping_add(1), Ordering::Relaxed);
+    // Whoever sees one of the stores below sees that the version is odd.
+    fence(Ordering::Release);
+    BELIEVED.handler.store(action.handler, Ordering::Relaxed);
+    BELIEVED.flags.store(action.flags as u32, Ordering::Relaxed);
+    BELIEVED.mask.store(action.mask, Ordering::Relaxed);
+    BELIEVED
+        .version
+        .store(version.wrapping_add(2), Ordering::Release);
+}
+
+/// Says whom our signals are for from now on. `None`: they are thrown away.
+pub fn set_probe(probe: Option<&'static Probe>) {
+    let pointer = probe.map_or(ptr::null_mut(), |probe| ptr::from_ref(probe).cast_mut());
+    PROBE.store(pointer, Ordering::Release);
+}
+
+/// Sets what a tick of this process's timers weighs.
+pub fn set_timer_period(nanoseconds: u64) {
+    TIMER_PERIOD.store(nanoseconds, Ordering::Relaxed);
+}
+
+/// Whether an action is our own handler.
+pub fn is_ours(action: &libc::sigaction) -> bool {
+    action.sa_sigaction == on_urgent as *const () as usize
+}
+
+pub(crate) fn probe() -> Option<&'static Probe> {
+    // SAFETY: the probe lives as long as the process, and was made before it was published.
+    unsafe { PROBE.load(Ordering::Acquire).as_ref() }
+}
+
+/// What a SIGURG means.
+enum Meaning {
+    /// A clock of ours.
+    Ours(Event),
+    /// A clock of ours, on a thread that has told its end and is about to go.
+    Late,
+    /// Nothing of ours.
+    Theirs,
+}
+
+/// # Safety
+/// `info` is the kernel's.
+unsafe fn meaning(info: *const libc::siginfo_t, probe: Option<&Probe>) -> Meaning {
+    // SAFETY: the kernel's structure; what offset 16 and 24 hold depends on the code, and is
+    // only interpreted below.
+    let (code, low, value) = unsafe { ((*info).si_code, word_at(info, 16), word_at(info, 24)) };
+    let timer_weight = || {
+        let ticks = (low >> 32).saturating_add(1);
+        TIMER_PERIOD.load(Ordering::Relaxed).saturating_mul(ticks)
+    };
+    let tick = |weight, system_call| {
+        Meaning::Ours(Event {
+            weight,
+            state: State::Running,
+            tag: 0,
+            system_call,
+            only_if_wanted: false,
+        })
+    };
+    match (code, value) {
+        (libc::SI_TIMER, value::CPU_TIMER) => tick(timer_weight(), SystemCall::Tell),
+        (libc::SI_TIMER, value::SYSTEM_TIMER) => Meaning::Ours(Event {
+            weight: 0,
+            state: State::System,
+            tag: 0,
+            system_call: SystemCall::Counted,
+            only_if_wanted: false,
+        }),
+        (POLL_IN..=POLL_HUP, value) => match probe {
+            Some(probe) if probe.is_own_clock(value as u32) => {
+                let period = |recorder: &Recorder| recorder.control.period.load(Ordering::Relaxed);
+                tick(probe.recorder.as_ref().map_or(0, period), SystemCall::Never)
+            }
+            Some(probe) if !probe.knows_this_thread() => Meaning::Late,
+            _ => Meaning::Theirs,
+        },
+        _ => Meaning::Theirs,
+    }
+}
+
+/// Whether a SIGURG that was taken from the calling thread's queue is a clock of ours.
+///
+/// # Safety
+/// `info` is the kernel's.
+pub unsafe fn is_clock(info: *const libc::siginfo_t) -> bool {
+    // SAFETY: passed on.
+    !matches!(unsafe { meaning(info, probe()) }, Meaning::Theirs)
+}
+
+extern "C" fn on_urgent(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let probe = probe();
+    // SAFETY: the kernel's arguments.
+    match (unsafe { meaning(info, probe) }, probe) {
+        // SAFETY: this is a handler, and `context` is the kernel's.
+        (Meaning::Ours(event), Some(probe)) => unsafe { probe.sample(event, context.cast()) },
+        (Meaning::Ours(_) | Meaning::Late, _) => {}
+        // SAFETY: passed on.
+        (Meaning::Theirs, _) => unsafe { pass_on(signal, info, context) },
+    }
+}
+
+/// # Safety
+/// The arguments are those of a running handler.
+#[cold]
+unsafe fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let action = believed();
+    if !action.is_function() {
+        return;
+    }
+    if action.flags & libc::SA_RESETHAND != 0 {
+        // The kernel would have done this; a rare flag on a rare signal.
+        BELIEVED.handler.store(libc::SIG_DFL, Ordering::Relaxed);
+    }
+    // The handler may leave by a jump, and then its mask stays, so it has to be the one that it
+    // would have had.
+    let itself = match action.flags & libc::SA_NODEFER {
+        0 => 1_u64 << (signal - 1),
+        _ => 0,
+    };
+    // SAFETY: the context is the kernel's; the set's first eight bytes are the mask before.
+    let before = unsafe {
+        let context = context.cast::<libc::ucontext_t>();
+        (&raw const (*context).uc_sigmask).cast::<u64>().read()
+    };
+    sys::set_signal_mask(before | action.mask | itself);
+    // SAFETY: passed on; the action was installed by the program.
+    unsafe { hand_over(&MaybeUninit::new(action.to_libc()), signal, info, context) };
+}

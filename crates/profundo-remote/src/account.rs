@@ -1,0 +1,48 @@
+//! A clock of which only the time between pauses counts.
+
+/// So much of a growing number as grew while it was watched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Account {
+    since: Option<u64>,
+    sum: u64,
+}
+
+impl Account {
+    /// Watches from this value on.
+    pub(crate) fn go(&mut self, value: u64) {
+        if self.since.is_none() {
+            self.since = Some(value);
+        }
+    }
+
+    /// Watches no more; this is the last value.
+    pub(crate) fn stop(&mut self, value: u64) {
+        if let Some(since) = self.since.take() {
+            self.sum += value.saturating_sub(since);
+        }
+    }
+
+    /// What there is so far, if this is the present value.
+    pub(crate) fn at(mut self, value: u64) -> u64 {
+        self.stop(value);
+        self.sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Account;
+
+    #[test]
+    fn pauses_do_not_count() {
+        let mut account = Account::default();
+        account.stop(5);
+        account.go(10);
+        account.go(12);
+        assert_eq!(account.at(15), 5);
+        account.stop(20);
+        account.go(100);
+        assert_eq!(account.at(101), 11);
+        assert_eq!(account.at(99), 10);
+    }
+}

@@ -1,0 +1,632 @@
+//! A process with an agent: its ring is drained, its threads get clocks.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use profundo_probe::ThreadRecord;
+use profundo_probe::shared::{CHUNKS, Header, trap_state};
+use profundo_wire::recording::{Event, LossCounts, ThreadInfo};
+use profundo_wire::{End, Gil, PythonEnd, Reader, Record, SampleHead, State};
+
+use crate::account::Account;
+use crate::clock::Scale;
+use crate::perf::{Signal, TaskClock};
+use crate::proc;
+use crate::session::RingMap;
+use crate::sys;
+
+/// What has to be known to open a clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClockPlan {
+    /// Whether the threads' clocks are ours at all, rather than the agent's timers.
+    pub(crate) ours: bool,
+    pub(crate) period: u64,
+    pub(crate) running: bool,
+    /// What the tables begin with.
+    pub(crate) mark: u64,
+}
+
+/// A thread of the process.
+#[derive(Debug)]
+struct Thread {
+    index: usize,
+    tid: u32,
+    name: [u8; 16],
+    clock: Option<TaskClock>,
+    /// CPU time, where there is no clock to tell it, and the time it was alive.
+    cpu: Account,
+    alive: Account,
+    samples: u64,
+    /// Samples and CPU time at the last look for threads that block our signal.
+    looked: (u64, u64),
+    /// Whether it was found to block our signal.
+    is_deaf: bool,
+    /// Time that it ran while it blocked the signal of a clock that was closed since.
+    unheard: u64,
+    /// How long it ran by clocks that were closed since.
+    ran_before: u64,
+}
+
+/// The agent's side of a process.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    /// The ring's number.
+    pub(crate) index: usize,
+    pub(crate) map: Arc<RingMap>,
+    pid: u32,
+    threads: Vec<Thread>,
+    /// How many threads were met. Those that ended are not kept.
+    met: usize,
+    generation: u64,
+    /// Which signal the clocks send.
+    signal: Signal,
+    /// Whether the list of modules could not be published and is to be.
+    pub(crate) unpublished: bool,
+    handled: u64,
+    /// How long threads have run that have ended.
+    ran: u64,
+    /// What all samples stand for.
+    sampled: u64,
+    /// Names of threads that have not been met yet.
+    renamed: Vec<(u32, [u8; 16])>,
+    /// How many threads have no clock, and what the kernel said last.
+    pub(crate) without_clock: usize,
+    pub(crate) refusal: Option<io::Error>,
+}
+
+impl Agent {
+    pub(crate) fn new(index: usize, map: Arc<RingMap>, pid: u32) -> Self {
+        Self {
+            index,
+            map,
+            pid,
+            threads: Vec::new(),
+            met: 0,
+            generation: 0,
+            signal: Signal::Urgent,
+            unpublished: false,
+            handled: 0,
+            ran: 0,
+            sampled: 0,
+            renamed: Vec::new(),
+            without_clock: 0,
+            refusal: None,
+        }
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        &self.map.ring().header
+    }
+
+    /// The next list's number.
+    pub(crate) fn next_generation(&mut self) -> u64 {
+        self.generation += 1;
+        self.generation
+    }
+
+    /// Gives clocks to threads that have begun. Nothing is told yet: they wait for their clocks.
+    pub(crate) fn meet(&mut self, plan: ClockPlan) {
+        let met = self.map.met();
+        if self.met == 0 {
+            self.choose_signal(plan.mark);
+        }
+        while self.met < met {
+            let Some(record) = self.map.record(self.met) else {
+                break;
+            };
+            // It is being filled in; its thread rings again.
+            let tid = record.tid();
+            if tid == 0 {
+                break;
+            }
+            let mut thread = Thread {
+                index: self.met,
+                tid,
+                name: [0; 16],
+                clock: None,
+                cpu: Account::default(),
+                alive: Account::default(),
+                samples: 0,
+                looked: (0, 0),
+                is_deaf: false,
+                unheard: 0,
+                ran_before: 0,
+            };
+            self.met += 1;
+            if let Some(at) = self.renamed.iter().rposition(|(it, _)| *it == tid) {
+                record.set_name(self.renamed.swap_remove(at).1);
+            }
+            if !record.has_ended() {
+                let place = self.map.ring().header.tables.load(Ordering::Relaxed);
+                match start_clock(&mut thread, record, (self.pid, place), self.signal, plan) {
+                    Ok(()) => {}
+                    Err(error) => {
+                        self.without_clock += 1;
+                        self.refusal = Some(error);
+                    }
+                }
+            }
+            if plan.running {
+                thread.alive.go(record.seen().0);
+                let before = match record.cpu_before.load(Ordering::Relaxed) {
+                    // The main thread may have run another program before.
+                    0 if thread.index == 0 && thread.clock.is_none() => {
+                        thread.cpu_now(self.pid, record)
+                    }
+                    before => before,
+                };
+                thread.cpu.go(before);
+            }
+            self.threads.push(thread);
+        }
+    }
+
+    /// SIGTRAP, if the agent permits it and no debugger is there.
+    fn choose_signal(&mut self, mark: u64) {
+        let trap = self.header().trap.load(Ordering::Acquire);
+        let tables = self.header().tables.load(Ordering::Relaxed);
+        self.signal = if trap == trap_state::WELCOME
+            && is_same_program(self.pid, tables, mark)
+            && !proc::is_traced(self.pid)
+        {
+            Signal::Trap
+        } else {
+            Signal::Urgent
+        };
+    }
+
+    /// Goes over to SIGURG if the program wants SIGTRAP for itself, and says so. `slow` looks for
+    /// debuggers as well, which nobody tells of.
+    pub(crate) fn mind_traps(&mut self, plan: ClockPlan, slow: bool) {
+        if self.signal != Signal::Trap {
+            // It may have been asked before the first clock was opened.
+            self.answer_trap();
+            return;
+        }
+        let unwelcome = self.header().trap.load(Ordering::Acquire) == trap_state::UNWELCOME;
+        let is_to_go = unwelcome || slow && proc::is_traced(self.pid);
+        if !is_to_go {
+            return;
+        }
+        self.signal = Signal::Urgent;
+        let map = Arc::clone(&self.map);
+        for thread in &mut self.threads {
+            let Some(clock) = thread.clock.take() else {
+                continue;
+            };
+            clock.disable();
+            let ran = clock.ran().unwrap_or(0);
+            self.ran += ran;
+            thread.ran_before += ran;
+            if proc::blocks_signal(self.pid, thread.tid, clock.signal.number()) {
+                thread.unheard += ran.saturating_sub(thread.samples * plan.period);
+            }
+            drop(clock);
+            let Some(record) = map.record(thread.index).filter(|it| !it.has_ended()) else {
+                continue;
+            };
+            let place = map.ring().header.tables.load(Ordering::Relaxed);
+            let process = (self.pid, place);
+            if let Err(error) = start_clock(thread, record, process, self.signal, plan) {
+                self.without_clock += 1;
+                self.refusal = Some(error);
+            }
+        }
+        self.answer_trap();
+    }
+
+    fn answer_trap(&self) {
+        let state = &self.header().trap;
+        if state.load(Ordering::Acquire) == trap_state::UNWELCOME {
+            state.store(trap_state::NEVER, Ordering::Release);
+            profundo_probe::sys::futex_wake(state);
+        }
+    }
+
+    /// Tells of threads that are new or have ended.
+    pub(crate) fn tell(&mut self, key: u32, scale: &Scale, sink: &mut dyn FnMut(Event<'_>)) {
+        let map = Arc::clone(&self.map);
+        let pid = self.pid;
+        let mut ran = 0;
+        self.threads.retain_mut(|thread| {
+            let Some(record) = map.record(thread.index) else {
+                return false;
+            };
+            let has_ended = record.has_ended();
+            let name = record.name();
+            if has_ended || name != thread.name {
+                thread.name = name;
+                sink(thread.event(key, pid, record, has_ended, scale));
+            }
+            if has_ended {
+                ran += thread.clock.as_ref().and_then(TaskClock::ran).unwrap_or(0);
+                thread.tell_rest(key, sink);
+                record.clock.store(0, Ordering::Relaxed);
+            }
+            !has_ended
+        });
+        self.ran += ran;
+    }
+
+    /// How long all its threads have run, those that ended included, while they were sampled: by
+    /// their clocks, or else by their samples.
+    pub(crate) fn ran(&self) -> u64 {
+        let clocks = self
+            .threads
+            .iter()
+            .filter_map(|thread| thread.clock.as_ref());
+        let ran = self.ran + clocks.filter_map(TaskClock::ran).sum::<u64>();
+        ran.max(self.sampled)
+    }
+
+    /// Tells all that is known of the threads that live.
+    pub(crate) fn tell_all(
+        &mut self,
+        key: u32,
+        is_over: bool,
+        scale: &Scale,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        for thread in &mut self.threads {
+            if let Some(record) = self.map.record(thread.index) {
+                sink(thread.event(key, self.pid, record, is_over, scale));
+                thread.tell_rest(key, sink);
+            }
+        }
+    }
+
+    /// A thread's name has changed.
+    pub(crate) fn rename(&mut self, tid: u32, name: &[u8]) {
+        /// A thread says at its end what it is called, so only those that go on matter.
+        const MOST: usize = 256;
+        let mut text = [0; 16];
+        let length = name.len().min(15);
+        if let (Some(to), Some(from)) = (text.get_mut(..length), name.get(..length)) {
+            to.copy_from_slice(from);
+        }
+        let mut found = self.threads.iter().filter(|thread| thread.tid == tid);
+        let known = found.next().map(|thread| self.map.record(thread.index));
+        match known {
+            Some(Some(record)) => record.set_name(text),
+            Some(None) => {}
+            None if self.renamed.len() < MOST => self.renamed.push((tid, text)),
+            None => {}
+        }
+    }
+
+    /// Lets all clocks run, or stops them.
+    pub(crate) fn set_running(&mut self, running: bool, now: u64) {
+        self.header()
+            .enabled
+            .store(u32::from(running), Ordering::Relaxed);
+        for thread in &mut self.threads {
+            let Some(record) = self.map.record(thread.index) else {
+                continue;
+            };
+            match &thread.clock {
+                Some(clock) if running => drop(clock.enable()),
+                Some(clock) => clock.disable(),
+                None => {}
+            }
+            let cpu = thread.cpu_now(self.pid, record);
+            if running {
+                thread.alive.go(now);
+                thread.cpu.go(cpu);
+            } else {
+                thread.alive.stop(now);
+                thread.cpu.stop(cpu);
+            }
+        }
+    }
+
+    pub(crate) fn set_period(&self, period: u64) {
+        for clock in self
+            .threads
+            .iter()
+            .filter_map(|thread| thread.clock.as_ref())
+        {
+            clock.set_period(period);
+        }
+    }
+
+    /// Stops and closes all clocks: the program is another one, or none.
+    pub(crate) fn close_clocks(&mut self) {
+        for thread in &mut self.threads {
+            thread.clock = None;
+        }
+    }
+
+    /// Whether handlers have run since this was asked last.
+    pub(crate) fn is_busy(&mut self) -> bool {
+        let handled = self.header().counters.handled.load(Ordering::Relaxed)
+            ^ self.header().counters.taken.load(Ordering::Relaxed) << 32;
+        std::mem::replace(&mut self.handled, handled) != handled
+    }
+
+    /// Takes the words out of all chunks: those of each in the order of time, and the chunks in
+    /// the order of their first samples. Of the last words also those that a thread did not live
+    /// to let go of.
+    pub(crate) fn drain(&mut self, last: bool, words: &mut Words) {
+        words.clear();
+        for chunk in 0..CHUNKS {
+            let start = words.all.len();
+            let taken = if last {
+                self.map.take_last(chunk, &mut words.all)
+            } else {
+                self.map.take(chunk, &mut words.all)
+            };
+            if taken {
+                let first = self.count(words.all.get(start..).unwrap_or_default());
+                words.chunks.push((first, start, words.all.len()));
+            }
+        }
+        words.chunks.sort_unstable();
+    }
+
+    /// Counts each thread's samples; returns when the first one was taken.
+    fn count(&mut self, words: &[u64]) -> u64 {
+        let mut first = u64::MAX;
+        let mut last: Option<usize> = None;
+        for record in Reader::new(words) {
+            let Ok(Record::Sample { head, .. }) = record else {
+                continue;
+            };
+            first = first.min(head.clock);
+            let index = (head.thread as usize).wrapping_sub(1);
+            let at = match last.filter(|&at| self.is_thread(at, index)) {
+                Some(at) => Some(at),
+                None => self
+                    .threads
+                    .binary_search_by_key(&index, |thread| thread.index)
+                    .ok(),
+            };
+            if let Some(thread) = at.and_then(|at| self.threads.get_mut(at)) {
+                thread.samples += 1;
+            }
+            self.sampled += head.weight;
+            last = at;
+        }
+        first
+    }
+
+    fn is_thread(&self, at: usize, index: usize) -> bool {
+        self.threads
+            .get(at)
+            .is_some_and(|thread| thread.index == index)
+    }
+
+    /// Writes a sample for each thread that has run for a while without one because it blocks
+    /// our signal, so that no time is lost in silence.
+    pub(crate) fn look_for_deaf(&mut self, period: u64, now: u64, out: &mut Vec<u64>) {
+        /// A signal that is blocked for a moment comes after it.
+        const SUSPICIOUS: u64 = 50_000_000;
+        let enough = SUSPICIOUS.max(3 * period);
+        for thread in &mut self.threads {
+            if thread.samples != thread.looked.0 {
+                thread.is_deaf = false;
+                thread.looked = (thread.samples, u64::MAX);
+                continue;
+            }
+            let Some(ran) = thread.clock.as_ref().and_then(TaskClock::ran) else {
+                continue;
+            };
+            let before = thread.looked.1;
+            if before == u64::MAX {
+                thread.looked.1 = ran;
+                continue;
+            }
+            let weight = ran.saturating_sub(before);
+            if weight <= enough {
+                continue;
+            }
+            thread.looked.1 = ran;
+            thread.is_deaf = proc::blocks_signal(
+                self.pid,
+                thread.tid,
+                thread
+                    .clock
+                    .as_ref()
+                    .map_or(libc::SIGURG, |clock| clock.signal.number()),
+            );
+            if thread.is_deaf {
+                out.extend(deaf_sample(
+                    thread.index as u32 + 1,
+                    thread.tid,
+                    weight,
+                    now,
+                ));
+            }
+        }
+    }
+
+    /// What was lost so far.
+    pub(crate) fn loss(&self) -> LossCounts {
+        let counters = &self.header().counters;
+        LossCounts {
+            buffer_full: counters.buffer_full.load(Ordering::Relaxed),
+            overwritten: 0,
+            reentrant: counters.reentrant.load(Ordering::Relaxed),
+            thread_table_full: counters.thread_table_full.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Cycles that handlers ran, and how often.
+    pub(crate) fn cost(&self) -> (u64, u64) {
+        let counters = &self.header().counters;
+        (
+            counters.cycles.load(Ordering::Relaxed),
+            counters.handled.load(Ordering::Relaxed),
+        )
+    }
+}
+
+impl Thread {
+    /// The thread's CPU time, where no clock of ours tells.
+    fn cpu_now(&self, pid: u32, record: &ThreadRecord) -> u64 {
+        let told = record.cpu.load(Ordering::Relaxed);
+        if record.has_ended() && told != 0 {
+            return told;
+        }
+        proc::thread_cpu(pid, self.tid).unwrap_or(told)
+    }
+
+    /// Writes the last sample of a thread that blocks our signal and has ended, or is not
+    /// looked at again.
+    fn tell_rest(&mut self, process: u32, sink: &mut dyn FnMut(Event<'_>)) {
+        let ran = self.clock.as_ref().and_then(TaskClock::ran);
+        let mut weight = std::mem::take(&mut self.unheard);
+        if let Some(ran) = ran.filter(|_| self.is_deaf) {
+            weight += ran.saturating_sub(self.looked.1);
+            self.looked.1 = ran;
+        }
+        if weight == 0 {
+            return;
+        }
+        let now = profundo_probe::clock::now();
+        let words = &deaf_sample(self.index as u32 + 1, self.tid, weight, now);
+        sink(Event::Words { process, words });
+    }
+
+    fn event(
+        &self,
+        process: u32,
+        pid: u32,
+        record: &ThreadRecord,
+        is_over: bool,
+        scale: &Scale,
+    ) -> Event<'static> {
+        let name = record.name();
+        let length = name
+            .iter()
+            .position(|&byte| byte == 0)
+            .unwrap_or(name.len());
+        let name = String::from_utf8_lossy(name.get(..length).unwrap_or_default()).into_owned();
+        let (first, last) = record.seen();
+        let now = profundo_probe::clock::now();
+        let end = if record.has_ended() || is_over {
+            last.max(first)
+        } else {
+            now
+        };
+        let end = if is_over && !record.has_ended() {
+            now
+        } else {
+            end
+        };
+        let cpu = match self.clock.as_ref().and_then(TaskClock::ran) {
+            Some(ran) => self.ran_before + ran,
+            None => self.cpu.at(self.cpu_now(pid, record)),
+        };
+        Event::Thread {
+            process,
+            thread: ThreadInfo {
+                number: self.index as u32 + 1,
+                tid: self.tid,
+                name,
+                alive: scale.nanoseconds(self.alive.at(end)),
+                cpu,
+            },
+            gil_wait: record.gil_wait.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Opens a thread's clock. A thread that is gone needs none.
+fn start_clock(
+    thread: &mut Thread,
+    record: &ThreadRecord,
+    (pid, tables): (u32, u64),
+    signal: Signal,
+    plan: ClockPlan,
+) -> io::Result<()> {
+    if !plan.ours {
+        return Ok(());
+    }
+    let opened = TaskClock::open(thread.tid, plan.period, signal).or_else(|error| match signal {
+        // A kernel that does not know it yet.
+        Signal::Trap => TaskClock::open(thread.tid, plan.period, Signal::Urgent),
+        Signal::Urgent => Err(error),
+    });
+    let clock = match opened {
+        Ok(clock) => clock,
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    // By now the process may execute another program, which would die of the first SIGTRAP. If it
+    // did not before this look, the kernel closes the clock when it does.
+    if clock.signal == Signal::Trap && !is_same_program(pid, tables, plan.mark) {
+        return Ok(());
+    }
+    // The thread may have ended, and its number may be another process's by now.
+    if !proc::has_thread(pid, thread.tid) {
+        return Ok(());
+    }
+    // Release: the handler knows the clock before the first signal of it comes.
+    record
+        .clock
+        .store(clock.number() as u32 + 1, Ordering::Release);
+    if plan.running {
+        clock.enable()?;
+    }
+    thread.clock = Some(clock);
+    Ok(())
+}
+
+/// Whether a process still is the program that has mapped the tables at this address.
+fn is_same_program(pid: u32, tables: u64, mark: u64) -> bool {
+    let mut bytes = [0; 8];
+    let read = tables != 0 && sys::read_memory(pid, tables, &mut bytes) == bytes.len();
+    read && u64::from_ne_bytes(bytes) == mark
+}
+
+/// A sample of a thread of which nothing is known but that it ran.
+fn deaf_sample(number: u32, tid: u32, weight: u64, clock: u64) -> [u64; 5] {
+    SampleHead {
+        state: State::Running,
+        end: End::SignalsBlocked,
+        frames: 0,
+        python: 0,
+        python_end: PythonEnd::Whole,
+        gil: Gil::None,
+        clock,
+        weight,
+        task: 0,
+        thread: number,
+        tid,
+    }
+    .to_words()
+}
+
+/// Words that were drained.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    all: Vec<u64>,
+    /// When each chunk begins in time, and where it lies.
+    chunks: Vec<(u64, usize, usize)>,
+}
+
+impl Words {
+    fn clear(&mut self) {
+        /// What a burst has needed is given back.
+        const KEPT: usize = 1 << 17;
+        self.all.clear();
+        self.all.shrink_to(KEPT);
+        self.chunks.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The words, chunk by chunk.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = &[u64]> {
+        self.chunks
+            .iter()
+            .filter_map(|&(_, start, end)| self.all.get(start..end))
+    }
+}

@@ -1,0 +1,71 @@
+//! The cycle counter against the kernel's clock: records carry cycles, the kernel nanoseconds.
+
+use profundo_wire::recording::Instant;
+
+use crate::sys;
+
+/// How cycles and nanoseconds go together, as measured since the recording began.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    first: Instant,
+    last: Instant,
+}
+
+impl Scale {
+    /// Begins to measure. The first figure is from a tenth of a millisecond, and improves.
+    pub(crate) fn begin() -> Self {
+        let first = sys::instant();
+        let mut last = first;
+        while last.monotonic.saturating_sub(first.monotonic) < 100_000 {
+            std::hint::spin_loop();
+            last = sys::instant();
+        }
+        Self { first, last }
+    }
+
+    /// Looks at both clocks again.
+    pub(crate) fn look(&mut self) {
+        self.last = sys::instant();
+    }
+
+    /// When the recording began.
+    pub(crate) fn first(&self) -> Instant {
+        self.first
+    }
+
+    fn spans(&self) -> (i128, i128) {
+        let cycles = self.last.cycles.saturating_sub(self.first.cycles).max(1);
+        let nanos = self.last.monotonic.saturating_sub(self.first.monotonic);
+        (cycles.into(), nanos.max(1).into())
+    }
+
+    /// So many cycles in nanoseconds.
+    pub(crate) fn nanoseconds(&self, cycles: u64) -> u64 {
+        let (all_cycles, all_nanos) = self.spans();
+        (i128::from(cycles) * all_nanos / all_cycles) as u64
+    }
+
+    /// The cycle counter at an instant of the monotonic clock.
+    pub(crate) fn cycles_at(&self, monotonic: u64) -> u64 {
+        let (all_cycles, all_nanos) = self.spans();
+        let since = i128::from(monotonic) - i128::from(self.first.monotonic);
+        (i128::from(self.first.cycles) + since * all_cycles / all_nanos).max(0) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_clocks_agree_later_on() {
+        let mut scale = Scale::begin();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        scale.look();
+        let now = sys::instant();
+        let guess = scale.cycles_at(now.monotonic);
+        let off = scale.nanoseconds(guess.abs_diff(now.cycles));
+        assert!(off < 100_000, "{off} ns off");
+        assert_eq!(scale.nanoseconds(0), 0);
+    }
+}

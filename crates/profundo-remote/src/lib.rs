@@ -1,0 +1,40 @@
+//! The recorder that runs in the command, beside the programs that it records.
+//!
+//! An agent inside a program samples it and writes to a ring; this crate makes the rings, opens the
+//! clocks that make the agent's signals, finds out what code lies where, compiles how its stacks
+//! are walked, drains the rings, and follows processes and threads from their beginnings to their
+//! ends. What the agent cannot enter is sampled from outside. All of it comes out as a stream of
+//! [`Event`](profundo_wire::recording::Event)s.
+//!
+//! The command does the work, so that the program need not: there is no thread of ours in it, no
+//! descriptor and no allocation.
+//!
+//! What it is not for: names. It knows addresses, files and build ids.
+
+mod account;
+mod agent;
+mod calibrate;
+mod clock;
+mod error;
+mod jitter;
+mod map;
+mod modules;
+mod options;
+mod outside;
+mod perf;
+mod proc;
+mod program;
+mod recorder;
+mod session;
+mod sys;
+mod watcher;
+
+pub use error::Error;
+pub use options::{EngineChoice, Options};
+pub use recorder::{ChildLimit, Recorder, WakeHandle};
+pub use session::{Remains, SessionHandle, find_remains, find_session, salvage};
+
+/// This instant on all clocks, which tells how fast the cycle counter runs.
+pub fn now() -> profundo_wire::recording::Instant {
+    sys::instant()
+}

@@ -1,0 +1,89 @@
+//! Files that are shared with other processes by mapping them.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::{self, NonNull};
+
+/// A shared mapping of the first bytes of a file. The file is as long, and its memory has been
+/// allocated where it is touched.
+#[derive(Debug)]
+pub(crate) struct SharedMap {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping is plain memory, and all access goes through atomics or raw pointers whose
+// users answer for it.
+unsafe impl Send for SharedMap {}
+// SAFETY: as above.
+unsafe impl Sync for SharedMap {}
+
+impl SharedMap {
+    /// Maps a file for reading and writing.
+    pub(crate) fn new(file: &File, bytes: usize) -> io::Result<Self> {
+        // A mapping beyond the file's end would fault where it is touched.
+        if file.metadata()?.len() < bytes as u64 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        // SAFETY: a new mapping overlaps nothing.
+        let start = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, bytes })
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// What lies at the beginning.
+    ///
+    /// # Safety
+    /// Any bytes are a valid `T`, and what others change in it is atomic.
+    pub(crate) unsafe fn as_ref<T>(&self) -> &T {
+        assert!(size_of::<T>() <= self.bytes);
+        // SAFETY: mapped, page-aligned and long enough; the caller vouches for the rest.
+        unsafe { self.start.cast::<T>().as_ref() }
+    }
+}
+
+impl Drop for SharedMap {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new`; references to it borrow from us.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// Makes a file of that length with its memory allocated, so that no write to it can fail.
+pub(crate) fn allocate(file: &File, from: usize, bytes: usize) -> io::Result<()> {
+    loop {
+        // SAFETY: a call without pointers on an open file.
+        let failed = unsafe {
+            libc::fallocate(
+                file.as_raw_fd(),
+                0,
+                from as libc::off_t,
+                bytes as libc::off_t,
+            )
+        };
+        if failed == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The few things that are wanted of an ELF file, read piece by piece: a file may be large, and
+//! may be cut off by its owner while we look at it, so it is not mapped.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// What ELF files are read from.
+pub(crate) trait Bytes {
+    /// Fills the slice from an offset on; false if there are not as many bytes.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> bool;
+    /// How many bytes there are.
+    fn length(&self) -> u64;
+}
+
+impl Bytes for File {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> bool {
+        self.read_exact_at(out, offset).is_ok()
+    }
+
+    fn length(&self) -> u64 {
+        self.metadata().map_or(0, |data| data.len())
+    }
+}
+
+impl Bytes for Vec<u8> {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> bool {
+        let from = usize::try_from(offset).ok();
+        let bytes = from.and_then(|from| self.get(from..from.checked_add(out.len())?));
+        bytes.map(|bytes| out.copy_from_slice(bytes)).is_some()
+    }
+
+    fn length(&self) -> u64 {
+        self.len() as u64
+    }
+}
+
+/// A segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) kind: u32,
+    pub(crate) flags: u32,
+    pub(crate) offset: u64,
+    pub(crate) address: u64,
+    pub(crate) in_file: u64,
+    pub(crate) in_memory: u64,
+}
+
+/// A section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub(crate) name: Vec<u8>,
+    pub(crate) kind: u32,
+    pub(crate) link: u32,
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+}
+
+/// A function's symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Symbol<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+}
+
+/// No piece of a file that we keep is larger than this.
+const LARGEST: u64 = 512 << 20;
+
+/// An ELF file of this machine's kind.
+#[derive(Debug)]
+pub(crate) struct Elf<B> {
+    bytes: B,
+    pub(crate) segments: Vec<Segment>,
+    sections_at: u64,
+    section_count: u16,
+    names_in: u16,
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+impl<B: Bytes> Elf<B> {
+    /// Reads the head. `None`: it is no 64-bit little-endian ELF file.
+    pub(crate) fn read(bytes: B) -> Option<Self> {
+        let mut head = [0; 64];
+        if !bytes.read_at(0, &mut head) || !head.starts_with(b"\x7fELF\x02\x01") {
+            return None;
+        }
+        let segments_at = u64_at(&head, 32)?;
+        let (segment_bytes, segment_count) = (u16_at(&head, 54)?, u16_at(&head, 56)?);
+        if segment_bytes != 56 || segment_count == u16::MAX {
+            return None;
+        }
+        let mut table = vec![0; 56 * usize::from(segment_count)];
+        if !bytes.read_at(segments_at, &mut table) {
+            return None;
+        }
+        let segments = table.chunks_exact(56).filter_map(segment).collect();
+        let has_sections = u16_at(&head, 58)? == 64;
+        Some(Self {
+            bytes,
+            segments,
+            sections_at: u64_at(&head, 40)?,
+            section_count: if has_sections { u16_at(&head, 60)? } else { 0 },
+            names_in: u16_at(&head, 62)?,
+        })
+    }
+
+    fn piece(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
+        let end = offset.checked_add(size)?;
+        if size > LARGEST || end > self.bytes.length() {
+            return None;
+        }
+        let mut piece = vec![0; size as usize];
+        self.bytes.read_at(offset, &mut piece).then_some(piece)
+    }
+
+    /// The segments that are mapped.
+    pub(crate) fn loads(&self) -> impl Iterator<Item = &Segment> {
+        self.segments
+            .iter()
+            .filter(|segment| segment.kind == libc::PT_LOAD)
+    }
+
+    /// The addresses from the first to the last executable byte.
+    pub(crate) fn code(&self) -> Option<(u64, u64)> {
+        let code = || {
+            self.loads()
+                .filter(|segment| segment.flags & libc::PF_X != 0)
+        };
+        let start = code().map(|segment| segment.address).min()?;
+        let end = code()
+            .filter_map(|segment| segment.address.checked_add(segment.in_memory))
+            .max()?;
+        (start < end).then_some((start, end))
+    }
+
+    /// The program that loads it, if it is one that needs another.
+    pub(crate) fn interpreter(&self) -> Option<Vec<u8>> {
+        let segment = self
+            .segments
+            .iter()
+            .find(|segment| segment.kind == libc::PT_INTERP)?;
+        let mut path = self.piece(segment.offset, segment.in_file.min(4096))?;
+        path.retain(|&byte| byte != 0);
+        Some(path)
+    }
+
+    /// The GNU build id; empty if there is none.
+    pub(crate) fn build_id(&self) -> Vec<u8> {
+        self.segments
+            .iter()
+            .filter(|segment| segment.kind == libc::PT_NOTE && segment.in_file < 1 << 16)
+            .filter_map(|segment| self.piece(segment.offset, segment.in_file))
+            .find_map(|notes| find_build_id(&notes))
+            .unwrap_or_default()
+    }
+
+    /// The sections; none if the file was stripped of them.
+    pub(crate) fn sections(&self) -> Vec<Section> {
+        self.read_sections().unwrap_or_default()
+    }
+
+    fn read_sections(&self) -> Option<Vec<Section>> {
+        let table = self.piece(self.sections_at, 64 * u64::from(self.section_count))?;
+        let names = table.chunks_exact(64).nth(self.names_in.into())?;
+        let names = self.piece(u64_at(names, 24)?, u64_at(names, 32)?)?;
+        let section = |entry: &[u8]| {
+            let name = names.get(u32_at(entry, 0)? as usize..)?;
+            Some(Section {
+                name: name.split(|&byte| byte == 0).next()?.to_vec(),
+                kind: u32_at(entry, 4)?,
+                address: u64_at(entry, 16)?,
+                offset: u64_at(entry, 24)?,
+                size: u64_at(entry, 32)?,
+                link: u32_at(entry, 40)?,
+            })
+        };
+        Some(table.chunks_exact(64).filter_map(section).collect())
+    }
+
+    /// The bytes of a section.
+    pub(crate) fn contents(&self, section: &Section) -> Option<Vec<u8>> {
+        const SHT_NOBITS: u32 = 8;
+        if section.kind == SHT_NOBITS {
+            return None;
+        }
+        self.piece(section.offset, section.size)
+    }
+
+    /// The bytes of the file from an address on, up to the end of its segment.
+    pub(crate) fn bytes_at(&self, address: u64) -> Option<Vec<u8>> {
+        let segment = self.loads().find(|segment| {
+            address >= segment.address && address - segment.address < segment.in_file
+        })?;
+        let skipped = address - segment.address;
+        self.piece(
+            segment.offset.checked_add(skipped)?,
+            segment.in_file - skipped,
+        )
+    }
+
+    /// Calls `f` for each function that a symbol table names.
+    pub(crate) fn functions(&self, sections: &[Section], mut f: impl FnMut(Symbol<'_>)) {
+        const SHT_SYMTAB: u32 = 2;
+        const SHT_DYNSYM: u32 = 11;
+        for section in sections {
+            if ![SHT_SYMTAB, SHT_DYNSYM].contains(&section.kind) {
+                continue;
+            }
+            let names = sections
+                .get(section.link as usize)
+                .and_then(|names| self.contents(names));
+            let (Some(symbols), Some(names)) = (self.contents(section), names) else {
+                continue;
+            };
+            for symbol in symbols.chunks_exact(24) {
+                if let Some(symbol) = function(symbol, &names) {
+                    f(symbol);
+                }
+            }
+        }
+    }
+}
+
+fn segment(entry: &[u8]) -> Option<Segment> {
+    Some(Segment {
+        kind: u32_at(entry, 0)?,
+        flags: u32_at(entry, 4)?,
+        offset: u64_at(entry, 8)?,
+        address: u64_at(entry, 16)?,
+        in_file: u64_at(entry, 32)?,
+        in_memory: u64_at(entry, 40)?,
+    })
+}
+
+fn function<'a>(entry: &[u8], names: &'a [u8]) -> Option<Symbol<'a>> {
+    const STT_FUNC: u8 = 2;
+    if entry.get(4)? & 15 != STT_FUNC || u16_at(entry, 6)? == 0 {
+        return None;
+    }
+    let name = names.get(u32_at(entry, 0)? as usize..)?;
+    let length = name.iter().position(|&byte| byte == 0)?;
+    Some(Symbol {
+        name: name.get(..length)?,
+        address: u64_at(entry, 8)?,
+        size: u64_at(entry, 16)?,
+    })
+}
+
+/// The GNU build id among a segment's notes.
+fn find_build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    while notes.len() >= 12 {
+        let name_size = u32_at(notes, 0)? as usize;
+        let size = u32_at(notes, 4)? as usize;
+        let name_end = 12_usize.checked_add(name_size.checked_next_multiple_of(4)?)?;
+        let end = name_end.checked_add(size)?;
+        if u32_at(notes, 8)? == NT_GNU_BUILD_ID && notes.get(12..16) == Some(b"GNU\0") {
+            return notes.get(name_end..end).map(<[u8]>::to_vec);
+        }
+        notes = notes.get(end.checked_next_multiple_of(4)?..)?;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_very_program_is_read() {
+        let elf = Elf::read(File::open("/proc/self/exe").unwrap()).unwrap();
+        assert!(elf.interpreter().is_some());
+        let (start, end) = elf.code().unwrap();
+        let sections = elf.sections();
+        assert!(sections.iter().any(|section| section.name == b".eh_frame"));
+        let mut found = 0;
+        elf.functions(&sections, |symbol| {
+            let is_main = symbol.name == b"main";
+            found += u32::from(is_main && (start..end).contains(&symbol.address));
+        });
+        assert!(found > 0);
+    }
+
+    #[test]
+    fn damage_does_no_harm() {
+        let whole = std::fs::read("/bin/true").unwrap();
+        let head = whole.get(..4096.min(whole.len())).unwrap();
+        for cut in [0, 1, 63, 64, 100, 1000, head.len()] {
+            if let Some(elf) = Elf::read(head[..cut].to_vec()) {
+                let sections = elf.sections();
+                elf.functions(&sections, |_| {});
+                let _ = (elf.build_id(), elf.interpreter(), elf.code());
+                let _ = elf.bytes_at(u64::MAX);
+            }
+        }
+        for at in 0..64 {
+            let mut damaged = head.to_vec();
+            damaged[at] ^= 0xFF;
+            if let Some(elf) = Elf::read(damaged) {
+                let _ = (
+                    elf.sections(),
+                    elf.build_id(),
+                    elf.interpreter(),
+                    elf.code(),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The modules of one process: which came and which went since the last look.
+
+use std::sync::Arc;
+
+use profundo_wire::recording::ModuleInfo;
+
+use super::file::FileEntry;
+use super::maps::{MapLine, executable};
+use super::store::Store;
+
+/// A module that is mapped.
+#[derive(Debug, Clone)]
+pub(crate) struct Loaded {
+    pub(crate) info: ModuleInfo,
+    pub(crate) file: Option<Arc<FileEntry>>,
+    /// The executable ranges, each with its offset in the file.
+    pub(crate) ranges: Vec<(u64, u64, u64)>,
+    device: u64,
+    inode: u64,
+}
+
+/// What a look has brought.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// Modules that came, and those that went with the time of it.
+    pub(crate) modules: Vec<ModuleInfo>,
+    /// Whether anything is to be published.
+    pub(crate) any: bool,
+}
+
+/// The modules of a process.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ModuleList {
+    loaded: Vec<Loaded>,
+}
+
+impl ModuleList {
+    /// The modules that are mapped.
+    pub(crate) fn loaded(&self) -> &[Loaded] {
+        &self.loaded
+    }
+
+    /// All of them, as they are told of in a process that begins with them.
+    pub(crate) fn infos(&self, now: u64) -> Vec<ModuleInfo> {
+        let infos = self.loaded.iter().map(|module| module.info.clone());
+        infos
+            .map(|info| ModuleInfo {
+                loaded: now,
+                ..info
+            })
+            .collect()
+    }
+
+    /// The module that holds the interpreter's evaluation loop.
+    pub(crate) fn interpreter(&self) -> Option<&Loaded> {
+        self.loaded.iter().find(|module| {
+            let file = module.file.as_ref();
+            file.is_some_and(|file| !file.compiled().evaluation.is_empty())
+        })
+    }
+
+    /// Where the evaluation loop lies in the process.
+    pub(crate) fn evaluation(&self) -> Vec<(u64, u64)> {
+        let Some(module) = self.interpreter() else {
+            return Vec::new();
+        };
+        let file = module.file.iter();
+        file.flat_map(|file| &file.compiled().evaluation)
+            .map(|&(start, end)| {
+                let bias = module.info.bias;
+                (start.wrapping_add(bias), end.wrapping_add(bias))
+            })
+            .collect()
+    }
+
+    /// Compares with the text of `/proc/PID/maps`.
+    pub(crate) fn refresh(
+        &mut self,
+        pid: u32,
+        maps: &[u8],
+        now: u64,
+        store: &mut Store,
+    ) -> Changes {
+        let lines: Vec<MapLine<'_>> = executable(maps)
+            .filter(|line| line.path != b"[vsyscall]")
+            .collect();
+        let mut changes = Changes::default();
+        // A range is the same if its bounds and its file are.
+        let is_there = |module: &Loaded, range: &(u64, u64, u64)| {
+            let at = lines.partition_point(|line| line.start < range.0);
+            lines.get(at).is_some_and(|line| {
+                (line.start, line.end, line.offset) == *range
+                    && (line.device, line.inode) == (module.device, module.inode)
+            })
+        };
+        self.loaded.retain_mut(|module| {
+            let ranges = module.ranges.len();
+            let mut kept = std::mem::take(&mut module.ranges);
+            kept.retain(|range| is_there(module, range));
+            module.ranges = kept;
+            changes.any |= module.ranges.len() != ranges;
+            if module.ranges.is_empty() {
+                changes.modules.push(ModuleInfo {
+                    unloaded: now,
+                    ..module.info.clone()
+                });
+            }
+            !module.ranges.is_empty()
+        });
+        let mut known: Vec<u64> = self
+            .loaded
+            .iter()
+            .flat_map(|module| module.ranges.iter().map(|range| range.0))
+            .collect();
+        known.sort_unstable();
+        for line in &lines {
+            if known.binary_search(&line.start).is_err() {
+                changes.any = true;
+                changes.modules.extend(self.add(pid, line, now, store));
+            }
+        }
+        changes
+    }
+
+    /// Adds a range; returns the module if it is a new one.
+    pub(crate) fn add(
+        &mut self,
+        pid: u32,
+        line: &MapLine<'_>,
+        now: u64,
+        store: &mut Store,
+    ) -> Option<ModuleInfo> {
+        let range = (line.start, line.end, line.offset);
+        let file = store.file(pid, line);
+        let bias = match &file {
+            Some(file) => file.bias(line.start, line.offset),
+            None => None,
+        };
+        let (bias, start, end) = match (&file, bias) {
+            (Some(file), Some(bias)) => {
+                let (start, end) = file.extent();
+                (bias, start.wrapping_add(bias), end.wrapping_add(bias))
+            }
+            _ => (line.start.wrapping_sub(line.offset), line.start, line.end),
+        };
+        let same = self.loaded.iter_mut().find(|module| {
+            (module.device, module.inode, module.info.bias) == (line.device, line.inode, bias)
+                && line.inode != 0
+        });
+        if let Some(module) = same {
+            module.ranges.push(range);
+            return None;
+        }
+        let build_id = file.as_ref().map(|file| file.build_id.clone());
+        let info = ModuleInfo {
+            path: name_of(line),
+            start,
+            end,
+            bias,
+            build_id: build_id.unwrap_or_default(),
+            loaded: now,
+            unloaded: u64::MAX,
+        };
+        self.loaded.push(Loaded {
+            info: info.clone(),
+            file,
+            ranges: vec![range],
+            device: line.device,
+            inode: line.inode,
+        });
+        Some(info)
+    }
+}
+
+fn name_of(line: &MapLine<'_>) -> String {
+    match line.plain_path() {
+        b"" => "[JIT]".into(),
+        path => String::from_utf8_lossy(path).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Directory;
+
+    #[test]
+    fn modules_come_and_go() {
+        let directory = Directory::create(None).unwrap();
+        let cache = directory.path().join("cache");
+        let mut store = Store::create(directory.path(), Some(&cache)).unwrap();
+        let maps = std::fs::read("/proc/self/maps").unwrap();
+        let pid = std::process::id();
+        let mut list = ModuleList::default();
+        let changes = list.refresh(pid, &maps, 5, &mut store);
+        assert!(changes.any);
+        let vdso = changes.modules.iter().find(|info| info.path == "[vdso]");
+        assert!(vdso.is_some_and(|info| !info.build_id.is_empty()));
+        let here = modules_come_and_go as fn() as usize as u64;
+        let own = list
+            .loaded()
+            .iter()
+            .find(|module| (module.info.start..module.info.end).contains(&here));
+        let own = own.unwrap();
+        let table = store.table(own.file.as_ref().unwrap().compiled(), own.info.bias);
+        assert!(table.find(here).is_some());
+        assert!(list.interpreter().is_none());
+        // Nothing has changed, then a library is gone.
+        let changes = list.refresh(pid, &maps, 6, &mut store);
+        assert!(!changes.any && changes.modules.is_empty());
+        let text = String::from_utf8(maps).unwrap();
+        let fewer: String = text
+            .split_inclusive('\n')
+            .filter(|line| !line.contains("libc.so"))
+            .collect();
+        let changes = list.refresh(pid, fewer.as_bytes(), 7, &mut store);
+        assert_eq!(changes.modules.len(), 1);
+        assert_eq!(changes.modules[0].unloaded, 7);
+        // A second session finds everything ready.
+        drop(store);
+        let other = Directory::create(None).unwrap();
+        let mut store = Store::create(other.path(), Some(&cache)).unwrap();
+        let mut again = ModuleList::default();
+        let _ = again.refresh(pid, text.as_bytes(), 5, &mut store);
+        let own = again
+            .loaded()
+            .iter()
+            .find(|module| (module.info.start..module.info.end).contains(&here));
+        let file = own.and_then(|own| own.file.as_ref()).unwrap();
+        assert!(
+            store
+                .table(file.compiled(), own.unwrap().info.bias)
+                .find(here)
+                .is_some()
+        );
+        let _ = std::fs::remove_dir_all(cache);
+    }
+
+    #[test]
+    fn generated_code_is_listed_without_a_table() {
+        let directory = Directory::create(None).unwrap();
+        let cache = directory.path().join("cache");
+        let mut store = Store::create(directory.path(), Some(&cache)).unwrap();
+        let mut list = ModuleList::default();
+        let maps = b"7f0000000000-7f0000001000 rwxp 00000000 00:00 0\n";
+        let changes = list.refresh(1, maps, 5, &mut store);
+        assert_eq!(changes.modules[0].path, "[JIT]");
+        let grown = b"7f0000000000-7f0000002000 rwxp 00000000 00:00 0\n";
+        let changes = list.refresh(1, grown, 6, &mut store);
+        assert_eq!(changes.modules.len(), 2);
+        assert_eq!(list.loaded().len(), 1);
+        let _ = std::fs::remove_dir_all(cache);
+    }
+}

@@ -1,0 +1,16 @@
+//! What code lies where in a process: found in its maps, read from its files, compiled once for
+//! all processes, and published in its ring.
+
+mod cache;
+mod elf;
+mod file;
+mod interpreter;
+mod list;
+mod maps;
+mod publish;
+mod store;
+mod tables;
+
+pub(crate) use list::ModuleList;
+pub(crate) use publish::publish;
+pub(crate) use store::{Store, executable_of};

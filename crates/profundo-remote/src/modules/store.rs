@@ -1,0 +1,269 @@
+//! All files that were met in any process, each read and compiled once.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+
+use profundo_unwind::{Module, TableRef};
+
+use super::cache::Cache;
+use super::elf::{Bytes, Elf};
+use super::file::{Compiled, FileEntry, Prepared, is_go, prepare};
+use super::maps::MapLine;
+use super::tables::Tables;
+use crate::sys;
+
+/// What tells a file from what lay at its path before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl Identity {
+    fn of(data: &Metadata) -> Self {
+        Self {
+            device: data.dev(),
+            inode: data.ino(),
+            size: data.size(),
+            changed: (data.mtime(), data.mtime_nsec()),
+        }
+    }
+}
+
+type Job = Box<dyn FnOnce() -> (Arc<FileEntry>, Prepared) + Send>;
+
+/// A thread that compiles large files, so that programs that start meanwhile need not wait.
+#[derive(Debug)]
+struct Worker {
+    jobs: Sender<Job>,
+    done: Receiver<(Arc<FileEntry>, Prepared)>,
+}
+
+impl Worker {
+    fn start() -> Option<Self> {
+        let (jobs, waiting) = channel::<Job>();
+        let (finished, done) = channel();
+        let thread = std::thread::Builder::new().name("profundo".into());
+        let compile = move || {
+            // It ends with the session, at the latest after the file at hand.
+            for job in waiting {
+                if finished.send(job()).is_err() {
+                    return;
+                }
+            }
+        };
+        thread.spawn(compile).ok()?;
+        Some(Self { jobs, done })
+    }
+}
+
+/// The files.
+#[derive(Debug)]
+pub(crate) struct Store {
+    files: HashMap<Identity, Option<Arc<FileEntry>>>,
+    by_build_id: HashMap<Vec<u8>, Arc<FileEntry>>,
+    tables: Tables,
+    cache: Cache,
+    /// Compiles large files.
+    worker: Option<Worker>,
+    /// How many large files were compiled: when it changes, lists are to be published again.
+    pub(crate) epoch: u64,
+}
+
+impl Store {
+    pub(crate) fn create(directory: &Path, cache: Option<&Path>) -> std::io::Result<Self> {
+        Ok(Self {
+            files: HashMap::new(),
+            by_build_id: HashMap::new(),
+            tables: Tables::create(directory)?,
+            cache: Cache::open(cache),
+            worker: None,
+            epoch: 0,
+        })
+    }
+
+    /// Takes what was compiled since the last time.
+    pub(crate) fn collect(&mut self) {
+        let Some(worker) = &self.worker else { return };
+        for (entry, prepared) in worker.done.try_iter() {
+            let compiled = prepared.place(&mut self.tables);
+            self.cache.keep(&entry.build_id, &compiled, &self.tables);
+            let _ = entry.compiled.set(compiled);
+            self.epoch += 1;
+        }
+    }
+
+    /// The file that is mapped there. `None`: there is none, or none of ELF's kind.
+    pub(crate) fn file(&mut self, pid: u32, line: &MapLine<'_>) -> Option<Arc<FileEntry>> {
+        if line.path == b"[vdso]" {
+            return self.image(pid, line);
+        }
+        if line.inode == 0 {
+            return None;
+        }
+        let path = path_in(pid, line);
+        let seen = fs::metadata(&path)
+            .ok()
+            .filter(|data| data.ino() == line.inode);
+        let path = match seen {
+            Some(_) => path,
+            // Gone, or replaced by another. The kernel still has it, for the privileged.
+            None => map_file(pid, line),
+        };
+        let Some(data) = seen.or_else(|| fs::metadata(&path).ok()) else {
+            return self.image(pid, line);
+        };
+        let identity = Identity::of(&data);
+        if let Some(known) = self.files.get(&identity) {
+            return known.clone();
+        }
+        let elf = File::open(&path).ok().and_then(Elf::read);
+        let entry = elf.map(|elf| self.entry(elf));
+        self.files.insert(identity, entry.clone());
+        entry
+    }
+
+    /// What can be read of a file from the memory that it is mapped to: the vDSO has no other.
+    fn image(&mut self, pid: u32, line: &MapLine<'_>) -> Option<Arc<FileEntry>> {
+        const LARGEST: u64 = 64 << 20;
+        let size = line
+            .end
+            .checked_sub(line.start)
+            .filter(|&size| size <= LARGEST)?;
+        if line.offset != 0 {
+            return None;
+        }
+        let mut bytes = vec![0; size as usize];
+        let read = sys::read_memory(pid, line.start, &mut bytes);
+        bytes.truncate(read);
+        Some(self.entry(Elf::read(bytes)?))
+    }
+
+    fn entry<B: Bytes + Send + 'static>(&mut self, elf: Elf<B>) -> Arc<FileEntry> {
+        let build_id = elf.build_id();
+        if !build_id.is_empty()
+            && let Some(known) = self.by_build_id.get(&build_id)
+        {
+            return Arc::clone(known);
+        }
+        let entry = Arc::new(FileEntry {
+            build_id: build_id.clone(),
+            loads: elf.loads().copied().collect(),
+            compiled: OnceLock::new(),
+        });
+        if let Some(compiled) = self.compiled(elf, &entry) {
+            let _ = entry.compiled.set(compiled);
+        }
+        if !build_id.is_empty() {
+            self.by_build_id.insert(build_id, Arc::clone(&entry));
+        }
+        entry
+    }
+
+    /// What is compiled of a file; `None` if it is being compiled now.
+    fn compiled<B: Bytes + Send + 'static>(
+        &mut self,
+        elf: Elf<B>,
+        entry: &Arc<FileEntry>,
+    ) -> Option<Compiled> {
+        /// So much code is compiled in some ten milliseconds.
+        const LARGE: u64 = 6 << 20;
+        if let Some(compiled) = self.cache.load(&entry.build_id, &mut self.tables) {
+            return Some(compiled);
+        }
+        let is_large = elf.code().is_some_and(|(start, end)| end - start > LARGE);
+        if is_large && is_go(&elf.sections()) {
+            // It has no tables, and is to be known for what it is at once.
+            return Some(Compiled {
+                is_go: true,
+                ..Compiled::default()
+            });
+        }
+        if is_large {
+            if self.worker.is_none() {
+                self.worker = Worker::start();
+            }
+            if let Some(worker) = &self.worker {
+                let entry = Arc::clone(entry);
+                let job: Job = Box::new(move || (entry, prepare(&elf)));
+                worker.jobs.send(job).ok()?;
+                return None;
+            }
+        }
+        let compiled = prepare(&elf).place(&mut self.tables);
+        self.cache.keep(&entry.build_id, &compiled, &self.tables);
+        Some(compiled)
+    }
+
+    /// The table of a file that is mapped with this bias.
+    pub(crate) fn table(&self, compiled: &Compiled, bias: u64) -> TableRef<'_> {
+        let base = compiled.base.wrapping_add(bias);
+        match compiled.place {
+            Some(place) => self.tables.get(place, base),
+            None => TableRef {
+                base,
+                ..TableRef::default()
+            },
+        }
+    }
+
+    /// The module of one range, for our own walks.
+    pub(crate) fn module(
+        &self,
+        range: (u64, u64),
+        file: Option<&FileEntry>,
+        bias: u64,
+    ) -> Module<'_> {
+        let (start, end) = range;
+        let table = match file {
+            Some(file) => self.table(file.compiled(), bias),
+            None => TableRef::default(),
+        };
+        Module { start, end, table }
+    }
+
+    /// What the memory of a program begins with where it has the tables.
+    pub(crate) fn mark(&self) -> u64 {
+        self.tables.mark
+    }
+
+    /// Why a table could not be kept, once.
+    pub(crate) fn take_trouble(&mut self) -> Option<std::io::Error> {
+        self.tables.trouble.take()
+    }
+
+    /// What is seldom done.
+    pub(crate) fn tidy(&mut self) {
+        self.cache.tidy();
+        self.tables.provide();
+        /// More files than any program has; but a long recording may see many programs.
+        const MOST: usize = 1 << 16;
+        if self.files.len() > MOST {
+            self.files.clear();
+        }
+    }
+}
+
+/// The path as the process sees it: it may have another root.
+fn path_in(pid: u32, line: &MapLine<'_>) -> PathBuf {
+    let mut path = format!("/proc/{pid}/root").into_bytes();
+    path.extend_from_slice(line.path);
+    PathBuf::from(OsStr::from_bytes(&path))
+}
+
+fn map_file(pid: u32, line: &MapLine<'_>) -> PathBuf {
+    format!("/proc/{pid}/map_files/{:x}-{:x}", line.start, line.end).into()
+}
+
+/// Reads the executable of a process.
+pub(crate) fn executable_of(pid: u32) -> Option<Elf<File>> {
+    Elf::read(File::open(format!("/proc/{pid}/exe")).ok()?)
+}

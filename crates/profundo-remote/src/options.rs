@@ -1,0 +1,54 @@
+//! What the caller wants.
+
+use std::path::PathBuf;
+
+/// What is to make the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EngineChoice {
+    /// The best that is permitted.
+    #[default]
+    Auto,
+    /// Task clocks that signal the running thread, or nothing.
+    PerfSignal,
+    /// Timers of the program's own threads.
+    CpuTimer,
+    /// From outside only: nothing is loaded into the program.
+    PerfRing,
+}
+
+/// How to record.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Nanoseconds of CPU time between two samples of a thread.
+    pub period: u64,
+    /// Nanoseconds between two looks for system time; 0 for none.
+    pub system_period: u64,
+    /// What makes the samples.
+    pub engine: EngineChoice,
+    /// Whether children, and what they execute, are recorded too.
+    pub follow: bool,
+    /// Whether to begin without sampling, until told.
+    pub paused: bool,
+    /// The agent's file. Without one everything is sampled from outside.
+    pub agent: Option<PathBuf>,
+    /// Where compiled tables are kept from one recording to the next; `None` for the user's
+    /// cache directory.
+    pub cache: Option<PathBuf>,
+    /// Where the session's directory is made; `None` for /dev/shm, or else TMPDIR.
+    pub place: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            period: 1_000_000,
+            system_period: 4_000_000,
+            engine: EngineChoice::Auto,
+            follow: true,
+            paused: false,
+            agent: None,
+            cache: None,
+            place: None,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The records of the kernel, taken apart.
+
+use profundo_unwind::{General, Regs};
+
+/// What the kernel tells. Times are of the monotonic clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// A thread has a name; with `exec`, because a program has begun.
+    Comm {
+        pid: u32,
+        tid: u32,
+        name: Vec<u8>,
+        exec: bool,
+    },
+    /// A thread has begun: of a new process, if the process differs from the parent's.
+    Fork { pid: u32, parent: u32, tid: u32 },
+    /// A thread has ended.
+    Exit { pid: u32, tid: u32 },
+    /// A file was mapped with permission to execute.
+    Mmap { pid: u32 },
+    /// Records were lost.
+    Lost { count: u64 },
+}
+
+/// The user's half of a thread's registers and stack.
+#[derive(Debug, Clone)]
+pub(crate) struct Sample {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) time: u64,
+    pub(crate) weight: u64,
+    /// Whether it was taken in the kernel.
+    pub(crate) in_kernel: bool,
+    /// `None`: the thread has no user half, or it could not be told.
+    pub(crate) registers: Option<(Regs, General)>,
+    /// What lies from the stack pointer on.
+    pub(crate) stack: Vec<u8>,
+}
+
+/// Reads numbers one after another.
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn u32(&mut self) -> Option<u32> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*bytes))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*bytes))
+    }
+
+    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+}
+
+const MMAP: u32 = 1;
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const EXIT: u32 = 4;
+const FORK: u32 = 7;
+const MMAP2: u32 = 10;
+pub(crate) const SAMPLE: u32 = 9;
+
+/// What is behind each record but samples: `pid`, `tid` and the time.
+const TRAILER: usize = 16;
+
+/// Reads a record of the side-band; the time comes first. `None`: it is none that we know.
+pub(crate) fn side(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, Record)> {
+    const COMM_EXEC: u16 = 1 << 13;
+    let (body, trailer) = body.split_at_checked(body.len().checked_sub(TRAILER)?)?;
+    let mut trailer = Cursor(trailer);
+    let _ = (trailer.u32()?, trailer.u32()?);
+    let time = trailer.u64()?;
+    let mut at = Cursor(body);
+    let record = match kind {
+        COMM => Record::Comm {
+            pid: at.u32()?,
+            tid: at.u32()?,
+            name: at.0.split(|&byte| byte == 0).next()?.to_vec(),
+            exec: misc & COMM_EXEC != 0,
+        },
+        FORK | EXIT => {
+            let (pid, parent, tid) = (at.u32()?, at.u32()?, at.u32()?);
+            if kind == FORK {
+                Record::Fork { pid, parent, tid }
+            } else {
+                Record::Exit { pid, tid }
+            }
+        }
+        MMAP | MMAP2 => Record::Mmap { pid: at.u32()? },
+        LOST => {
+            let _ = at.u64()?;
+            Record::Lost { count: at.u64()? }
+        }
+        _ => return None,
+    };
+    Some((time, record))
+}
+
+/// The registers that are asked for, as bits of the kernel's numbers: all but the segments.
+pub(crate) const REGISTERS: u64 = 0x00FF_01FF;
+
+/// Where the kernel puts each register, by DWARF number: rax rdx rcx rbx rsi rdi rbp rsp, r8…
+const ORDER: [usize; 16] = [0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16];
+const IP: usize = 8;
+
+/// Reads a sample: `TID | TIME | PERIOD | REGS_USER | STACK_USER`.
+pub(crate) fn sample(misc: u16, body: &[u8]) -> Option<Sample> {
+    const CPU_MODE: u16 = 7;
+    const KERNEL: u16 = 1;
+    let mut at = Cursor(body);
+    let (pid, tid, time, weight) = (at.u32()?, at.u32()?, at.u64()?, at.u64()?);
+    let abi = at.u64()?;
+    let mut values = [0; REGISTERS.count_ones() as usize];
+    if abi != 0 {
+        for value in &mut values {
+            *value = at.u64()?;
+        }
+    }
+    let mut stack = Vec::new();
+    let size = at.u64()? as usize;
+    if size > 0 {
+        let bytes = at.bytes(size)?;
+        let valid = at.u64()? as usize;
+        stack.extend_from_slice(bytes.get(..valid.min(size))?);
+    }
+    // The ABI of 32-bit programs is 1: their stacks are not ours to walk.
+    let registers = (abi == 2).then(|| {
+        let general = General(ORDER.map(|place| values.get(place).copied().unwrap_or(0)));
+        let regs = Regs {
+            ip: values.get(IP).copied().unwrap_or(0),
+            sp: general.0[7],
+            fp: general.0[6],
+        };
+        (regs, general)
+    });
+    Some(Sample {
+        pid,
+        tid,
+        time,
+        weight,
+        in_kernel: misc & CPU_MODE == KERNEL,
+        registers,
+        stack,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn a_fork_and_a_name() {
+        let ids = |pid: u64, other: u64| other << 32 | pid;
+        let body = bytes(&[ids(5, 4), ids(6, 4), 77, ids(5, 6), 99]);
+        let fork = Record::Fork {
+            pid: 5,
+            parent: 4,
+            tid: 6,
+        };
+        assert_eq!(side(FORK, 0, &body), Some((99, fork)));
+        let name = u64::from_le_bytes(*b"python\0\0");
+        let body = bytes(&[ids(5, 5), name, ids(5, 5), 100]);
+        let comm = Record::Comm {
+            pid: 5,
+            tid: 5,
+            name: b"python".to_vec(),
+            exec: true,
+        };
+        assert_eq!(side(COMM, 1 << 13, &body), Some((100, comm)));
+        for cut in 0..body.len() {
+            let _ = side(COMM, 0, &body[..cut]);
+            let _ = side(FORK, 0, &body[..cut]);
+        }
+    }
+
+    #[test]
+    fn a_sample_with_its_stack() {
+        let mut words = vec![7 << 32 | 5, 1234, 1_000_000, 2];
+        words.extend(100..117);
+        words.extend([16, 0xAA, 0xBB, 8]);
+        let found = sample(1, &bytes(&words)).unwrap();
+        assert_eq!((found.pid, found.tid, found.in_kernel), (5, 7, true));
+        let (regs, general) = found.registers.unwrap();
+        assert_eq!((regs.ip, regs.sp, regs.fp), (108, 107, 106));
+        assert_eq!((general.0[1], general.0[8]), (103, 109));
+        assert_eq!(found.stack, 0xAA_u64.to_le_bytes());
+        for cut in 0..words.len() {
+            let _ = sample(0, &bytes(&words[..cut]));
+        }
+    }
+}

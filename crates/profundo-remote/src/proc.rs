@@ -1,0 +1,188 @@
+//! What `/proc` tells of other processes. Whatever is gone reads as nothing.
+
+use std::fs;
+use std::path::Path;
+
+/// A file of a process's directory; empty if it cannot be read.
+pub(crate) fn read(pid: u32, name: &str) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default()
+}
+
+/// The command line, joined by spaces.
+pub(crate) fn command_line(pid: u32) -> String {
+    let bytes = read(pid, "cmdline");
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    let words: Vec<_> = bytes
+        .split(|&byte| byte == 0)
+        .map(String::from_utf8_lossy)
+        .collect();
+    words.join(" ")
+}
+
+/// The names of the environment variables, without those that we have put there.
+pub(crate) fn environment_names(pid: u32, agent: Option<&Path>) -> Vec<String> {
+    let bytes = read(pid, "environ");
+    let is_ours = |name: &[u8], value: &[u8]| {
+        let path = agent.map(|path| path.as_os_str().as_encoded_bytes());
+        name == profundo_probe::shared::SESSION_VARIABLE.as_bytes()
+            || name == b"LD_PRELOAD" && path == Some(value)
+    };
+    bytes
+        .split(|&byte| byte == 0)
+        .filter_map(|entry| {
+            let at = entry.iter().position(|&byte| byte == b'=')?;
+            let (name, value) = entry.split_at_checked(at)?;
+            let value = value.get(1..)?;
+            (!is_ours(name, value)).then(|| String::from_utf8_lossy(name).into_owned())
+        })
+        .collect()
+}
+
+/// A process's state and times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// As `R`, `S`, or `Z` once it has ended and nobody has asked for it.
+    pub(crate) state: u8,
+    pub(crate) parent: u32,
+    /// Nanoseconds.
+    pub(crate) user: u64,
+    pub(crate) system: u64,
+    /// What `wait` will say, once it has ended.
+    pub(crate) status: i32,
+}
+
+impl Stat {
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.state, b'Z' | b'X')
+    }
+}
+
+/// Of a process.
+pub(crate) fn stat(pid: u32) -> Option<Stat> {
+    parse_stat(&read(pid, "stat"))
+}
+
+fn parse_stat(bytes: &[u8]) -> Option<Stat> {
+    // The second field is a name in brackets, in which there may be anything.
+    let end = bytes.iter().rposition(|&byte| byte == b')')?;
+    let rest = std::str::from_utf8(bytes.get(end + 1..)?).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let ticks = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    let per_tick = 1_000_000_000 / ticks_per_second();
+    Some(Stat {
+        state: *fields.first()?.as_bytes().first()?,
+        parent: fields.get(1)?.parse().ok()?,
+        user: ticks(11)? * per_tick,
+        system: ticks(12)? * per_tick,
+        status: fields
+            .get(49)
+            .and_then(|field| field.parse().ok())
+            .unwrap_or(0),
+    })
+}
+
+fn ticks_per_second() -> u64 {
+    // SAFETY: a call without pointers.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    u64::try_from(ticks).unwrap_or(100).max(1)
+}
+
+/// The CPU time of a thread in nanoseconds.
+pub(crate) fn thread_cpu(pid: u32, tid: u32) -> Option<u64> {
+    let text = read(pid, &format!("task/{tid}/schedstat"));
+    let text = std::str::from_utf8(&text).ok()?;
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// A thread's name.
+pub(crate) fn thread_name(pid: u32, tid: u32) -> String {
+    let name = read(pid, &format!("task/{tid}/comm"));
+    String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned()
+}
+
+/// The threads of a process.
+pub(crate) fn threads(pid: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// Whether a process executes another file than that which forked it. A file that may not be known
+/// is another user's.
+pub(crate) fn runs_another_program(pid: u32, parent: u32) -> bool {
+    let file = |pid: u32| fs::read_link(format!("/proc/{pid}/exe"));
+    match (file(pid), file(parent)) {
+        (Ok(own), Ok(parents)) => own != parents,
+        (Err(error), Ok(_)) => error.raw_os_error() == Some(libc::EACCES),
+        _ => false,
+    }
+}
+
+/// Whether a thread belongs to a process.
+pub(crate) fn has_thread(pid: u32, tid: u32) -> bool {
+    pid == tid || fs::symlink_metadata(format!("/proc/{pid}/task/{tid}")).is_ok()
+}
+
+/// Whether a debugger or the like traces a process, which would stop at each of our traps.
+pub(crate) fn is_traced(pid: u32) -> bool {
+    let status = read(pid, "status");
+    let status = String::from_utf8_lossy(&status);
+    let tracer = status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:"));
+    tracer.is_some_and(|tracer| tracer.trim() != "0")
+}
+
+/// Whether a thread blocks the signal that samples.
+pub(crate) fn blocks_signal(pid: u32, tid: u32, signal: i32) -> bool {
+    let status = read(pid, &format!("task/{tid}/status"));
+    let status = String::from_utf8_lossy(&status);
+    let blocked = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigBlk:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    blocked & 1 << (signal - 1) != 0
+}
+
+/// All processes of the system with their parents.
+pub(crate) fn children() -> Vec<(u32, u32)> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| Some((pid, stat(pid)?.parent)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let text = "7 (a) b (c) S 5 7 7 0 -1 0 1 2 3 4 150 25 6 7 20 0 1 0 99";
+        let found = parse_stat(text.as_bytes()).unwrap();
+        assert_eq!((found.state, found.parent), (b'S', 5));
+        let tick = 1_000_000_000 / ticks_per_second();
+        assert_eq!((found.user, found.system), (150 * tick, 25 * tick));
+        assert_eq!(parse_stat(b"7 (a"), None);
+    }
+
+    #[test]
+    fn this_process_is_found() {
+        let pid = std::process::id();
+        assert!(stat(pid).is_some_and(|stat| !stat.has_ended()));
+        assert!(threads(pid).contains(&pid));
+        assert!(has_thread(pid, pid) && !has_thread(pid, 1));
+        assert!(thread_cpu(pid, pid).is_some());
+        assert!(environment_names(pid, None).contains(&"PATH".to_owned()));
+        assert!(!command_line(pid).is_empty());
+        assert!(children().iter().any(|&(child, _)| child == pid));
+        assert!(stat(u32::MAX).is_none());
+    }
+}

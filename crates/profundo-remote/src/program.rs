@@ -1,0 +1,192 @@
+//! A program in a process, from its beginning to its end, however it is sampled.
+
+use std::os::fd::OwnedFd;
+
+use profundo_wire::recording::{Event, HowEnded, LossCounts, ProcessEnd, ProcessInfo};
+
+use crate::account::Account;
+use crate::agent::Agent;
+use crate::modules::{ModuleList, Store};
+use crate::outside::Outside;
+use crate::proc;
+
+/// How its samples are made.
+#[derive(Debug)]
+pub(crate) enum Way {
+    /// By an agent inside.
+    Agent(Box<Agent>),
+    /// By perf rings.
+    Outside(Outside),
+}
+
+/// A program.
+#[derive(Debug)]
+pub(crate) struct Program {
+    /// Its number in the recording.
+    pub(crate) key: u32,
+    pub(crate) pid: u32,
+    /// Its command line.
+    pub(crate) command: String,
+    /// When it began, in cycles.
+    pub(crate) started: u64,
+    pub(crate) way: Way,
+    pub(crate) pidfd: Option<OwnedFd>,
+    pub(crate) modules: ModuleList,
+    /// How far the store was when the list was published.
+    pub(crate) epoch: u64,
+    /// Whether its maps are to be read again.
+    pub(crate) maps_changed: bool,
+    /// When its maps may be read again although nothing came of it the last times, in cycles.
+    not_before: u64,
+    patience: u64,
+    /// User and system time, of which only that while sampling counts.
+    pub(crate) user: Account,
+    pub(crate) system: Account,
+    /// Both, as last read.
+    pub(crate) times: (u64, u64),
+    /// Both, when the program began: the process may have run another one before.
+    pub(crate) times_before: (u64, u64),
+    /// What `wait` said, if it was our caller's child.
+    pub(crate) how: Option<HowEnded>,
+    /// What was told of its losses last.
+    pub(crate) loss: LossCounts,
+    /// Whether the interpreter was told of.
+    pub(crate) runtime_told: bool,
+}
+
+impl Program {
+    pub(crate) fn new(key: u32, pid: u32, started: u64, way: Way, modules: ModuleList) -> Self {
+        Self {
+            key,
+            pid,
+            command: String::new(),
+            started,
+            way,
+            pidfd: None,
+            modules,
+            epoch: 0,
+            maps_changed: false,
+            not_before: 0,
+            patience: 0,
+            user: Account::default(),
+            system: Account::default(),
+            times: (0, 0),
+            times_before: (0, 0),
+            how: None,
+            loss: LossCounts::default(),
+            runtime_told: false,
+        }
+    }
+
+    pub(crate) fn agent(&self) -> Option<&Agent> {
+        match &self.way {
+            Way::Agent(agent) => Some(agent),
+            Way::Outside(_) => None,
+        }
+    }
+
+    /// Tells of the program: before anything else that belongs to it.
+    pub(crate) fn introduce(
+        &self,
+        parent: u32,
+        agent: Option<&std::path::Path>,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        sink(Event::Process(ProcessInfo {
+            key: self.key,
+            pid: self.pid,
+            parent,
+            command: self.command.clone(),
+            environment: proc::environment_names(self.pid, agent),
+            started: self.started,
+        }));
+        let modules = self.modules.infos(self.started);
+        if !modules.is_empty() {
+            let process = self.key;
+            sink(Event::Modules { process, modules });
+        }
+    }
+
+    /// Reads the maps again, if they may have changed, and tells of what came and went. Returns
+    /// whether there is anything to publish.
+    pub(crate) fn refresh_modules(
+        &mut self,
+        now: u64,
+        store: &mut Store,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> bool {
+        /// A stack that leads into nowhere asks for a look at every sample. The first looks in
+        /// vain cost little; the next come after ever longer times.
+        const FIRST: u64 = 20_000_000;
+        const LONGEST: u64 = 3_000_000_000;
+        if !self.maps_changed || now < self.not_before {
+            return false;
+        }
+        self.maps_changed = false;
+        let maps = proc::read(self.pid, "maps");
+        if maps.is_empty() {
+            return false;
+        }
+        let changes = self.modules.refresh(self.pid, &maps, now, store);
+        if changes.any {
+            self.patience = 0;
+        } else {
+            self.patience = (self.patience * 2).clamp(FIRST, LONGEST);
+        }
+        self.not_before = now + self.patience;
+        if !changes.modules.is_empty() {
+            sink(Event::Modules {
+                process: self.key,
+                modules: changes.modules,
+            });
+        }
+        changes.any
+    }
+
+    /// Reads its times; false if it is gone.
+    pub(crate) fn read_times(&mut self) -> Option<proc::Stat> {
+        let stat = proc::stat(self.pid)?;
+        // A process that has ended and was asked for has none any more.
+        self.times.0 = self.times.0.max(stat.user);
+        self.times.1 = self.times.1.max(stat.system);
+        Some(stat)
+    }
+
+    /// Its times count from now on.
+    pub(crate) fn resume(&mut self) {
+        self.read_times();
+        self.user.go(self.times.0);
+        self.system.go(self.times.1);
+    }
+
+    /// Its times count no more.
+    pub(crate) fn pause(&mut self) {
+        self.read_times();
+        self.user.stop(self.times.0);
+        self.system.stop(self.times.1);
+    }
+
+    /// What there is to say when it has ended.
+    pub(crate) fn end(&self, ended: u64, how: HowEnded) -> ProcessEnd {
+        let user = self.times.0.saturating_sub(self.times_before.0);
+        let system = self.times.1.saturating_sub(self.times_before.1);
+        ProcessEnd {
+            process: self.key,
+            ended,
+            user: Some(user),
+            system: Some(system),
+            how,
+        }
+    }
+}
+
+/// What a wait status says.
+pub(crate) fn how_ended(status: i32) -> HowEnded {
+    if libc::WIFEXITED(status) {
+        HowEnded::Exited(libc::WEXITSTATUS(status) as u8)
+    } else if libc::WIFSIGNALED(status) {
+        HowEnded::Killed(libc::WTERMSIG(status) as u8)
+    } else {
+        HowEnded::Unknown
+    }
+}

@@ -1,0 +1,185 @@
+//! The beginning: the directory, the limits, and which engine is permitted.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use profundo_probe::shared::SessionState;
+use profundo_wire::recording::Engine;
+
+use super::outside::OutsideSampling;
+use super::{BUSY_WAIT, Recorder, Told};
+use crate::account::Account;
+use crate::agent::Words;
+use crate::clock::Scale;
+use crate::error::{Error, perf_remedy};
+use crate::jitter::Jitter;
+use crate::modules::Store;
+use crate::options::{EngineChoice, Options};
+use crate::perf::{Counter, SideBand, Signal, TaskClock};
+use crate::session::{Directory, Rings};
+use crate::sys;
+use crate::watcher::Watcher;
+
+/// A limit of resources that was raised here. Whoever starts the program sets it back in the
+/// child, between fork and exec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChildLimit {
+    /// As `RLIMIT_NOFILE`.
+    pub resource: u32,
+    /// What it was.
+    pub soft: u64,
+}
+
+impl Recorder {
+    /// Makes a session that a program can be started in.
+    pub fn create(options: Options) -> Result<Self, Error> {
+        let mut options = options;
+        // A tenth of a millisecond and more: what is asked beyond that, no kernel delivers.
+        options.period = options.period.clamp(20_000, 10_000_000_000);
+        // One descriptor a thread, and a large file that is mostly a hole.
+        let limits = [libc::RLIMIT_NOFILE, libc::RLIMIT_FSIZE]
+            .into_iter()
+            .filter_map(|resource| {
+                let soft = sys::raise_limit(resource)?;
+                Some(ChildLimit { resource, soft })
+            })
+            .collect();
+        let directory = Arc::new(Directory::create(options.place.as_deref())?);
+        let failed = |source| Error::File {
+            path: directory.path().to_owned(),
+            source,
+        };
+        let mut notes = Vec::new();
+        let engine = choose(&options, &mut notes)?;
+        let control = directory.control();
+        // Not the nominal one even at first: a clock in step with the kernel's own tick would have
+        // the kernel find itself at work at each of them.
+        let mut jitter = Jitter::new(options.period);
+        control.period.store(jitter.next(), Ordering::Relaxed);
+        control
+            .system_period
+            .store(options.system_period, Ordering::Relaxed);
+        // Ids from another namespace would mean other processes here.
+        let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |data| data.ino());
+        control.namespace.store(namespace, Ordering::Relaxed);
+        let is_timer = engine == Engine::CpuTimer;
+        control.engine.store(u32::from(is_timer), Ordering::Relaxed);
+        control
+            .follow
+            .store(u32::from(options.follow), Ordering::Relaxed);
+        let state = if options.paused {
+            SessionState::Paused
+        } else {
+            SessionState::Running
+        };
+        // Tables first: of rings there may be fewer.
+        let store = Store::create(directory.path(), options.cache.as_deref()).map_err(failed)?;
+        let rings = Rings::create(directory.path(), control).map_err(failed)?;
+        // Release: agents that see the session running see the rest.
+        control.state.store(state as u32, Ordering::Release);
+        let scale = Scale::begin();
+        let mut ran = Account::default();
+        if !options.paused {
+            ran.go(scale.first().monotonic);
+        }
+        Ok(Self {
+            programs: BTreeMap::new(),
+            rings,
+            store,
+            directory,
+            engine,
+            notes,
+            limits,
+            scale,
+            by_ring: HashMap::new(),
+            last_of: HashMap::new(),
+            newcomers: HashMap::new(),
+            silent: HashMap::new(),
+            keys: 0,
+            root: None,
+            root_gone: None,
+            side_band: None,
+            watcher: None,
+            counter: None,
+            outside: OutsideSampling::default(),
+            jitter,
+            running: !options.paused,
+            ran,
+            bell: 0,
+            waits: BUSY_WAIT,
+            slow: scale.first().monotonic,
+            deaf: scale.first().monotonic,
+            polled: 0,
+            words: Words::default(),
+            words_drained: 0,
+            cpu: 0,
+            cost: (0, 0),
+            delivery: None,
+            told: Told::default(),
+            options,
+        })
+    }
+
+    /// Begins to watch a process, which is about to execute the program and waits with that
+    /// until this has returned.
+    pub fn watch(&mut self, pid: u32) -> Result<(), Error> {
+        if !sys::is_alive(pid) {
+            return Err(Error::Process {
+                pid,
+                source: std::io::Error::from_raw_os_error(libc::ESRCH),
+            });
+        }
+        self.root = Some(pid);
+        if self.options.follow || self.engine == Engine::PerfRing {
+            match SideBand::open(pid) {
+                Ok(side_band) => {
+                    let side_band = Arc::new(side_band);
+                    let wake = self.wake_handle();
+                    self.watcher = Watcher::start(&side_band, move || wake.wake()).ok();
+                    self.side_band = Some(side_band);
+                }
+                Err(error) if self.engine == Engine::PerfSignal => {
+                    self.notes.push(format!(
+                        "processes are found by looking at /proc every 100 ms: the kernel does \
+                         not tell of them ({error})"
+                    ));
+                }
+                Err(_) => {}
+            }
+        }
+        self.counter = Counter::open(pid).ok();
+        self.expect(pid, 0);
+        Ok(())
+    }
+}
+
+/// The engine that is permitted, of those that were asked for.
+fn choose(options: &Options, notes: &mut Vec<String>) -> Result<Engine, Error> {
+    let refused = |source: std::io::Error| {
+        let remedy = perf_remedy(&source);
+        Error::Perf { source, remedy }
+    };
+    let trial = || TaskClock::open(sys::thread_id(), options.period, Signal::Urgent).map(drop);
+    let choice = match options.agent {
+        Some(_) => options.engine,
+        None => EngineChoice::PerfRing,
+    };
+    match choice {
+        EngineChoice::CpuTimer => Ok(Engine::CpuTimer),
+        EngineChoice::PerfSignal => trial().map(|()| Engine::PerfSignal).map_err(refused),
+        EngineChoice::PerfRing => trial().map(|()| Engine::PerfRing).map_err(refused),
+        EngineChoice::Auto => match trial() {
+            Ok(()) => Ok(Engine::PerfSignal),
+            Err(error) => {
+                let remedy = perf_remedy(&error);
+                notes.push(format!(
+                    "the engine is cpu-timer, which gives at most one stack each tick of the \
+                     kernel: perf_event_open: {error}; {remedy}"
+                ));
+                Ok(Engine::CpuTimer)
+            }
+        },
+    }
+}

@@ -1,0 +1,119 @@
+//! What is done with the living at each turn: clocks for new threads, samples out of the rings.
+
+use std::sync::atomic::Ordering;
+
+use profundo_wire::recording::Event;
+
+use super::Recorder;
+use crate::program::{Program, Way};
+
+impl Recorder {
+    /// Sees to threads that have begun or ended, in the programs that have news.
+    pub(super) fn attend(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let plan = self.clock_plan();
+        for program in self.programs.values_mut() {
+            let Way::Agent(agent) = &mut program.way else {
+                continue;
+            };
+            // Acquire pairs with the agent's release: what the news are about is there.
+            if agent.header().news.swap(0, Ordering::AcqRel) != 0 {
+                agent.meet(plan);
+                agent.mind_traps(plan, false);
+                agent.tell(program.key, &self.scale, sink);
+            }
+        }
+    }
+
+    /// Takes the samples out of all rings that have some; returns whether there were any.
+    pub(super) fn drain(&mut self, sink: &mut dyn FnMut(Event<'_>)) -> bool {
+        let mut any = false;
+        let keys: Vec<u32> = self.programs.keys().copied().collect();
+        for key in keys {
+            any |= self.drain_one(key, false, sink);
+        }
+        any
+    }
+
+    /// Takes the samples of one program. Its last ones are asked for without condition.
+    pub(super) fn drain_one(
+        &mut self,
+        key: u32,
+        last: bool,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> bool {
+        let Some(program) = self.programs.get_mut(&key) else {
+            return false;
+        };
+        let now = profundo_probe::clock::now();
+        let Way::Agent(agent) = &mut program.way else {
+            return false;
+        };
+        let busy = agent.is_busy();
+        if busy || last {
+            agent.drain(last, &mut self.words);
+            self.words_drained = self.words_drained.max(self.words.len());
+        }
+        // After the words: what their stacks lead to that is not listed has been said by now.
+        let is_stale = agent.header().stale.swap(0, Ordering::AcqRel) != 0;
+        program.maps_changed |= is_stale;
+        let changed = program.refresh_modules(now, &mut self.store, sink);
+        let unpublished = program.agent().is_some_and(|agent| agent.unpublished);
+        let epoch = std::mem::replace(&mut program.epoch, self.store.epoch);
+        if changed || unpublished || epoch != self.store.epoch {
+            program.publish();
+        }
+        program.tell_runtime(sink);
+        if (busy || last) && !self.words.is_empty() {
+            for words in self.words.chunks() {
+                let process = key;
+                sink(Event::Words { process, words });
+            }
+        }
+        busy
+    }
+}
+
+impl Program {
+    /// Tells of the interpreter, once the agent has found it.
+    fn tell_runtime(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        if self.runtime_told {
+            return;
+        }
+        let Some(agent) = self.agent() else { return };
+        let header = agent.header();
+        let version = header.python.load(Ordering::Acquire);
+        if version == 0 {
+            return;
+        }
+        let Some(module) = self.modules.interpreter() else {
+            return;
+        };
+        let [_, major, minor, micro] = version.to_be_bytes();
+        sink(Event::Runtime {
+            process: self.key,
+            runtime: format!("CPython {major}.{minor}.{micro}"),
+            module: module.info.path.clone(),
+        });
+        let refused = header.python_refused.load(Ordering::Relaxed);
+        if refused != 0 {
+            sink(Event::Note(format!(
+                "process {}: the stacks of CPython {major}.{minor}.{micro} are not read \
+                 (reason {refused}); its native ones are",
+                self.pid
+            )));
+        }
+        self.runtime_told = true;
+    }
+
+    /// Lets its clocks run, or stops them.
+    pub(crate) fn set_running(&mut self, running: bool, now: u64) {
+        if let Way::Agent(agent) = &mut self.way {
+            agent.set_running(running, now);
+        }
+        if running {
+            self.resume();
+        } else {
+            self.pause();
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Ends: of programs, and of the recording.
+
+use std::sync::atomic::Ordering;
+
+use profundo_probe::shared::SessionState;
+use profundo_wire::recording::{Engine, Event, Finish, HowEnded};
+
+use super::Recorder;
+use crate::calibrate;
+use crate::proc;
+use crate::program::{Program, Way, how_ended};
+use crate::sys;
+
+impl Recorder {
+    /// Looks which processes have ended, and takes leave of them.
+    pub(super) fn bury(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let watched: Vec<u32> = self
+            .programs
+            .values()
+            .filter(|program| program.pidfd.is_some())
+            .map(|program| program.key)
+            .collect();
+        let pidfds = self
+            .programs
+            .values()
+            .filter_map(|program| program.pidfd.as_ref());
+        let ended = sys::which_ended(pidfds);
+        for (key, ended) in watched.into_iter().zip(ended) {
+            if ended && !self.is_waited_for(key) {
+                self.end_program(key, HowEnded::Unknown, sink);
+            }
+        }
+    }
+
+    /// Whether the program is our caller's child, has been let go, and the caller is about to say
+    /// how it ended.
+    fn is_waited_for(&mut self, key: u32) -> bool {
+        /// It is not about to, after all.
+        const LONG: u64 = 100_000_000;
+        let Some(program) = self.programs.get(&key) else {
+            return false;
+        };
+        if Some(program.pid) != self.root || program.how.is_some() {
+            return false;
+        }
+        if proc::stat(program.pid).is_some_and(|stat| stat.has_ended()) {
+            return false;
+        }
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        now.saturating_sub(*self.root_gone.get_or_insert(now)) < LONG
+    }
+
+    /// As [`Self::bury`], for those of which the kernel gave us no descriptor.
+    pub(super) fn bury_unwatched(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let ended = |program: &&Program| {
+            let stat = || proc::stat(program.pid);
+            program.pidfd.is_none() && stat().is_none_or(|stat| stat.has_ended())
+        };
+        let keys: Vec<u32> = self
+            .programs
+            .values()
+            .filter(ended)
+            .map(|program| program.key)
+            .collect();
+        for key in keys {
+            self.end_program(key, HowEnded::Unknown, sink);
+        }
+    }
+
+    /// A program has ended: takes its last samples, tells of it, and sets its ring free.
+    pub(super) fn end_program(&mut self, key: u32, how: HowEnded, sink: &mut dyn FnMut(Event<'_>)) {
+        let Some(program) = self.programs.get_mut(&key) else {
+            return;
+        };
+        let now = profundo_probe::clock::now();
+        let stat = program.read_times();
+        let is_gone = stat.is_none();
+        let stat = stat.filter(proc::Stat::has_ended);
+        if let Way::Agent(agent) = &mut program.way {
+            agent.meet(super::ClockPlan {
+                ours: false,
+                period: 0,
+                running: self.running,
+                mark: 0,
+            });
+        }
+        self.drain_one(key, true, sink);
+        let Some(mut program) = self.programs.remove(&key) else {
+            return;
+        };
+        let mut how = program
+            .how
+            .filter(|_| how == HowEnded::Unknown)
+            .unwrap_or(how);
+        if how == HowEnded::Unknown {
+            let status = stat.map(|stat| stat.status);
+            let pidfd = program.pidfd.as_ref();
+            let status = status.or_else(|| pidfd.and_then(sys::wait_status));
+            how = status.map_or(HowEnded::Unknown, how_ended);
+        }
+        if let Way::Agent(agent) = &program.way
+            && is_gone
+        {
+            // Nobody can read its times any more, but its clocks have counted.
+            let before = program.times_before;
+            let system = program.times.1.saturating_sub(before.1);
+            let user = before.0 + agent.ran().saturating_sub(system);
+            program.times.0 = program.times.0.max(user);
+        }
+        match &mut program.way {
+            Way::Agent(agent) => {
+                agent.tell(key, &self.scale, sink);
+                agent.tell_all(key, true, &self.scale, sink);
+                agent.close_clocks();
+                let header = agent.header();
+                let code = header.exit_code.load(Ordering::Relaxed);
+                // Acquire pairs with the agent's release: the times are there.
+                if header.ends.known.load(Ordering::Acquire) != 0 {
+                    let user = header.ends.user.load(Ordering::Relaxed);
+                    let system = header.ends.system.load(Ordering::Relaxed);
+                    program.times = (user, system);
+                    // Below zero: not known.
+                    if how == HowEnded::Unknown && code >= 0 {
+                        how = HowEnded::Exited((code & 0xFF) as u8);
+                    }
+                }
+            }
+            Way::Outside(outside) => {
+                outside.tell_all(key, now, &self.scale, sink);
+                self.outside.forget(program.pid);
+            }
+        }
+        program.tell_loss(sink);
+        let (user, system) = program.times;
+        program.user.stop(user);
+        program.system.stop(system);
+        self.cpu += program.expected(self.engine);
+        if let Some(agent) = program.agent() {
+            let (cycles, handled) = agent.cost();
+            self.cost.0 += cycles;
+            self.cost.1 += handled;
+            self.by_ring.remove(&agent.index);
+            if let Some(kept) = self.directory.keys().0.get(agent.index) {
+                kept.store(0, Ordering::Relaxed);
+            }
+            self.rings.recycle(agent.index, self.directory.control());
+        }
+        sink(Event::Ended(program.end(now, how)));
+    }
+
+    /// Takes what is left, tells the clocks and timers to stop, and removes the session. Programs
+    /// that are still alive go on without us.
+    pub fn finish(mut self, sink: &mut dyn FnMut(Event<'_>)) -> Finish {
+        // Nobody is to hold the directory but us.
+        self.watcher = None;
+        self.look(sink);
+        let control = self.directory.control();
+        control
+            .state
+            .store(SessionState::Over as u32, Ordering::Release);
+        self.scale.look();
+        let now = profundo_probe::clock::now();
+        let mut ended = self.scale.first();
+        let keys: Vec<u32> = self.programs.keys().copied().collect();
+        for key in keys {
+            if let Some(program) = self.programs.get_mut(&key) {
+                self.outside.set_running(program, false);
+                program.finish(now);
+            }
+            self.sample_outside(sink);
+            self.drain_one(key, true, sink);
+            if let Some(program) = self.programs.get_mut(&key) {
+                program.tell_threads(now, &self.scale, sink);
+                program.tell_loss(sink);
+                self.cpu += program.expected(self.engine);
+                if let Some(agent) = program.agent() {
+                    let (cycles, handled) = agent.cost();
+                    self.cost.0 += cycles;
+                    self.cost.1 += handled;
+                }
+                sink(Event::Ended(program.end(now, HowEnded::Unknown)));
+            }
+        }
+        self.say_what_is_missing(sink);
+        let last = sys::instant();
+        sink(Event::Clock(last));
+        (ended.cycles, ended.monotonic, ended.unix) = (last.cycles, last.monotonic, last.unix);
+        let delivery = self
+            .delivery
+            .unwrap_or_else(|| calibrate_if_worth_it(self.cost.1));
+        let handlers = self.scale.nanoseconds(self.cost.0);
+        let own_cost = delivery.map(|each| handlers + each * self.cost.1);
+        for note in std::mem::take(&mut self.notes) {
+            sink(Event::Note(note));
+        }
+        Finish {
+            ended,
+            duration: self.ran.at(last.monotonic),
+            cpu: self.cpu,
+            own_cost,
+        }
+    }
+}
+
+/// A recording of few samples is not worth the milliseconds.
+fn calibrate_if_worth_it(handled: u64) -> Option<u64> {
+    const WORTH: u64 = 500;
+    (handled >= WORTH).then(calibrate::delivery_cost).flatten()
+}
+
+impl Program {
+    /// The CPU time of which the engine could have taken samples.
+    pub(crate) fn expected(&self, engine: Engine) -> u64 {
+        let user = self.user.at(self.times.0);
+        let system = self.system.at(self.times.1);
+        let sees_the_kernel = match &self.way {
+            Way::Agent(_) => engine == Engine::CpuTimer,
+            Way::Outside(outside) if user == 0 => return outside.sampled,
+            Way::Outside(outside) => outside.sees_the_kernel,
+        };
+        if sees_the_kernel { user + system } else { user }
+    }
+
+    /// Tells what was lost, if that is more than was told.
+    pub(crate) fn tell_loss(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let Some(agent) = self.agent() else { return };
+        let loss = agent.loss();
+        if loss != self.loss {
+            self.loss = loss;
+            let process = self.key;
+            sink(Event::Loss { process, loss });
+        }
+    }
+
+    /// Tells all that is known of its threads.
+    pub(crate) fn tell_threads(
+        &mut self,
+        now: u64,
+        scale: &crate::clock::Scale,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        let key = self.key;
+        match &mut self.way {
+            Way::Agent(agent) => {
+                agent.tell(key, scale, sink);
+                agent.tell_all(key, false, scale, sink);
+            }
+            Way::Outside(outside) => outside.tell_all(key, now, scale, sink),
+        }
+    }
+
+    /// The recording ends while the program lives.
+    fn finish(&mut self, now: u64) {
+        self.read_times();
+        if let Way::Agent(agent) = &mut self.way {
+            agent.set_running(false, now);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Processes, as the kernel tells of them, or as `/proc` shows them where it does not.
+
+use profundo_wire::recording::{Event, HowEnded};
+
+use super::Recorder;
+use crate::perf::Record;
+use crate::proc;
+use crate::program::Way;
+use crate::sys;
+
+/// A process that has executed something gets this long for its agent to say hello.
+const HELLO_WITHIN: u64 = 100_000_000;
+
+/// Nanoseconds between two looks at `/proc`.
+const POLL: u64 = 100_000_000;
+
+/// A process that has begun.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Newcomer {
+    /// The program that forked it, or that it was before.
+    pub(super) parent: u32,
+    /// When it has executed something, on the monotonic clock; 0 if it has not.
+    executed: u64,
+    /// Whether what it executes has been looked at.
+    looked: bool,
+    seen: u64,
+}
+
+impl Recorder {
+    /// Waits for a process to say who it is.
+    pub(super) fn expect(&mut self, pid: u32, parent: u32) {
+        let newcomer = Newcomer {
+            parent,
+            executed: 0,
+            looked: false,
+            seen: sys::nanoseconds(libc::CLOCK_MONOTONIC),
+        };
+        self.newcomers.insert(pid, newcomer);
+    }
+
+    fn program_of(&self, pid: u32) -> Option<u32> {
+        let key = *self.last_of.get(&pid)?;
+        self.programs.contains_key(&key).then_some(key)
+    }
+
+    /// Heeds what the kernel has told since the last look.
+    pub(super) fn follow(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let records = match &self.side_band {
+            Some(side_band) => side_band.read(),
+            None => {
+                self.poll();
+                Vec::new()
+            }
+        };
+        for (time, record) in records {
+            match record {
+                Record::Fork { pid, parent, .. } if pid != parent => {
+                    self.forked(pid, parent);
+                }
+                Record::Fork { .. } => {}
+                Record::Comm {
+                    pid, exec: true, ..
+                } => self.executed(pid, time, sink),
+                Record::Comm { pid, tid, name, .. } => self.renamed(pid, tid, &name),
+                Record::Mmap { pid } => {
+                    if let Some(key) = self.program_of(pid)
+                        && let Some(program) = self.programs.get_mut(&key)
+                    {
+                        program.maps_changed = true;
+                    }
+                }
+                Record::Exit { pid, tid } => self.thread_ended(pid, tid, sink),
+                // Nobody knows what of: everything is looked at again.
+                Record::Lost { .. } => {
+                    for program in self.programs.values_mut() {
+                        program.maps_changed = true;
+                    }
+                }
+            }
+        }
+        self.look_at_newcomers(sink);
+    }
+
+    fn forked(&mut self, pid: u32, parent: u32) {
+        if !self.options.follow || self.program_of(pid).is_some() {
+            return;
+        }
+        let key = match self.program_of(parent) {
+            Some(key) => key,
+            None => match self.newcomers.get(&parent) {
+                Some(newcomer) => newcomer.parent,
+                None => self.last_of.get(&parent).copied().unwrap_or(0),
+            },
+        };
+        self.rings.expect_several();
+        self.expect(pid, key);
+    }
+
+    fn renamed(&mut self, pid: u32, tid: u32, name: &[u8]) {
+        let key = self.program_of(pid);
+        let program = key.and_then(|key| self.programs.get_mut(&key));
+        match program.map(|program| &mut program.way) {
+            Some(Way::Agent(agent)) => agent.rename(tid, name),
+            Some(Way::Outside(outside)) => outside.rename(tid, name),
+            None => {}
+        }
+    }
+
+    /// A process runs another program now.
+    fn executed(&mut self, pid: u32, time: u64, sink: &mut dyn FnMut(Event<'_>)) {
+        let at = self.scale.cycles_at(time);
+        let mut parent = None;
+        if let Some(key) = self.program_of(pid)
+            && let Some(program) = self.programs.get(&key)
+        {
+            if program.started >= at {
+                // That is the program which has said hello meanwhile.
+                return;
+            }
+            self.end_program(key, HowEnded::Replaced, sink);
+            parent = Some(key);
+        }
+        if !self.options.follow && self.root != Some(pid) {
+            return;
+        }
+        let known = self.newcomers.get(&pid).map(|newcomer| newcomer.parent);
+        let parent = parent.or(known).or_else(|| self.last_of.get(&pid).copied());
+        let newcomer = Newcomer {
+            parent: parent.unwrap_or(0),
+            executed: time,
+            looked: false,
+            seen: time,
+        };
+        self.newcomers.insert(pid, newcomer);
+    }
+
+    fn thread_ended(&mut self, pid: u32, tid: u32, sink: &mut dyn FnMut(Event<'_>)) {
+        let now = profundo_probe::clock::now();
+        let Some(key) = self.program_of(pid) else {
+            // The kernel says the same of a process that gets another user's rights, and goes on.
+            if pid == tid && !sys::is_alive(pid) {
+                self.newcomers.remove(&pid);
+            }
+            return;
+        };
+        // Samples that were taken before this are in the rings still.
+        if self.outside.is_active() {
+            self.sample_outside(sink);
+        }
+        let scale = self.scale;
+        if let Some(program) = self.programs.get_mut(&key)
+            && let Way::Outside(outside) = &mut program.way
+            && pid != tid
+        {
+            outside.thread_ended(key, tid, now, &scale, sink);
+        }
+    }
+
+    /// Decides on processes that nobody has said hello from.
+    fn look_at_newcomers(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        /// A child that neither executes anything nor says hello: it was made without `fork`.
+        const FORGOTTEN: u64 = 3_000_000_000;
+        if self.newcomers.is_empty() {
+            return;
+        }
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        let mut outside = Vec::new();
+        let mut ended = Vec::new();
+        for (&pid, newcomer) in &mut self.newcomers {
+            if newcomer.executed == 0 {
+                // The kernel takes its word back when a process gets another user's rights.
+                let before = match self.programs.get(&newcomer.parent) {
+                    Some(program) => program.pid,
+                    None => std::process::id(),
+                };
+                if now.saturating_sub(newcomer.seen) > HELLO_WITHIN
+                    && proc::runs_another_program(pid, before)
+                {
+                    outside.push((pid, newcomer.parent));
+                    continue;
+                }
+                if now.saturating_sub(newcomer.seen) > FORGOTTEN && Some(pid) != self.root {
+                    ended.push(pid);
+                }
+                continue;
+            }
+            let late = now.saturating_sub(newcomer.executed) > HELLO_WITHIN;
+            if !newcomer.looked || late {
+                newcomer.looked = true;
+                if late || super::outside::is_closed_to_agents(pid, self.options.agent.is_some()) {
+                    outside.push((pid, newcomer.parent));
+                }
+            }
+        }
+        for pid in ended {
+            self.newcomers.remove(&pid);
+        }
+        for (pid, parent) in outside {
+            self.newcomers.remove(&pid);
+            self.begin_outside(pid, parent, sink);
+        }
+    }
+
+    /// Without the kernel's word: looks for new children, and for processes that run another
+    /// program than before.
+    fn poll(&mut self) {
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        if now.saturating_sub(self.polled) < POLL {
+            return;
+        }
+        self.polled = now;
+        for newcomer in self.newcomers.values_mut() {
+            // Nobody tells when it executes; the wait for its agent begins when it was seen.
+            if newcomer.executed == 0 {
+                newcomer.executed = newcomer.seen;
+            }
+        }
+        // Agents tell of their processes themselves, so this is for what they cannot enter.
+        if !self.options.follow {
+            return;
+        }
+        for (pid, parent) in proc::children() {
+            let is_ours =
+                self.last_of.contains_key(&parent) || self.newcomers.contains_key(&parent);
+            if is_ours && !self.last_of.contains_key(&pid) && !self.newcomers.contains_key(&pid) {
+                self.forked(pid, parent);
+            }
+        }
+        let gone: Vec<u32> = self
+            .newcomers
+            .keys()
+            .copied()
+            .filter(|&pid| !sys::is_alive(pid))
+            .collect();
+        for pid in gone {
+            self.newcomers.remove(&pid);
+        }
+    }
+}

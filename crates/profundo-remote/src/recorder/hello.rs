@@ -1,0 +1,209 @@
+//! A process with an agent has begun: it gets its modules and its clock at once, because it waits;
+//! what is to be told of it comes after that.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use profundo_probe::shared::{ring_state, start_kind};
+use profundo_wire::recording::{Event, HowEnded};
+
+use super::Recorder;
+use crate::agent::Agent;
+use crate::modules::{ModuleList, publish};
+use crate::proc;
+use crate::program::{Program, Way};
+use crate::session::RingMap;
+use crate::sys;
+
+impl Recorder {
+    /// Answers all processes that have said hello.
+    pub(super) fn greet(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let mut arrived: Vec<(u64, usize, Arc<RingMap>)> = self
+            .rings
+            .taken(self.directory.control())
+            .into_iter()
+            .filter(|(index, _)| !self.by_ring.contains_key(index))
+            .filter_map(|(index, map)| {
+                let header = &map.ring().header;
+                // Acquire pairs with the agent's release: the header is filled in.
+                let state = header.state.load(Ordering::Acquire);
+                let started = header.started.load(Ordering::Relaxed);
+                (state == ring_state::HELLO).then_some((started, index, map))
+            })
+            .collect();
+        arrived.sort_by_key(|(started, index, _)| (*started, *index));
+        for (_, index, map) in arrived {
+            self.silent.remove(&index);
+            self.greet_one(index, map, sink);
+        }
+    }
+
+    fn greet_one(&mut self, index: usize, map: Arc<RingMap>, sink: &mut dyn FnMut(Event<'_>)) {
+        let header = &map.ring().header;
+        let pid = header.pid.load(Ordering::Relaxed);
+        let pidfd = sys::pidfd_open(pid);
+        // It came and went between two looks; what it left is worth having all the same.
+        let is_gone = pidfd.as_ref().is_err_and(is_gone);
+        let forked = header.kind.load(Ordering::Relaxed) == start_kind::FORK;
+        let started = header.started.load(Ordering::Relaxed);
+        let modules = if forked {
+            self.modules_of_parent(&map)
+        } else {
+            ModuleList::default()
+        };
+        let key = self.keys + 1;
+        let agent = Agent::new(index, Arc::clone(&map), pid);
+        let mut program = Program::new(key, pid, started, Way::Agent(Box::new(agent)), modules);
+        program.pidfd = pidfd.ok();
+        if !forked || program.modules.loaded().is_empty() {
+            let maps = proc::read(pid, "maps");
+            program
+                .modules
+                .refresh(pid, &maps, started, &mut self.store);
+            if self.refuses(&program) {
+                answer(&map, ring_state::REFUSED);
+                self.by_ring.insert(index, 0);
+                return;
+            }
+        }
+        self.keys = key;
+        if key > 1 {
+            self.rings.expect_several();
+        }
+        let plan = self.clock_plan();
+        program.epoch = self.store.epoch;
+        program.publish();
+        if let Way::Agent(agent) = &mut program.way {
+            agent.meet(plan);
+            let enabled = u32::from(self.running);
+            agent.header().enabled.store(enabled, Ordering::Relaxed);
+        }
+        answer(&map, ring_state::READY);
+        self.by_ring.insert(index, key);
+        if let Some(kept) = self.directory.keys().0.get(index) {
+            kept.store(key, Ordering::Relaxed);
+        }
+        let parent = self.parent_of(&program, forked, sink);
+        if !forked {
+            // An exec goes on with the times of the program before.
+            program.read_times();
+            program.times_before = program.times;
+            program.user.go(program.times.0);
+            program.system.go(program.times.1);
+        } else {
+            program.user.go(0);
+            program.system.go(0);
+        }
+        if !self.running {
+            program.pause();
+        }
+        self.enter(program, parent, sink);
+        if is_gone {
+            self.end_program(key, HowEnded::Unknown, sink);
+        }
+    }
+
+    /// Enters a program into the books, and tells of it.
+    pub(super) fn enter(
+        &mut self,
+        mut program: Program,
+        parent: u32,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        self.newcomers.remove(&program.pid);
+        self.last_of.insert(program.pid, program.key);
+        // A child of a fork has its parent's, even if it is gone by now, or runs another program.
+        let forked = program
+            .agent()
+            .is_some_and(|agent| agent.header().kind.load(Ordering::Relaxed) == start_kind::FORK);
+        let of_parent = self.programs.get(&parent).filter(|_| forked);
+        program.command = match of_parent {
+            Some(parent) => parent.command.clone(),
+            None => proc::command_line(program.pid),
+        };
+        program.introduce(parent, self.options.agent.as_deref(), sink);
+        self.programs.insert(program.key, program);
+    }
+
+    /// Which program forked this one, or was replaced by it.
+    fn parent_of(
+        &mut self,
+        program: &Program,
+        forked: bool,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> u32 {
+        let Some(agent) = program.agent() else {
+            return 0;
+        };
+        let pid = program.pid;
+        let replaced: Vec<u32> = self
+            .programs
+            .values()
+            .filter(|other| other.pid == pid)
+            .map(|other| other.key)
+            .collect();
+        let mut parent = None;
+        for key in replaced {
+            // A fork in a process known before: that one has ended, and its number was used again.
+            let how = if forked {
+                HowEnded::Unknown
+            } else {
+                HowEnded::Replaced
+            };
+            self.end_program(key, how, sink);
+            parent = Some(key).filter(|_| !forked);
+        }
+        let newcomer = self.newcomers.get(&pid).map(|newcomer| newcomer.parent);
+        let by_pid = self
+            .last_of
+            .get(&agent.header().parent.load(Ordering::Relaxed));
+        let first = parent.or(newcomer.filter(|&key| key != 0));
+        first.or(by_pid.copied()).unwrap_or(0)
+    }
+
+    /// The modules of the process that forked this one: the child has the same, to begin with.
+    fn modules_of_parent(&self, map: &RingMap) -> ModuleList {
+        let header = &map.ring().header;
+        let ring = header.parent_ring.load(Ordering::Relaxed) as usize;
+        let parent = self
+            .by_ring
+            .get(&ring)
+            .and_then(|key| self.programs.get(key));
+        let pid = header.parent.load(Ordering::Relaxed);
+        match parent.filter(|parent| parent.pid == pid) {
+            Some(parent) => parent.modules.clone(),
+            None => ModuleList::default(),
+        }
+    }
+
+    /// Whether the program is better sampled from outside.
+    fn refuses(&self, program: &Program) -> bool {
+        let main = program.modules.loaded().iter();
+        // Go has its own stacks and its own idea of signals.
+        self.can_sample_outside()
+            && main
+                .filter_map(|module| module.file.as_ref())
+                .any(|file| file.compiled().is_go)
+    }
+}
+
+impl Program {
+    /// Publishes the list of modules in the ring.
+    pub(crate) fn publish(&mut self) {
+        if let Way::Agent(agent) = &mut self.way {
+            let generation = agent.next_generation();
+            agent.unpublished = !publish(agent.map.ring(), &self.modules, generation);
+        }
+    }
+}
+
+fn answer(map: &RingMap, state: u32) {
+    let word = &map.ring().header.state;
+    // Release pairs with the agent's acquire: modules and clocks are there.
+    word.store(state, Ordering::Release);
+    sys::futex_wake(word);
+}
+
+fn is_gone(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}

@@ -1,0 +1,302 @@
+//! The recorder itself: what it owns, and what it does at each turn.
+
+mod create;
+mod drain;
+mod finish;
+mod follow;
+mod hello;
+mod outside;
+mod slow;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use profundo_probe::shared::{Control, SessionState};
+use profundo_wire::recording::{Engine, Event, HowEnded, Start};
+
+use crate::account::Account;
+use crate::agent::{ClockPlan, Words};
+use crate::clock::Scale;
+use crate::jitter::Jitter;
+use crate::modules::Store;
+use crate::options::Options;
+use crate::perf::{Counter, SideBand};
+use crate::program::Program;
+use crate::session::{Directory, Rings};
+use crate::sys;
+use crate::watcher::Watcher;
+
+pub use create::ChildLimit;
+use follow::Newcomer;
+use outside::OutsideSampling;
+
+/// How long a turn waits at most, while samples come and while none do.
+const BUSY_WAIT: Duration = Duration::from_millis(15);
+const IDLE_WAIT: Duration = Duration::from_millis(120);
+/// The former, where the samples that come are few: a ring holds as many words as the deepest
+/// stacks of one thread make in twice this time.
+const LIGHT_WAIT: Duration = Duration::from_millis(40);
+const FEW_WORDS: usize = 8192;
+/// The latter, where only looking tells that a process has ended.
+const BLIND_WAIT: Duration = Duration::from_millis(40);
+
+/// Nanoseconds between two looks at what changes slowly.
+const SLOW: u64 = 1_000_000_000;
+
+/// Records programs: see the crate's page.
+pub struct Recorder {
+    // Before the directory, so that files are closed before they are removed.
+    programs: BTreeMap<u32, Program>,
+    rings: Rings,
+    store: Store,
+    directory: Arc<Directory>,
+    options: Options,
+    engine: Engine,
+    notes: Vec<String>,
+    limits: Vec<ChildLimit>,
+    scale: Scale,
+    /// The programs whose rings are known, by the rings' numbers.
+    by_ring: HashMap<usize, u32>,
+    /// The last program of each process, those that ended included, for their children.
+    last_of: HashMap<u32, u32>,
+    /// Processes that have begun and of which it is not known how they can be sampled.
+    newcomers: HashMap<u32, Newcomer>,
+    /// The rings of processes that never said who they are, with the time of the first doubt.
+    silent: HashMap<usize, u64>,
+    keys: u32,
+    root: Option<u32>,
+    /// When it was gone without a word how.
+    root_gone: Option<u64>,
+    side_band: Option<Arc<SideBand>>,
+    watcher: Option<Watcher>,
+    counter: Option<Counter>,
+    outside: OutsideSampling,
+    jitter: Jitter,
+    /// Whether samples are taken at present.
+    running: bool,
+    ran: Account,
+    bell: u32,
+    waits: Duration,
+    /// When slow matters were looked at last, in monotonic nanoseconds.
+    slow: u64,
+    /// The same of threads that cannot be signalled.
+    deaf: u64,
+    polled: u64,
+    words: Words,
+    /// How many came at this turn from the ring that had most.
+    words_drained: usize,
+    /// Of programs that have ended: CPU time that could be sampled; cycles and runs of handlers.
+    cpu: u64,
+    cost: (u64, u64),
+    delivery: Option<Option<u64>>,
+    told: Told,
+}
+
+/// What is told once.
+#[derive(Debug, Default)]
+struct Told {
+    clock: bool,
+    starved: u32,
+    no_clock: bool,
+    no_room: bool,
+    no_tables: bool,
+    unreachable: bool,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder")
+            .field("directory", &self.directory.path())
+            .field("engine", &self.engine)
+            .field("programs", &self.programs.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Ends the recorder's wait from another thread.
+#[derive(Debug, Clone)]
+pub struct WakeHandle {
+    directory: Arc<Directory>,
+}
+
+impl WakeHandle {
+    /// The present turn, or the next one, does not wait.
+    pub fn wake(&self) {
+        let bell = &self.directory.control().doorbell;
+        bell.fetch_add(1, Ordering::Release);
+        sys::futex_wake(bell);
+    }
+}
+
+impl Recorder {
+    fn control(&self) -> &Control {
+        self.directory.control()
+    }
+
+    /// What the recorded program's environment has to have besides its own.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        let Some(agent) = self.options.agent.as_ref() else {
+            return Vec::new();
+        };
+        let mut preload = agent.clone().into_os_string();
+        if let Some(own) = std::env::var_os("LD_PRELOAD").filter(|own| !own.is_empty()) {
+            preload.push(":");
+            preload.push(own);
+        }
+        let session = self.directory.path().as_os_str().to_owned();
+        vec![
+            ("LD_PRELOAD".into(), preload),
+            (profundo_probe::shared::SESSION_VARIABLE.into(), session),
+        ]
+    }
+
+    /// The session's directory.
+    pub fn directory(&self) -> &std::path::Path {
+        self.directory.path()
+    }
+
+    /// The limits that were raised for this command, and that its child is to have as they were.
+    pub fn child_limits(&self) -> &[ChildLimit] {
+        &self.limits
+    }
+
+    /// How the recording begins.
+    pub fn start(&self) -> Start {
+        Start {
+            engine: self.engine,
+            period: self.options.period,
+            started: self.scale.first(),
+        }
+    }
+
+    /// Something that ends a turn's wait from another thread.
+    pub fn wake_handle(&self) -> WakeHandle {
+        WakeHandle {
+            directory: Arc::clone(&self.directory),
+        }
+    }
+
+    /// Whether any recorded program is alive.
+    pub fn has_programs(&self) -> bool {
+        !self.programs.is_empty() || !self.newcomers.is_empty()
+    }
+
+    /// CPU time of all that descends from the watched process, in user code and in the kernel,
+    /// if the kernel counts it for us.
+    pub fn tree_cpu(&self) -> Option<u64> {
+        self.counter.as_ref()?.read()
+    }
+
+    /// Stops the sampling, or lets it go on.
+    pub fn set_paused(&mut self, paused: bool) {
+        let state = if paused {
+            SessionState::Paused
+        } else {
+            SessionState::Running
+        };
+        self.control().state.store(state as u32, Ordering::Relaxed);
+        self.heed_state();
+    }
+
+    /// Whether sampling is stopped at present.
+    pub fn is_paused(&self) -> bool {
+        !self.running
+    }
+
+    /// Does what the session's state says, whoever has set it.
+    fn heed_state(&mut self) {
+        let wanted = self.control().state.load(Ordering::Relaxed) == SessionState::Running as u32;
+        if wanted == self.running {
+            return;
+        }
+        self.running = wanted;
+        self.scale.look();
+        let now = profundo_probe::clock::now();
+        let monotonic = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        if wanted {
+            self.ran.go(monotonic);
+        } else {
+            self.ran.stop(monotonic);
+        }
+        for program in self.programs.values_mut() {
+            program.set_running(wanted, now);
+            self.outside.set_running(program, wanted);
+        }
+    }
+
+    fn clock_plan(&self) -> ClockPlan {
+        ClockPlan {
+            ours: self.engine == Engine::PerfSignal,
+            period: self.control().period.load(Ordering::Relaxed),
+            running: self.running,
+            mark: self.store.mark(),
+        }
+    }
+
+    /// What `wait` has said of a process that is the caller's child. The caller had better look
+    /// with `WNOWAIT`, call this, and only then let the process go: as long as it is there its
+    /// times can be read.
+    pub fn exited(&mut self, pid: u32, how: HowEnded) {
+        for program in self.programs.values_mut() {
+            if program.pid == pid {
+                program.read_times();
+                program.how = Some(how);
+            }
+        }
+    }
+
+    /// Waits until there is something to do, some milliseconds at most, and does it.
+    pub fn turn(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let bell = &self.directory.control().doorbell;
+        sys::futex_wait(bell, self.bell, self.waits);
+        self.look(sink);
+    }
+
+    fn idle_wait(&self) -> Duration {
+        match self.watcher {
+            Some(_) => IDLE_WAIT,
+            None => BLIND_WAIT,
+        }
+    }
+
+    /// Does all that is due, without waiting.
+    pub fn look(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        // Acquire pairs with the agent's release: what it rang for is there.
+        self.bell = self.control().doorbell.load(Ordering::Acquire);
+        if !std::mem::replace(&mut self.told.clock, true) {
+            sink(Event::Clock(self.scale.first()));
+        }
+        for note in std::mem::take(&mut self.notes) {
+            sink(Event::Note(note));
+        }
+        // Who waits for us comes first.
+        self.greet(sink);
+        self.rings.provide(self.directory.control());
+        self.heed_state();
+        self.store.collect();
+        self.follow(sink);
+        self.attend(sink);
+        self.words_drained = 0;
+        let busy = self.drain(sink) | self.sample_outside(sink);
+        sink(Event::Clock(sys::instant()));
+        self.bury(sink);
+        self.look_at_slow_matters(sink);
+        let control = self.directory.control();
+        self.rings.provide(control);
+        self.waits = match (busy, self.outside.is_active()) {
+            // The kernel's rings are small.
+            (true, true) => BUSY_WAIT / 3,
+            (true, false) if self.words_drained < FEW_WORDS => LIGHT_WAIT,
+            (true, false) => BUSY_WAIT,
+            (false, true) => BUSY_WAIT,
+            (false, false) => (self.waits * 2).clamp(BUSY_WAIT, self.idle_wait()),
+        };
+        if !self.newcomers.is_empty() {
+            self.waits = self.waits.min(BUSY_WAIT);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Which processes are sampled from outside, and their samples.
+
+use std::collections::HashMap;
+
+use profundo_wire::recording::{Engine, Event};
+
+use super::Recorder;
+use crate::modules::executable_of;
+use crate::outside::{Outside, modules};
+use crate::perf::{Sample, Sampler, kernel_is_permitted};
+use crate::proc;
+use crate::program::{Program, Way};
+use crate::sys;
+
+/// The sampler, once there is something for it to sample.
+#[derive(Debug, Default)]
+pub(super) struct OutsideSampling {
+    sampler: Option<Sampler>,
+    processes: usize,
+    kernel: bool,
+    lost: u64,
+}
+
+impl OutsideSampling {
+    /// Whether anything is sampled from outside.
+    pub(super) fn is_active(&self) -> bool {
+        self.processes > 0
+    }
+
+    pub(super) fn set_period(&self, period: u64) {
+        if let Some(sampler) = &self.sampler {
+            sampler.set_period(period);
+        }
+    }
+
+    pub(super) fn set_running(&self, program: &Program, running: bool) {
+        if let (Some(sampler), Way::Outside(_)) = (&self.sampler, &program.way) {
+            sampler.set_running(program.pid, running);
+        }
+    }
+
+    /// A process has ended, or runs another program.
+    pub(super) fn forget(&mut self, pid: u32) {
+        self.processes = self.processes.saturating_sub(1);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.remove(pid);
+        }
+    }
+
+    fn open(&mut self) -> std::io::Result<&mut Sampler> {
+        if self.sampler.is_none() {
+            self.kernel = kernel_is_permitted();
+            self.sampler = Some(Sampler::open(self.kernel)?);
+        }
+        self.sampler
+            .as_mut()
+            .ok_or_else(|| std::io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Whether what a process executes can have no agent, by what its file says.
+pub(super) fn is_closed_to_agents(pid: u32, have_agent: bool) -> bool {
+    if !have_agent {
+        return true;
+    }
+    let Some(elf) = executable_of(pid) else {
+        return false;
+    };
+    match elf.interpreter() {
+        None => true,
+        // The agent needs glibc's loader.
+        Some(loader) => {
+            let name = loader
+                .rsplit(|&byte| byte == b'/')
+                .next()
+                .unwrap_or(&loader);
+            !name.starts_with(b"ld-linux") && !name.starts_with(b"ld.so")
+        }
+    }
+}
+
+impl Recorder {
+    /// Whether perf permits to sample from outside.
+    pub(super) fn can_sample_outside(&self) -> bool {
+        self.engine != Engine::CpuTimer
+    }
+
+    /// Begins to sample a process from outside.
+    pub(super) fn begin_outside(&mut self, pid: u32, parent: u32, sink: &mut dyn FnMut(Event<'_>)) {
+        let pidfd = sys::pidfd_open(pid);
+        if pidfd.is_err() {
+            return;
+        }
+        self.keys += 1;
+        let started = profundo_probe::clock::now();
+        let opened = if self.can_sample_outside() {
+            self.open_outside(pid)
+        } else {
+            Err(std::io::Error::from_raw_os_error(libc::EPERM))
+        };
+        let mut outside = Outside::default();
+        outside.sees_the_kernel = self.outside.kernel;
+        let way = Way::Outside(outside);
+        let mut program = Program::new(self.keys, pid, started, way, Default::default());
+        program.pidfd = pidfd.ok();
+        self.outside.processes += 1;
+        let maps = proc::read(pid, "maps");
+        program
+            .modules
+            .refresh(pid, &maps, started, &mut self.store);
+        program.read_times();
+        program.times_before = program.times;
+        if opened.is_ok() {
+            program.user.go(program.times.0);
+            program.system.go(program.times.1);
+            if !self.running {
+                program.pause();
+            }
+        }
+        self.enter(program, parent, sink);
+        if let Err(error) = opened
+            && sys::is_alive(pid)
+            && !self.told.unreachable
+        {
+            self.told.unreachable = true;
+            let name = proc::command_line(pid);
+            sink(Event::Note(format!(
+                "{name} (process {pid}) takes no agent and may not be sampled from outside: {error}"
+            )));
+        }
+    }
+
+    fn open_outside(&mut self, pid: u32) -> std::io::Result<()> {
+        let period = self.clock_plan().period;
+        let running = self.running;
+        let sampler = self.outside.open()?;
+        // Threads that start meanwhile are inherited, or found in the next round.
+        let mut seen: Vec<u32> = Vec::new();
+        for _ in 0..4 {
+            let mut new = proc::threads(pid);
+            new.retain(|tid| !seen.contains(tid));
+            if new.is_empty() {
+                break;
+            }
+            sampler.add(pid, &new, period)?;
+            seen.extend(new);
+            if seen.len() == 1 {
+                break;
+            }
+        }
+        if running {
+            sampler.set_running(pid, true);
+        }
+        Ok(())
+    }
+
+    /// Turns what the kernel has sampled into records; returns whether there was anything.
+    pub(super) fn sample_outside(&mut self, sink: &mut dyn FnMut(Event<'_>)) -> bool {
+        if !self.outside.is_active() {
+            return false;
+        }
+        let Some(sampler) = &self.outside.sampler else {
+            return false;
+        };
+        let (samples, lost) = sampler.read();
+        self.outside.lost += lost;
+        let mut by_process: HashMap<u32, Vec<&Sample>> = HashMap::new();
+        for sample in &samples {
+            by_process.entry(sample.pid).or_default().push(sample);
+        }
+        for (pid, samples) in by_process {
+            self.record_outside(pid, &samples, sink);
+        }
+        if lost > 0 {
+            self.tell_lost(sink);
+        }
+        !samples.is_empty()
+    }
+
+    fn record_outside(&mut self, pid: u32, samples: &[&Sample], sink: &mut dyn FnMut(Event<'_>)) {
+        let known = self.last_of.get(&pid).copied();
+        let known = known.filter(|key| self.programs.contains_key(key));
+        let Some(key) = known.or_else(|| self.inherit(pid, sink)) else {
+            return;
+        };
+        let now = profundo_probe::clock::now();
+        let Some(program) = self.programs.get_mut(&key) else {
+            return;
+        };
+        program.refresh_modules(now, &mut self.store, sink);
+        let list = modules(&program.modules, &self.store);
+        let Way::Outside(outside) = &mut program.way else {
+            return;
+        };
+        let mut words = Vec::new();
+        let leads_out = outside.record(key, samples, &list, &self.scale, &mut words, sink);
+        if leads_out {
+            // Once more with what is mapped now. It is asked for seldom: see there.
+            program.maps_changed = true;
+            if program.refresh_modules(now, &mut self.store, sink) {
+                let list = modules(&program.modules, &self.store);
+                if let Way::Outside(outside) = &mut program.way {
+                    outside.forget_last(samples);
+                    words.clear();
+                    outside.record(key, samples, &list, &self.scale, &mut words, sink);
+                }
+            }
+        }
+        let process = key;
+        sink(Event::Words {
+            process,
+            words: &words,
+        });
+    }
+
+    /// A child of a process that is sampled from outside has inherited its clocks.
+    fn inherit(&mut self, pid: u32, sink: &mut dyn FnMut(Event<'_>)) -> Option<u32> {
+        if !self.options.follow {
+            return None;
+        }
+        let parent = match self.newcomers.get(&pid) {
+            Some(newcomer) => newcomer.parent,
+            None => {
+                let parent = proc::stat(pid)?.parent;
+                *self.last_of.get(&parent)?
+            }
+        };
+        let of = self.programs.get(&parent)?;
+        if !matches!(of.way, Way::Outside(_)) {
+            return None;
+        }
+        self.keys += 1;
+        let now = profundo_probe::clock::now();
+        let mut outside = Outside::default();
+        outside.sees_the_kernel = self.outside.kernel;
+        let way = Way::Outside(outside);
+        let mut program = Program::new(self.keys, pid, now, way, of.modules.clone());
+        program.pidfd = sys::pidfd_open(pid).ok();
+        program.user.go(0);
+        program.system.go(0);
+        self.outside.processes += 1;
+        let key = program.key;
+        self.enter(program, parent, sink);
+        Some(key)
+    }
+
+    fn tell_lost(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let outside = self
+            .programs
+            .values()
+            .find(|program| matches!(program.way, Way::Outside(_)));
+        if let Some(program) = outside {
+            let loss = profundo_wire::recording::LossCounts {
+                buffer_full: self.outside.lost,
+                ..Default::default()
+            };
+            let process = program.key;
+            sink(Event::Loss { process, loss });
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What is looked at once a second.
+
+use std::sync::atomic::Ordering;
+
+use profundo_wire::recording::Event;
+
+use super::{Recorder, SLOW};
+use crate::error::perf_remedy;
+use crate::program::Way;
+use crate::sys;
+
+impl Recorder {
+    pub(super) fn look_at_slow_matters(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        /// Threads that block our signal are looked for this often.
+        const DEAF: u64 = 200_000_000;
+        let monotonic = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        if self.running && monotonic.saturating_sub(self.deaf) >= DEAF {
+            self.deaf = monotonic;
+            self.look_for_deaf(sink);
+        }
+        if monotonic.saturating_sub(self.slow) < SLOW {
+            return;
+        }
+        self.slow = monotonic;
+        self.scale.look();
+        if self.running {
+            self.vary_period();
+        }
+        let now = profundo_probe::clock::now();
+        let plan = self.clock_plan();
+        for program in self.programs.values_mut() {
+            if let Way::Agent(agent) = &mut program.way {
+                agent.mind_traps(plan, true);
+            }
+            program.read_times();
+            program.tell_loss(sink);
+            if let Way::Agent(agent) = &mut program.way {
+                agent.tell(program.key, &self.scale, sink);
+            }
+        }
+        self.bury_unwatched(sink);
+        self.give_back_rings(now);
+        self.store.tidy();
+        /// More processes than are needed as parents.
+        const MANY: usize = 1 << 16;
+        if self.last_of.len() > MANY {
+            let programs = &self.programs;
+            self.last_of.retain(|_, key| programs.contains_key(key));
+        }
+        self.say_what_is_missing(sink);
+    }
+
+    fn vary_period(&mut self) {
+        let period = self.jitter.next();
+        self.directory
+            .control()
+            .period
+            .store(period, Ordering::Relaxed);
+        for program in self.programs.values() {
+            if let Some(agent) = program.agent() {
+                agent.set_period(period);
+            }
+        }
+        self.outside.set_period(period);
+    }
+
+    fn look_for_deaf(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let now = profundo_probe::clock::now();
+        let mut words = Vec::new();
+        for program in self.programs.values_mut() {
+            if let Way::Agent(agent) = &mut program.way {
+                agent.look_for_deaf(self.options.period, now, &mut words);
+                if !words.is_empty() {
+                    let (process, words) = (program.key, &words);
+                    sink(Event::Words { process, words });
+                }
+                words.clear();
+            }
+        }
+    }
+
+    /// Rings whose process ended before it had said who it is.
+    fn give_back_rings(&mut self, now: u64) {
+        let control = self.directory.control();
+        for (index, _) in self.rings.taken(control) {
+            let known = self.by_ring.get(&index);
+            let pid = control
+                .rings
+                .get(index)
+                .map_or(0, |entry| entry.pid.load(Ordering::Relaxed));
+            let is_of_nobody = match known {
+                None => true,
+                // Refused: it stays until its process is gone.
+                Some(0) => !sys::is_alive(pid),
+                Some(_) => false,
+            };
+            if !is_of_nobody || (pid != 0 && sys::is_alive(pid)) {
+                self.silent.remove(&index);
+                continue;
+            }
+            // Once more after a second: it may be between two of its steps.
+            let since = *self.silent.entry(index).or_insert(now);
+            if self.scale.nanoseconds(now.saturating_sub(since)) >= SLOW / 2 {
+                self.silent.remove(&index);
+                self.by_ring.remove(&index);
+                self.rings.recycle(index, control);
+            }
+        }
+    }
+
+    pub(super) fn say_what_is_missing(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let starved = self.control().starved.load(Ordering::Relaxed);
+        if let Some(trouble) = self.rings.trouble.as_ref().filter(|_| !self.told.no_room) {
+            self.told.no_room = true;
+            sink(Event::Note(format!(
+                "no room for more processes in {}: {trouble}",
+                self.directory.path().display()
+            )));
+        }
+        if let Some(trouble) = self.store.take_trouble().filter(|_| !self.told.no_tables) {
+            self.told.no_tables = true;
+            sink(Event::Note(format!(
+                "no room for unwind tables in {}: {trouble}; some stacks are walked by frame \
+                 pointers only",
+                self.directory.path().display()
+            )));
+        }
+        if starved != self.told.starved {
+            let more = starved.wrapping_sub(self.told.starved);
+            self.told.starved = starved;
+            sink(Event::Note(format!(
+                "{more} processes began when no ring was free, and were not sampled"
+            )));
+        }
+        if self.told.no_clock {
+            return;
+        }
+        let mut without = 0;
+        let mut refusal = None;
+        for program in self.programs.values_mut() {
+            if let Way::Agent(agent) = &mut program.way {
+                without += agent.without_clock;
+                refusal = agent.refusal.take().or(refusal);
+            }
+        }
+        if let Some(error) = refusal.filter(|_| without > 0) {
+            self.told.no_clock = true;
+            let remedy = perf_remedy(&error);
+            sink(Event::Note(format!(
+                "{without} threads are not sampled: perf_event_open: {error}; {remedy}"
+            )));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Finding the session of a process from another command, to start and stop its sampling.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use profundo_probe::shared::{Control, SessionState, entry_state};
+
+use crate::map::SharedMap;
+use crate::session::directory::{is_recorded, list, open_control};
+use crate::sys;
+
+/// A session that somebody records.
+#[derive(Debug)]
+pub struct SessionHandle {
+    path: PathBuf,
+    control: SharedMap,
+}
+
+impl SessionHandle {
+    fn open(path: PathBuf) -> Option<Self> {
+        let (file, control) = open_control(&path).ok()?;
+        let session = Self { path, control };
+        // One that is being made is over as well, so far.
+        let state = session.control().state.load(Ordering::Acquire);
+        (is_recorded(&file) && state != SessionState::Over as u32).then_some(session)
+    }
+
+    fn control(&self) -> &Control {
+        // SAFETY: it is made of atomics.
+        unsafe { self.control.as_ref() }
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The process id of the command that records.
+    pub fn command(&self) -> u32 {
+        self.control().command.load(Ordering::Relaxed)
+    }
+
+    /// Whether no samples are taken at present.
+    pub fn is_paused(&self) -> bool {
+        self.control().state.load(Ordering::Relaxed) == SessionState::Paused as u32
+    }
+
+    /// Stops the sampling, or lets it go on. The command does it at once.
+    pub fn set_paused(&self, paused: bool) {
+        let (from, to) = if paused {
+            (SessionState::Running, SessionState::Paused)
+        } else {
+            (SessionState::Paused, SessionState::Running)
+        };
+        let control = self.control();
+        // Not by a plain store: a session that is over stays so.
+        let _ = control.state.compare_exchange(
+            from as u32,
+            to as u32,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        control.doorbell.fetch_add(1, Ordering::Release);
+        sys::futex_wake(&control.doorbell);
+    }
+
+    fn concerns(&self, pid: u32) -> bool {
+        let has_it = |ring: &profundo_probe::shared::RingEntry| {
+            ring.state.load(Ordering::Relaxed) == entry_state::TAKEN
+                && ring.pid.load(Ordering::Relaxed) == pid
+        };
+        self.command() == pid || self.control().rings.iter().any(has_it)
+    }
+}
+
+/// The session that a process is recorded in, or that is recorded by the command of that id.
+/// Only this user's sessions are found.
+pub fn find_session(pid: u32) -> Option<SessionHandle> {
+    sessions().find(|session| session.concerns(pid))
+}
+
+/// The sessions of this user that are being recorded.
+fn sessions() -> impl Iterator<Item = SessionHandle> {
+    let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
+    places
+        .into_iter()
+        .flat_map(|place| list(&place))
+        .filter_map(SessionHandle::open)
+}

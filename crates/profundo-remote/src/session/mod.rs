@@ -1,0 +1,14 @@
+//! The directory that a recorder shares with the programs it records: see
+//! [`profundo_probe::shared`].
+
+mod directory;
+mod find;
+mod remains;
+mod rings;
+mod salvage;
+
+pub(crate) use directory::Directory;
+pub use find::{SessionHandle, find_session};
+pub use remains::{Remains, find_remains};
+pub(crate) use rings::{RingMap, Rings};
+pub use salvage::salvage;

@@ -1,0 +1,464 @@
+//! Rings are made ahead, because a process that starts waits for nobody, and are used again once
+//! their process has ended, because making one costs a fraction of a millisecond.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::mem::{MaybeUninit, offset_of};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use profundo_probe::ThreadRecord;
+use profundo_probe::buffer::CHUNK_WORDS;
+use profundo_probe::claims::Claims;
+use profundo_probe::shared::{
+    CHUNKS, Control, Listings, MAGIC, MAX_RINGS, RECORDS, Ring, entry_state, file,
+};
+
+use crate::map::{SharedMap, allocate};
+use crate::session::directory::make_file;
+
+/// How many rings are made for a program of one process, which takes the first of them, and how
+/// many then wait where there are several. Each time that there are none left, twice as many are
+/// made ahead. One costs a millisecond of CPU time, from its making to its removal.
+const FIRST: usize = 2;
+const AHEAD: usize = 3;
+const MOST_AHEAD: usize = 32;
+
+/// Most programs are short and have few threads: of a ring that is made, only so many chunks get
+/// their memory at once, and the rest when its process has lived for a while. Until then a chunk
+/// beyond gets its memory when it is first written to, which could only fail if the file system
+/// filled up just then; so where there is little room, all is taken at once.
+const EAGER: usize = 4;
+const A_WHILE: Duration = Duration::from_millis(20);
+const ROOM: u64 = 64 << 20;
+
+/// A ring that was made.
+#[derive(Debug)]
+struct Made {
+    map: Arc<RingMap>,
+    /// Whether all of its memory is allocated.
+    whole: bool,
+    /// When it was first seen to be taken.
+    taken: Option<Instant>,
+}
+
+/// A ring, mapped.
+#[derive(Debug)]
+pub(crate) struct RingMap {
+    map: SharedMap,
+}
+
+impl RingMap {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = fs::OpenOptions::new().read(true).write(true).open(path)?;
+        Self::new(&file)
+    }
+
+    fn new(file: &fs::File) -> io::Result<Self> {
+        let map = SharedMap::new(file, Ring::BYTES)?;
+        Ok(Self { map })
+    }
+
+    pub(crate) fn ring(&self) -> &Ring {
+        // SAFETY: it is made of atomics, but for the modules, which only we write.
+        unsafe { self.map.as_ref() }
+    }
+
+    /// How many threads its process has met, as far as there is room for them.
+    pub(crate) fn met(&self) -> usize {
+        let met = self.ring().header.met.load(Ordering::Acquire);
+        (met as usize).min(RECORDS)
+    }
+
+    pub(crate) fn record(&self, index: usize) -> Option<&ThreadRecord> {
+        self.ring().records.get(index)
+    }
+
+    /// Copies the words of a chunk out and empties it. False: there are none, or a thread is
+    /// writing to it at this instant.
+    pub(crate) fn take(&self, chunk: usize, out: &mut Vec<u64>) -> bool {
+        let claims = Claims::new(&self.ring().chunks, true);
+        match claims.begin_read(chunk) {
+            None => false,
+            Some(0) => {
+                claims.end_read(chunk);
+                false
+            }
+            Some(words) => {
+                self.copy(chunk, words as usize, out);
+                claims.end_read_and_clear(chunk);
+                true
+            }
+        }
+    }
+
+    /// As [`Self::take`], when nobody writes any more: also from a chunk whose writer was killed.
+    /// What it had published before is whole.
+    pub(crate) fn take_last(&self, chunk: usize, out: &mut Vec<u64>) -> bool {
+        if self.take(chunk, out) {
+            return true;
+        }
+        let Some(state) = self.ring().chunks.get(chunk) else {
+            return false;
+        };
+        /// A chunk's state: a word for its claim, then how many words were published.
+        const WORDS_AT: usize = size_of::<AtomicU64>();
+        // SAFETY: the layout is fixed (`repr(C)`), and the field is an atomic.
+        let words = unsafe {
+            &*std::ptr::from_ref(state)
+                .byte_add(WORDS_AT)
+                .cast::<AtomicU32>()
+        };
+        let count = words.swap(0, Ordering::Relaxed) as usize;
+        self.copy(chunk, count, out);
+        count > 0
+    }
+
+    fn copy(&self, chunk: usize, words: usize, out: &mut Vec<u64>) {
+        let words = words.min(CHUNK_WORDS);
+        let at = Ring::WORDS_AT + chunk * CHUNK_WORDS * 8;
+        // SAFETY: the chunk lies in the mapping, and it is held for reading. A program that has
+        // lost its mind may still write to it: then the words are any words.
+        unsafe {
+            let from = self.map.as_ptr().add(at).cast::<u64>();
+            out.reserve(words);
+            let to = out.as_mut_ptr().add(out.len());
+            std::ptr::copy_nonoverlapping(from, to, words);
+            out.set_len(out.len() + words);
+        }
+    }
+
+    /// Makes everything zero that a process may have written, and that the next one relies on.
+    fn clear(&self) {
+        let met = self.met();
+        let records = offset_of!(Ring, records);
+        let listings = offset_of!(Ring, listings);
+        // SAFETY: the ranges lie in the mapping, the process has ended, and we hold no reference
+        // into them across this call.
+        unsafe {
+            let start = self.map.as_ptr();
+            start.write_bytes(0, records + met * size_of::<ThreadRecord>());
+            start
+                .add(listings)
+                .write_bytes(0, offset_of!(Listings, modules));
+        }
+    }
+}
+
+/// All rings of a session.
+#[derive(Debug)]
+pub(crate) struct Rings {
+    directory: PathBuf,
+    maps: Vec<Option<Made>>,
+    ahead: usize,
+    /// How often a process had found none, at the last look.
+    starved: u32,
+    /// Why the last one could not be made.
+    pub(crate) trouble: Option<io::Error>,
+}
+
+impl Rings {
+    /// The first rings. It is an error if not even one can be made.
+    pub(crate) fn create(directory: &Path, control: &Control) -> io::Result<Self> {
+        let mut rings = Self {
+            directory: directory.to_owned(),
+            maps: Vec::new(),
+            ahead: FIRST - 1,
+            starved: 0,
+            trouble: None,
+        };
+        for _ in 0..FIRST {
+            match rings.make(control) {
+                Ok(_) => {}
+                Err(error) => rings.trouble = Some(error),
+            }
+        }
+        match (rings.maps.first(), rings.trouble.take()) {
+            (None | Some(None), Some(error)) => Err(error),
+            (_, trouble) => {
+                rings.trouble = trouble;
+                Ok(rings)
+            }
+        }
+    }
+
+    /// Sees to it that enough rings are free, and not too many.
+    pub(crate) fn provide(&mut self, control: &Control) {
+        self.complete(control);
+        let free = |entry: &&profundo_probe::shared::RingEntry| {
+            entry.state.load(Ordering::Relaxed) == entry_state::FREE
+        };
+        let mut count = control
+            .rings
+            .iter()
+            .take(self.maps.len())
+            .filter(free)
+            .count();
+        let starved = control.starved.load(Ordering::Relaxed);
+        if std::mem::replace(&mut self.starved, starved) != starved
+            || count == 0 && !self.maps.is_empty()
+        {
+            self.ahead = (self.ahead * 2).min(MOST_AHEAD);
+        }
+        while count < self.ahead && self.trouble.is_none() {
+            match self.make(control) {
+                Ok(true) => count += 1,
+                Ok(false) => break,
+                Err(error) => self.trouble = Some(error),
+            }
+        }
+        let mut index = self.maps.len();
+        while count > MOST_AHEAD && index > 0 {
+            index -= 1;
+            if self.unmake(index, control) {
+                count -= 1;
+            }
+        }
+    }
+
+    /// Gives the rings of processes that have lived for a while all of their memory.
+    fn complete(&mut self, control: &Control) {
+        for (index, entry) in control.rings.iter().enumerate().take(self.maps.len()) {
+            let Some(Some(made)) = self.maps.get_mut(index) else {
+                continue;
+            };
+            if made.whole || entry.state.load(Ordering::Relaxed) != entry_state::TAKEN {
+                continue;
+            }
+            if made.taken.get_or_insert_with(Instant::now).elapsed() < A_WHILE {
+                continue;
+            }
+            made.whole = true;
+            let path = self.directory.join(format!("{}{index}", file::RING));
+            let file = fs::OpenOptions::new().write(true).open(path);
+            if let Err(error) = file.and_then(|file| allocate(&file, 0, Ring::BYTES)) {
+                // No sample is worth a bus error.
+                made.map.ring().header.enabled.store(0, Ordering::Relaxed);
+                self.trouble = Some(error);
+            }
+        }
+    }
+
+    /// There are, or will be, several processes.
+    pub(crate) fn expect_several(&mut self) {
+        self.ahead = self.ahead.max(AHEAD);
+    }
+
+    fn file(&self, index: usize) -> PathBuf {
+        self.directory.join(format!("{}{index}", file::RING))
+    }
+
+    /// Makes one more; false if there may be no more.
+    fn make(&mut self, control: &Control) -> io::Result<bool> {
+        let index = match self.maps.iter().position(Option::is_none) {
+            Some(index) => index,
+            None if self.maps.len() < MAX_RINGS => self.maps.len(),
+            None => return Ok(false),
+        };
+        let path = self.file(index);
+        let whole = free_bytes(&self.directory) < ROOM;
+        let made = if whole {
+            make_file(&path, Ring::BYTES)
+        } else {
+            make_part(&path)
+        };
+        let map = match made.and_then(|file| RingMap::new(&file)) {
+            Ok(map) => map,
+            Err(error) => {
+                let _ = fs::remove_file(&path);
+                return Err(error);
+            }
+        };
+        if index == self.maps.len() {
+            self.maps.push(None);
+        }
+        if let (Some(slot), Some(entry)) = (self.maps.get_mut(index), control.rings.get(index)) {
+            map.ring().header.magic.store(MAGIC, Ordering::Relaxed);
+            *slot = Some(Made {
+                map: Arc::new(map),
+                whole,
+                taken: None,
+            });
+            // Release pairs with the agent's compare-and-swap: it finds the file finished.
+            entry.state.store(entry_state::FREE, Ordering::Release);
+        }
+        Ok(true)
+    }
+
+    /// Removes a ring that nobody has.
+    fn unmake(&mut self, index: usize, control: &Control) -> bool {
+        let Some(entry) = control.rings.get(index) else {
+            return false;
+        };
+        let removed = entry
+            .state
+            .compare_exchange(
+                entry_state::FREE,
+                entry_state::ABSENT,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            )
+            .is_ok();
+        if removed {
+            let _ = fs::remove_file(self.file(index));
+            if let Some(slot) = self.maps.get_mut(index) {
+                *slot = None;
+            }
+        }
+        removed
+    }
+
+    /// Sets a ring free whose process has ended and whose samples are out.
+    pub(crate) fn recycle(&mut self, index: usize, control: &Control) {
+        let (Some(Some(made)), Some(entry)) = (self.maps.get_mut(index), control.rings.get(index))
+        else {
+            return;
+        };
+        made.taken = None;
+        let map = &made.map;
+        map.clear();
+        map.ring().header.magic.store(MAGIC, Ordering::Relaxed);
+        entry.pid.store(0, Ordering::Relaxed);
+        // Release pairs with the agent's compare-and-swap: it finds the ring cleared.
+        entry.state.store(entry_state::FREE, Ordering::Release);
+        // There is room again.
+        self.trouble = None;
+    }
+
+    /// The rings that a process has taken, with their numbers.
+    pub(crate) fn taken(&self, control: &Control) -> Vec<(usize, Arc<RingMap>)> {
+        self.maps
+            .iter()
+            .zip(&control.rings)
+            .enumerate()
+            .filter(|(_, (_, entry))| entry.state.load(Ordering::Acquire) == entry_state::TAKEN)
+            .filter_map(|(index, (made, _))| Some((index, Arc::clone(&made.as_ref()?.map))))
+            .collect()
+    }
+}
+
+/// A ring's file with the memory that a short program needs.
+fn make_part(path: &Path) -> io::Result<fs::File> {
+    let first_records = offset_of!(Ring, records) + 64 * size_of::<ThreadRecord>();
+    let file = make_file(path, first_records)?;
+    file.set_len(Ring::BYTES as u64)?;
+    allocate(&file, Ring::WORDS_AT, EAGER * CHUNK_WORDS * 8)?;
+    Ok(file)
+}
+
+/// How much room the file system has.
+fn free_bytes(directory: &Path) -> u64 {
+    let Ok(path) = CString::new(directory.as_os_str().as_bytes()) else {
+        return 0;
+    };
+    let mut facts = MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: the path is a C string, and the facts are written to a place for them.
+    match unsafe { libc::statvfs(path.as_ptr(), facts.as_mut_ptr()) } {
+        0 => {
+            // SAFETY: it was filled in.
+            let facts = unsafe { facts.assume_init() };
+            facts.f_bavail.saturating_mul(facts.f_frsize)
+        }
+        _ => 0,
+    }
+}
+
+const _: () = assert!(size_of::<profundo_probe::claims::ChunkState>() == 16 && CHUNKS > 0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Directory;
+
+    #[test]
+    fn rings_are_made_ahead_and_used_again() {
+        let directory = Directory::create(None).unwrap();
+        let control = directory.control();
+        let mut rings = Rings::create(directory.path(), control).unwrap();
+        assert_eq!(rings.maps.len(), FIRST);
+        let entry = &control.rings[0];
+        entry.state.store(entry_state::TAKEN, Ordering::Relaxed);
+        rings.provide(control);
+        assert_eq!(rings.maps.len(), FIRST);
+        rings.expect_several();
+        rings.provide(control);
+        assert_eq!(rings.maps.len(), AHEAD + 1);
+        let taken = rings.taken(control);
+        assert_eq!(taken.len(), 1);
+        let header = &taken[0].1.ring().header;
+        header.pid.store(7, Ordering::Relaxed);
+        header.met.store(2, Ordering::Relaxed);
+        let record = taken[0].1.record(1).unwrap();
+        record.set_name([1; 16]);
+        rings.recycle(0, control);
+        assert_eq!(header.pid.load(Ordering::Relaxed), 0);
+        assert_eq!(record.name(), [0; 16]);
+        assert_eq!(entry.state.load(Ordering::Relaxed), entry_state::FREE);
+        // Many processes at once leave many rings, of which some go.
+        let many = 3 * MOST_AHEAD;
+        for index in 0..many {
+            rings.provide(control);
+            assert!(rings.ahead <= MOST_AHEAD);
+            control.rings[index]
+                .state
+                .store(entry_state::TAKEN, Ordering::Relaxed);
+        }
+        for index in 0..many {
+            rings.recycle(index, control);
+        }
+        rings.provide(control);
+        let free = rings.maps.iter().filter(|map| map.is_some()).count();
+        assert_eq!(free, MOST_AHEAD);
+        assert!(!rings.file(many).exists());
+    }
+
+    #[test]
+    fn a_ring_gets_all_of_its_memory_when_its_process_lives() {
+        use std::os::unix::fs::MetadataExt;
+        let directory = Directory::create(None).unwrap();
+        let control = directory.control();
+        let mut rings = Rings::create(directory.path(), control).unwrap();
+        let allocated = || {
+            fs::metadata(directory.path().join("ring.0"))
+                .unwrap()
+                .blocks()
+                * 512
+        };
+        let whole = Ring::BYTES as u64;
+        if free_bytes(directory.path()) < ROOM {
+            assert!(allocated() >= whole);
+            return;
+        }
+        assert!(allocated() < whole / 4);
+        let entry = &control.rings[0];
+        entry.state.store(entry_state::TAKEN, Ordering::Relaxed);
+        rings.provide(control);
+        assert!(allocated() < whole / 4);
+        std::thread::sleep(A_WHILE);
+        rings.provide(control);
+        assert!(allocated() >= whole);
+        assert!(rings.trouble.is_none());
+    }
+
+    #[test]
+    fn words_of_a_writer_that_was_killed_are_found() {
+        let directory = Directory::create(None).unwrap();
+        let rings = Rings::create(directory.path(), directory.control()).unwrap();
+        let map = &rings.maps[0].as_ref().unwrap().map;
+        let claims = Claims::new(&map.ring().chunks, true);
+        let claim = claims.acquire().unwrap();
+        claims.release(claim, 3, 1);
+        // SAFETY: the first word of the chunk lies in the mapping.
+        unsafe { map.map.as_ptr().add(Ring::WORDS_AT).cast::<u64>().write(42) };
+        assert_eq!(claims.resume(claim), Some(3));
+        let mut out = Vec::new();
+        assert!(!map.take(claim.chunk as usize, &mut out));
+        assert!(map.take_last(claim.chunk as usize, &mut out));
+        assert_eq!(out, [42, 0, 0]);
+        assert!(!map.take_last(claim.chunk as usize, &mut out));
+    }
+}

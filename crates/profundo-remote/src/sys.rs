@@ -1,0 +1,171 @@
+//! The system calls that the standard library does not have.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use profundo_wire::recording::Instant;
+
+/// Sleeps until the word is woken, or is no longer `expected`, or the time is over. The word may
+/// lie in memory that other processes share.
+pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, timeout: Duration) {
+    let time = libc::timespec {
+        tv_sec: timeout.as_secs() as libc::time_t,
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    // SAFETY: the word outlives the call, and the kernel only reads it and the time.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT,
+            expected,
+            &raw const time,
+        )
+    };
+}
+
+/// Wakes all that sleep on the word.
+pub(crate) fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the word outlives the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}
+
+/// A descriptor that becomes readable when the process ends.
+pub(crate) fn pidfd_open(pid: u32) -> io::Result<OwnedFd> {
+    // SAFETY: a call without pointers.
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just made and is nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
+}
+
+/// Which of the processes have ended of which we hold descriptors.
+pub(crate) fn which_ended<'a>(pidfds: impl Iterator<Item = &'a OwnedFd>) -> Vec<bool> {
+    let mut polls: Vec<libc::pollfd> = pidfds
+        .map(|pidfd| libc::pollfd {
+            fd: pidfd.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        })
+        .collect();
+    if polls.is_empty() {
+        return Vec::new();
+    }
+    // SAFETY: the entries are valid and as many as said.
+    unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, 0) };
+    polls.iter().map(|poll| poll.revents != 0).collect()
+}
+
+/// What `wait` said to the parent of a process that has ended. Kernels before 6.15 do not tell.
+pub(crate) fn wait_status(pidfd: &OwnedFd) -> Option<i32> {
+    /// `_IOWR(0xFF, 11, struct pidfd_info)`, of whose 64 bytes the first word says what is asked
+    /// and answered, and the last four hold the status.
+    const PIDFD_GET_INFO: u64 = 0xC040_FF0B;
+    const EXIT: u64 = 1 << 3;
+    let mut info = [EXIT, 0, 0, 0, 0, 0, 0, 0];
+    // SAFETY: the kernel writes at most as many bytes as the request says, which are ours.
+    let failed = unsafe {
+        let request = PIDFD_GET_INFO as libc::Ioctl;
+        libc::ioctl(pidfd.as_raw_fd(), request, info.as_mut_ptr())
+    };
+    let [answered, .., last] = info;
+    (failed == 0 && answered & EXIT != 0).then_some((last >> 32) as i32)
+}
+
+/// Whether a process or thread of that id is there.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    // SAFETY: signal 0 looks and sends nothing.
+    let found = pid != 0 && unsafe { libc::kill(pid as i32, 0) } == 0;
+    found || (pid != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EPERM))
+}
+
+/// Copies memory of another process; returns how many bytes could be read.
+pub(crate) fn read_memory(pid: u32, address: u64, out: &mut [u8]) -> usize {
+    let local = libc::iovec {
+        iov_base: out.as_mut_ptr().cast(),
+        iov_len: out.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: out.len(),
+    };
+    // SAFETY: the local part is ours to write; the remote one is checked by the kernel.
+    let read = unsafe { libc::process_vm_readv(pid as i32, &local, 1, &remote, 1, 0) };
+    usize::try_from(read).unwrap_or(0)
+}
+
+/// A clock of the kernel's in nanoseconds; 0 if it does not exist.
+pub(crate) fn nanoseconds(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is ours to write.
+    if unsafe { libc::clock_gettime(clock, &mut time) } != 0 {
+        return 0;
+    }
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Now, on three clocks. The cycle counter is read on both sides of the monotonic clock.
+pub(crate) fn instant() -> Instant {
+    let before = profundo_probe::clock::now();
+    let monotonic = nanoseconds(libc::CLOCK_MONOTONIC);
+    let after = profundo_probe::clock::now();
+    Instant {
+        cycles: before + after.wrapping_sub(before) / 2,
+        monotonic,
+        unix: nanoseconds(libc::CLOCK_REALTIME),
+    }
+}
+
+/// Our user id.
+pub(crate) fn user() -> u32 {
+    // SAFETY: a call that cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// A limit of this process, its present and its highest value.
+pub(crate) fn limit(resource: u32) -> Option<(u64, u64)> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is ours to write.
+    let ok = unsafe { libc::getrlimit(resource, &mut limit) } == 0;
+    ok.then_some((limit.rlim_cur, limit.rlim_max))
+}
+
+/// Raises a limit of this process as far as it may; returns what it was, if that has changed.
+pub(crate) fn raise_limit(resource: u32) -> Option<u64> {
+    let (soft, hard) = limit(resource)?;
+    let raised = libc::rlimit {
+        rlim_cur: hard,
+        rlim_max: hard,
+    };
+    // SAFETY: `raised` is valid during the call.
+    let ok = soft < hard && unsafe { libc::setrlimit(resource, &raised) } == 0;
+    ok.then_some(soft)
+}
+
+/// The calling thread's kernel id.
+pub(crate) fn thread_id() -> u32 {
+    profundo_probe::sys::thread_id()
+}
+
+/// How many bytes a file system has left for us.
+pub(crate) fn free_space(path: &std::path::Path) -> io::Result<u64> {
+    let path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())?;
+    // SAFETY: the path ends in a NUL; zeroed is a valid answer, and it is ours to write.
+    unsafe {
+        let mut answer: libc::statvfs = std::mem::zeroed();
+        if libc::statvfs(path.as_ptr(), &mut answer) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+    }
+}

@@ -1,0 +1,379 @@
+//! Programs with the real agent inside.
+
+use std::process::Command;
+
+use profundo_remote::{EngineChoice, Options};
+use profundo_wire::End;
+use profundo_wire::recording::{Engine, HowEnded};
+
+use crate::launch::{Sample, Scratch, Told, agent, run, skip};
+
+/// Options for a recording with the agent, if there is one.
+fn inside(scratch: &Scratch) -> Option<Options> {
+    let agent = agent()?;
+    Some(Options {
+        agent: Some(agent),
+        ..scratch.options()
+    })
+}
+
+/// A Python that is no shell script, as pyenv's are.
+fn python() -> Option<String> {
+    let out = Command::new("python3")
+        .args([
+            "-c",
+            "import sys, os; print(os.path.realpath(sys.executable))",
+        ])
+        .output();
+    let out = out.ok().filter(|out| out.status.success());
+    let path = out.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned());
+    if path.is_none() {
+        skip("no python3");
+    }
+    path
+}
+
+const SPIN: &str = r#"
+#include <stdlib.h>
+volatile unsigned long sink;
+__attribute__((noinline)) void leaf(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i; }
+int main(int c, char **v) { leaf(c > 1 ? strtoul(v[1], 0, 10) : 1000000000ul); return 3; }
+"#;
+
+/// Samples are as many as the CPU time says, whole, and in known code.
+fn check(told: &Told) {
+    let expected = told.finish.cpu as f64;
+    let sampled = told.weight() as f64;
+    let off = (sampled - expected).abs();
+    assert!(
+        off < 0.1 * expected + 40e6,
+        "{sampled} of {expected}; {:?}",
+        told.notes
+    );
+    assert!(told.share_whole() > 0.98, "{}", told.share_whole());
+    assert!(
+        told.share_in_modules() > 0.99,
+        "{}",
+        told.share_in_modules()
+    );
+}
+
+#[test]
+fn a_program_is_sampled_from_its_beginning_to_its_end() {
+    let scratch = Scratch::new("inside");
+    let (Some(options), Some(program)) = (inside(&scratch), scratch.compile("spin", SPIN, &[]))
+    else {
+        return;
+    };
+    let told = run(options, &[&program]);
+    assert_eq!(told.processes.len(), 1, "{:?}", told.notes);
+    assert_eq!(told.ends[0].how, HowEnded::Exited(3));
+    if told.start.engine == Engine::PerfSignal {
+        check(&told);
+    }
+    let recorder = told.recorder.as_secs_f64() / told.wall.as_secs_f64();
+    // A bound that an idle loop would break; what it really takes is for the benches to say.
+    assert!(recorder < 0.3, "the recorder takes {recorder} of a core");
+}
+
+#[test]
+fn python_with_threads_forks_and_execs() {
+    let scratch = Scratch::new("python");
+    let (Some(options), Some(python)) = (inside(&scratch), python()) else {
+        return;
+    };
+    let script = r#"
+import os, sys, subprocess, threading, zlib
+def spin(n):
+    x = 0
+    for i in range(n): x += i * i
+    return x
+threads = [threading.Thread(target=spin, args=(1500000,)) for _ in range(3)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+pid = os.fork()
+if pid == 0:
+    spin(3000000)
+    os._exit(5)
+os.waitpid(pid, 0)
+subprocess.run([sys.executable, '-c', 'x = 0\nfor i in range(3000000): x += i'])
+spin(3000000)
+os.execv('/bin/sh', ['sh', '-c', 'exit 7'])
+"#;
+    let told = run(options, &[&python, "-c", script]);
+    let first = &told.processes[0];
+    let ends: Vec<HowEnded> = told
+        .processes
+        .iter()
+        .map(|one| told.end_of(one.key).how)
+        .collect();
+    assert!(
+        ends.contains(&HowEnded::Exited(5)),
+        "{ends:?} {:?}",
+        told.processes
+    );
+    assert!(ends.contains(&HowEnded::Exited(7)), "{ends:?}");
+    assert!(ends.contains(&HowEnded::Replaced), "{ends:?}");
+    let children = told.processes.iter().filter(|one| one.pid != first.pid);
+    assert!(children.clone().count() >= 2, "{:?}", told.processes);
+    assert!(
+        children.clone().all(|one| one.parent == first.key),
+        "{:?}",
+        told.processes
+    );
+    for process in children {
+        assert!(told.samples_of(process.key).count() > 10, "{process:?}");
+    }
+    let threads = told.threads.keys().filter(|(key, _)| *key == first.key);
+    assert_eq!(threads.count(), 4);
+    assert!(
+        told.runtimes
+            .iter()
+            .all(|runtime| runtime.starts_with("CPython 3."))
+    );
+    assert!(told.samples.iter().filter(|one| one.python > 0).count() > 50);
+    assert!(told.codes > 5);
+    if told.start.engine == Engine::PerfSignal {
+        check(&told);
+    }
+}
+
+#[test]
+fn a_thousand_forks() {
+    let scratch = Scratch::new("forks");
+    let (Some(options), Some(python)) = (inside(&scratch), python()) else {
+        return;
+    };
+    let script = r#"
+import os
+for _ in range(1000):
+    pid = os.fork()
+    if pid == 0: os._exit(0)
+    os.waitpid(pid, 0)
+"#;
+    let told = run(options, &[&python, "-c", script]);
+    let first = &told.processes[0];
+    assert_eq!(told.ends[told.ends.len() - 1].how, HowEnded::Exited(0));
+    let children = told.processes.iter().filter(|one| one.parent == first.key);
+    // None is missed in silence, and few are missed at all.
+    let missed = |note: &String| note.split_once(" processes began")?.0.parse::<usize>().ok();
+    let missed: usize = told.notes.iter().filter_map(missed).sum();
+    assert_eq!(children.count() + missed, 1000);
+    assert!(missed < 100, "{missed}");
+}
+
+#[test]
+fn timers_where_perf_is_not_wanted() {
+    let scratch = Scratch::new("timers");
+    let (Some(options), Some(program)) = (inside(&scratch), scratch.compile("spin", SPIN, &[]))
+    else {
+        return;
+    };
+    let options = Options {
+        engine: EngineChoice::CpuTimer,
+        ..options
+    };
+    let told = run(options, &[&program]);
+    assert_eq!(told.start.engine, Engine::CpuTimer);
+    check(&told);
+}
+
+#[test]
+fn a_shell_script_and_a_static_child_of_it() {
+    let scratch = Scratch::new("mixed");
+    let (Some(options), Some(program)) = (
+        inside(&scratch),
+        scratch.compile("spin", SPIN, &["-static"]),
+    ) else {
+        return;
+    };
+    let told = run(
+        options,
+        &["/bin/sh", "-c", &format!("{program} 300000000; exit 4")],
+    );
+    let shell = &told.processes[0];
+    assert_eq!(told.end_of(shell.key).how, HowEnded::Exited(4));
+    let found = told.programs(&program);
+    let child = found.iter().find(|one| one.pid != shell.pid);
+    let child = child.unwrap_or_else(|| panic!("{:?}", told.processes));
+    assert_eq!(child.parent, shell.key);
+    assert!(told.samples_of(child.key).count() > 10);
+}
+
+const DEAF: &str = r#"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+volatile unsigned long sink;
+static void *work(void *deaf) {
+    unsigned long all = ~0ul;
+    if (deaf) syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, 0, 8);
+    for (unsigned long i = 0; i < 2000000000ul; i++) sink += i;
+    return 0;
+}
+int main() {
+    pthread_t one, other;
+    pthread_create(&one, 0, work, (void *) 1);
+    pthread_create(&other, 0, work, 0);
+    pthread_join(one, 0);
+    pthread_join(other, 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn the_time_of_a_thread_that_blocks_all_signals_is_told() {
+    let scratch = Scratch::new("deaf");
+    let (Some(options), Some(program)) = (
+        inside(&scratch),
+        scratch.compile("deaf", DEAF, &["-pthread"]),
+    ) else {
+        return;
+    };
+    let told = run(options, &[&program]);
+    if told.start.engine != Engine::PerfSignal {
+        skip("no perf events");
+        return;
+    }
+    let of = |thread: u32, end: End| -> u64 {
+        let is = |one: &&Sample| one.thread == thread && one.end == end;
+        told.samples.iter().filter(is).map(|one| one.weight).sum()
+    };
+    let cpu = |thread: u32| told.threads[&(1, thread)].cpu as f64;
+    let deaf = of(2, End::SignalsBlocked) as f64;
+    assert!(
+        (deaf - cpu(2)).abs() < 0.05 * cpu(2) + 60e6,
+        "{deaf} of {}",
+        cpu(2)
+    );
+    let heard = of(3, End::Root) as f64;
+    assert!(
+        (heard - cpu(3)).abs() < 0.1 * cpu(3) + 30e6,
+        "{heard} of {}",
+        cpu(3)
+    );
+    assert_eq!(of(3, End::SignalsBlocked), 0);
+}
+
+const MANY: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+volatile unsigned long sink;
+static void *work(void *busy) {
+    if (busy) for (unsigned long i = 0; i < 600000000ul; i++) sink += i;
+    else usleep(700000);
+    return 0;
+}
+int main() {
+    pthread_t threads[200];
+    for (long i = 0; i < 200; i++) pthread_create(&threads[i], 0, work, (void *) (i % 50 == 0 ? 1l : 0l));
+    for (int i = 0; i < 200; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn two_hundred_threads_of_which_four_run() {
+    let scratch = Scratch::new("many");
+    let (Some(options), Some(program)) = (
+        inside(&scratch),
+        scratch.compile("many", MANY, &["-pthread"]),
+    ) else {
+        return;
+    };
+    let told = run(options, &[&program]);
+    assert!(told.threads.len() >= 201, "{}", told.threads.len());
+    if told.start.engine == Engine::PerfSignal {
+        check(&told);
+        let busy = told
+            .threads
+            .values()
+            .filter(|thread| thread.cpu > 50_000_000);
+        assert_eq!(busy.count(), 4);
+    }
+}
+
+#[test]
+fn another_users_program_is_sampled_from_outside_or_left_alone() {
+    let scratch = Scratch::new("foreign");
+    let (Some(options), Some(program)) = (inside(&scratch), scratch.compile("spin", SPIN, &[]))
+    else {
+        return;
+    };
+    let may = Command::new("setpriv")
+        .args(["--reuid", "65534", "--clear-groups", "true"])
+        .status();
+    if !may.is_ok_and(|status| status.success()) {
+        skip("only root may become another user");
+        return;
+    }
+    use std::os::unix::fs::PermissionsExt;
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&scratch.0, open).unwrap();
+    let command = ["setpriv", "--reuid", "65534", "--clear-groups", &program];
+    let told = run(options, &command);
+    let last = told.processes.last().unwrap();
+    assert_eq!(told.end_of(last.key).how, HowEnded::Exited(3));
+    assert_eq!(last.command, program);
+    let user = told.end_of(last.key).user.unwrap() as f64;
+    let sampled: u64 = told.samples_of(last.key).map(|one| one.weight).sum();
+    // A tenth of a second passes before it is clear that no agent comes.
+    assert!(
+        sampled as f64 > 0.7 * user - 150e6,
+        "{sampled} of {user}: {:?}",
+        told.notes
+    );
+}
+
+#[test]
+fn two_sessions_at_once_do_not_meet() {
+    let scratch = Scratch::new("two");
+    let (Some(options), Some(program)) = (inside(&scratch), scratch.compile("spin", SPIN, &[]))
+    else {
+        return;
+    };
+    let other = options.clone();
+    let copy = program.clone();
+    let second = std::thread::spawn(move || run(other, &[&copy, "700000000"]));
+    let told = [
+        run(options, &[&program, "700000000"]),
+        second.join().unwrap(),
+    ];
+    for told in told {
+        assert_eq!(told.processes.len(), 1);
+        if told.start.engine == Engine::PerfSignal {
+            check(&told);
+        }
+    }
+}
+
+#[test]
+fn a_child_that_is_killed_and_waited_for_is_told_as_such() {
+    let scratch = Scratch::new("child");
+    let (Some(options), Some(python)) = (inside(&scratch), python()) else {
+        return;
+    };
+    let script = r#"
+import os, signal, time
+pid = os.fork()
+if pid == 0:
+    while True: pass
+time.sleep(0.4)
+os.kill(pid, signal.SIGKILL)
+os.waitpid(pid, 0)
+"#;
+    let told = run(options, &[&python, "-c", script]);
+    let child = &told.processes[1];
+    let end = told.end_of(child.key);
+    let how = [HowEnded::Killed(9), HowEnded::Unknown];
+    assert!(how.contains(&end.how), "{end:?}");
+    if told.start.engine == Engine::PerfSignal {
+        let sampled: u64 = told.samples_of(child.key).map(|one| one.weight).sum();
+        let user = end.user.unwrap() as f64;
+        assert!(
+            (sampled as f64 - user).abs() < 0.1 * user + 20e6,
+            "{sampled} of {user}"
+        );
+    }
+}

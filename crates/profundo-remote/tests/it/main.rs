@@ -1,0 +1,7 @@
+//! Recordings of real programs, judged by what comes out.
+
+mod agent;
+mod fake;
+mod launch;
+mod outside;
+mod sessions;

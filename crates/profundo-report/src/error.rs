@@ -1,0 +1,44 @@
+//! Why there is no report.
+
+use std::io;
+use std::path::PathBuf;
+
+use profundo_analysis::{CallersError, UnknownChoice};
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An option has no such value.
+    #[error(transparent)]
+    Choice(#[from] UnknownChoice),
+    /// Only a tree has recursion to flatten.
+    #[error("format {format} only knows recur off, not {recur}")]
+    RecurWithoutTree {
+        /// The format.
+        format: &'static str,
+        /// What was asked for.
+        recur: &'static str,
+    },
+    /// A row of the table of functions stands for many addresses.
+    #[error("format functions always combines addresses")]
+    FunctionsCombine,
+    /// The noise floor is a factor.
+    #[error("noisefloor {0} is not a number of at least 0")]
+    NoiseFloor(f64),
+    /// A question about callers was wrong.
+    #[error(transparent)]
+    Callers(#[from] CallersError),
+    /// The file could not be made.
+    #[error("create {}", path.display())]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The text could not be written.
+    #[error("write the report")]
+    Write(#[from] io::Error),
+}

@@ -1,0 +1,221 @@
+//! JSON, written as it is told: objects with one member a line, except for rows, which take one
+//! line each. That is all that reports need, and less than a hundred lines.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use crate::line::turns_direction;
+
+/// JSON in the making. The first error is kept and told at the end.
+pub(crate) struct Json<'a> {
+    out: &'a mut dyn Write,
+    depth: usize,
+    /// How many rows are open: inside, all is on one line.
+    rows: usize,
+    is_first: bool,
+    buffer: String,
+    result: io::Result<()>,
+}
+
+impl<'a> Json<'a> {
+    /// Writes a document, an object.
+    pub(crate) fn document(
+        out: &'a mut dyn Write,
+        members: impl FnOnce(&mut Self),
+    ) -> io::Result<()> {
+        let mut json = Self {
+            out,
+            depth: 0,
+            rows: 0,
+            is_first: true,
+            buffer: String::new(),
+            result: Ok(()),
+        };
+        json.nested('{', '}', members);
+        json.buffer.push('\n');
+        json.flush();
+        json.result
+    }
+
+    /// An object; without a key it is an element of an array.
+    pub(crate) fn object(&mut self, key: &str, members: impl FnOnce(&mut Self)) {
+        self.key(key);
+        self.nested('{', '}', members);
+    }
+
+    /// An object on one line.
+    pub(crate) fn row(&mut self, key: &str, members: impl FnOnce(&mut Self)) {
+        self.key(key);
+        self.rows += 1;
+        self.nested('{', '}', members);
+        self.rows -= 1;
+    }
+
+    /// An array.
+    pub(crate) fn array(&mut self, key: &str, elements: impl FnOnce(&mut Self)) {
+        self.key(key);
+        self.nested('[', ']', elements);
+    }
+
+    /// A text.
+    pub(crate) fn text(&mut self, key: &str, text: &str) {
+        self.key(key);
+        self.quoted(text);
+    }
+
+    /// A text, or `null` where it is empty.
+    pub(crate) fn text_or_null(&mut self, key: &str, text: &str) {
+        if text.is_empty() {
+            self.null(key);
+        } else {
+            self.text(key, text);
+        }
+    }
+
+    /// A whole number.
+    pub(crate) fn number(&mut self, key: &str, number: u64) {
+        self.key(key);
+        let _ = write!(self.buffer, "{number}");
+    }
+
+    /// A whole number, or `null`.
+    pub(crate) fn number_or_null(&mut self, key: &str, number: Option<u64>) {
+        match number {
+            Some(number) => self.number(key, number),
+            None => self.null(key),
+        }
+    }
+
+    /// A share, to a millionth.
+    pub(crate) fn share(&mut self, key: &str, share: Option<f64>) {
+        self.decimal(key, share, 6);
+    }
+
+    /// Nanoseconds in seconds.
+    pub(crate) fn seconds(&mut self, key: &str, nanos: Option<u64>) {
+        self.decimal(key, nanos.map(|nanos| nanos as f64 / 1e9), 9);
+    }
+
+    /// Whether something is so.
+    pub(crate) fn is(&mut self, key: &str, is: bool) {
+        self.key(key);
+        self.buffer.push_str(if is { "true" } else { "false" });
+    }
+
+    /// What is not known.
+    pub(crate) fn null(&mut self, key: &str) {
+        self.key(key);
+        self.buffer.push_str("null");
+    }
+
+    fn decimal(&mut self, key: &str, number: Option<f64>, digits: usize) {
+        let Some(number) = number.filter(|number| number.is_finite()) else {
+            return self.null(key);
+        };
+        self.key(key);
+        let start = self.buffer.len();
+        let _ = write!(self.buffer, "{number:.digits$}");
+        let zeros = self.buffer[start..].trim_end_matches('0').len();
+        self.buffer.truncate(start + zeros);
+        if self.buffer.ends_with('.') {
+            self.buffer.push('0');
+        }
+    }
+
+    fn nested(&mut self, open: char, close: char, inside: impl FnOnce(&mut Self)) {
+        self.buffer.push(open);
+        self.depth += 1;
+        self.is_first = true;
+        inside(self);
+        self.depth -= 1;
+        if !self.is_first {
+            self.new_line();
+        }
+        self.buffer.push(close);
+        self.is_first = false;
+        if self.buffer.len() > 1 << 16 {
+            self.flush();
+        }
+    }
+
+    fn key(&mut self, key: &str) {
+        if !self.is_first {
+            self.buffer.push_str(if self.rows > 0 { ", " } else { "," });
+        }
+        self.is_first = false;
+        // A row's own place is on a line of its own.
+        self.new_line();
+        if !key.is_empty() {
+            self.quoted(key);
+            self.buffer.push_str(": ");
+        }
+    }
+
+    fn new_line(&mut self) {
+        if self.rows == 0 {
+            self.buffer.push('\n');
+            self.buffer.extend(std::iter::repeat_n("  ", self.depth));
+        }
+    }
+
+    fn quoted(&mut self, text: &str) {
+        self.buffer.push('"');
+        for it in text.chars() {
+            match it {
+                '"' => self.buffer.push_str("\\\""),
+                '\\' => self.buffer.push_str("\\\\"),
+                '\n' => self.buffer.push_str("\\n"),
+                '\t' => self.buffer.push_str("\\t"),
+                // JSON wants some of these escaped; a terminal must not meet the others either.
+                it if it.is_control() || turns_direction(it) => {
+                    let _ = write!(self.buffer, "\\u{:04x}", u32::from(it));
+                }
+                it => self.buffer.push(it),
+            }
+        }
+        self.buffer.push('"');
+    }
+
+    fn flush(&mut self) {
+        if self.result.is_ok() {
+            self.result = self.out.write_all(self.buffer.as_bytes());
+        }
+        self.buffer.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_take_one_line_and_all_else_one_a_member() {
+        let mut out = Vec::new();
+        Json::document(&mut out, |json| {
+            json.text("a", "\"\\\n\u{1b}é\u{9b}");
+            json.array("empty", |_| {});
+            json.array("rows", |json| {
+                json.row("", |json| {
+                    json.number("n", 1);
+                    json.share("s", Some(0.5));
+                    json.share("none", Some(f64::NAN));
+                    json.array("list", |json| json.number("", 2));
+                });
+                json.row("", |json| json.seconds("t", Some(2_000_000_000)));
+            });
+            json.is("z", true);
+        })
+        .unwrap();
+        let expected = r#"{
+  "a": "\"\\\n\u001bé\u009b",
+  "empty": [],
+  "rows": [
+    {"n": 1, "s": 0.5, "none": null, "list": [2]},
+    {"t": 2.0}
+  ],
+  "z": true
+}
+"#;
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

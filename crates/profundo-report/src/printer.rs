@@ -1,0 +1,165 @@
+//! What all parts of a report share while it is written: where to, how wide, in which colours.
+
+use std::io::{self, Write};
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+
+use profundo_model::{FileId, Profile};
+use rustc_hash::FxHashMap;
+
+use crate::label::separator;
+use crate::line::{Line, Style};
+use crate::link::Links;
+use crate::palette::{Color, Palette};
+use crate::width::{keep_tail, width};
+use crate::{Look, Report};
+
+/// One of the reports after Julia's that is being written.
+pub(crate) struct Printer<'a> {
+    pub report: &'a Report,
+    page: Page<'a>,
+}
+
+impl<'a> Printer<'a> {
+    pub(crate) fn new(
+        report: &'a Report,
+        look: &Look,
+        profile: &'a Profile,
+        out: &'a mut dyn Write,
+    ) -> Self {
+        let page = Page::new(look, profile, out);
+        Self { report, page }
+    }
+}
+
+impl<'a> Deref for Printer<'a> {
+    type Target = Page<'a>;
+
+    fn deref(&self) -> &Page<'a> {
+        &self.page
+    }
+}
+
+impl DerefMut for Printer<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.page
+    }
+}
+
+/// Any report that is being written.
+pub(crate) struct Page<'a> {
+    pub profile: &'a Profile,
+    pub columns: usize,
+    /// Whether long sentences are broken into lines, as a person at a terminal wants.
+    pub breaks: bool,
+    out: &'a mut dyn Write,
+    colored: bool,
+    palette: Palette,
+    links: Option<Links>,
+    /// Whether a file that is linked to exists.
+    exists: FxHashMap<FileId, bool>,
+}
+
+impl<'a> Page<'a> {
+    pub(crate) fn new(look: &Look, profile: &'a Profile, out: &'a mut dyn Write) -> Self {
+        Self {
+            profile,
+            columns: look.columns(),
+            breaks: false,
+            out,
+            colored: look.is_colored(),
+            palette: Palette::default(),
+            links: look.links(),
+            exists: FxHashMap::default(),
+        }
+    }
+
+    /// Writes a line and empties it.
+    pub(crate) fn line(&mut self, line: &mut Line) -> io::Result<()> {
+        line.write(self.out, self.colored)
+    }
+
+    /// Writes a line without styles.
+    pub(crate) fn plain(&mut self, text: &str) -> io::Result<()> {
+        let mut line = Line::default();
+        line.push(text, Style::PLAIN);
+        self.line(&mut line)
+    }
+
+    /// Writes a sentence, on several lines where that is wanted and needed.
+    pub(crate) fn sentence(&mut self, text: &str) -> io::Result<()> {
+        if !self.breaks || width(text) <= self.columns {
+            return self.plain(text);
+        }
+        let mut line = String::new();
+        for word in text.split(' ') {
+            let indent = line.is_empty() || line == "  ";
+            if !indent && width(&line) + 1 + width(word) > self.columns {
+                self.plain(&line)?;
+                line = "  ".to_owned();
+            } else if !indent {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        self.plain(&line)
+    }
+
+    /// Writes a line that starts with a coloured word.
+    pub(crate) fn marked(&mut self, mark: &str, color: Color, text: &str) -> io::Result<()> {
+        let mut line = Line::default();
+        line.push(
+            mark,
+            Style {
+                bold: true,
+                ..Style::color(color)
+            },
+        );
+        line.push(text, Style::PLAIN);
+        self.line(&mut line)
+    }
+
+    /// How many columns the prefix of a short path takes, with what separates it from the rest.
+    pub(crate) fn prefix_width(&self, file: FileId) -> usize {
+        let (prefix, rest) = self.short_path(file);
+        width(prefix) + separator(prefix, rest).len()
+    }
+
+    /// How many columns the prefix of a short path and its rest take.
+    pub(crate) fn path_widths(&self, file: FileId) -> (usize, usize) {
+        let (prefix, rest) = self.short_path(file);
+        (width(prefix), width(rest))
+    }
+
+    fn short_path(&self, file: FileId) -> (&'a str, &'a str) {
+        let file = self.profile.files.get(file);
+        (
+            self.profile.strings.get(file.prefix),
+            self.profile.strings.get(file.rest),
+        )
+    }
+
+    /// Adds the short path of a file to `line`, the head of its rest cut so that it takes at
+    /// most `columns`. What is added after it and marked as a link leads to `number`.
+    pub(crate) fn push_path(&mut self, line: &mut Line, file: FileId, columns: usize, number: u32) {
+        let (prefix, rest) = self.short_path(file);
+        if !prefix.is_empty() {
+            let prefix_id = self.profile.files.get(file).prefix;
+            let color = self.palette.color(self.profile, prefix_id);
+            line.push(prefix, Style::color(color));
+        }
+        line.push(separator(prefix, rest), Style::PLAIN);
+        line.push(&keep_tail(rest, columns), Style::LINK);
+        line.link = self.link(file, number);
+    }
+
+    pub(crate) fn link(&mut self, file: FileId, line: u32) -> Option<String> {
+        let links = self.links.as_ref()?;
+        let path = self.profile.strings.get(self.profile.files.get(file).path);
+        let exists = self.exists.entry(file).or_insert_with(|| {
+            let path = Path::new(path);
+            path.is_absolute() && path.exists()
+        });
+        exists.then(|| links.uri(path, line))
+    }
+}

@@ -1,0 +1,292 @@
+//! The frame of a report: headings, what each section sums up to, footer, warnings, quality.
+
+use std::io;
+
+use profundo_analysis::{
+    FlatOptions, Group, GroupBy, Selection, TreeOptions, flat, groups, shares, tree, utilization,
+};
+use profundo_model::{ProcessId, Profile, TaskId, ThreadId};
+
+use crate::line::{Line, Style};
+use crate::order::Order;
+use crate::palette::Color;
+use crate::printer::Printer;
+use crate::warning::Warning;
+use crate::width::keep_head;
+use crate::{Format, Report, SortBy, Unit, quality};
+
+/// The numbers of a section, ready to be shown.
+pub(crate) enum Body {
+    Tree(profundo_analysis::Tree),
+    Flat(Vec<profundo_analysis::FlatRow>),
+    Functions(Vec<profundo_analysis::FunctionShare>),
+}
+
+/// Writes the whole report.
+pub(crate) fn write(printer: &mut Printer<'_>) -> io::Result<()> {
+    let report = printer.report;
+    let profile = printer.profile;
+    let order = Order::new(
+        profile,
+        report.sorted_by.unwrap_or_default(),
+        report.hot_first,
+    );
+    if report.format == Format::Tree {
+        crate::tree::write_header(printer)?;
+    }
+    let filter = report.choices.filter.for_groups(report.group_by);
+    let groups = groups(profile, &filter, report.group_by);
+    let all = Selection::new(profile, &filter);
+    let mut warnings = Vec::new();
+    if report.group_by == GroupBy::None {
+        let body = Body::new(report, profile, &order, &all);
+        if body.is_empty() {
+            warnings.push(Warning::no_samples(profile, &all, report.unit));
+        } else {
+            body.write(printer)?;
+            write_footer(printer, &all)?;
+        }
+    } else if groups.is_empty() {
+        warnings.push(Warning::no_samples(profile, &all, report.unit));
+    } else if !write_groups(printer, &order, &groups)? {
+        warnings.push(Warning::EmptyGroups);
+    }
+    if profile.meta.buffer_was_full {
+        warnings.push(Warning::BufferFull);
+    }
+    for warning in warnings {
+        let text = warning.text(report.choices.is_command);
+        printer.marked("Warning:", Color::Yellow, &format!(" {text}"))?;
+    }
+    quality::write(printer, &all, report.quality)
+}
+
+impl Body {
+    pub(crate) fn new(
+        report: &Report,
+        profile: &Profile,
+        order: &Order<'_>,
+        selection: &Selection,
+    ) -> Self {
+        match report.format {
+            Format::Tree => {
+                let options = TreeOptions {
+                    shown: report.choices.shown,
+                    combine: report.combine,
+                    recur: report.recur,
+                    ..TreeOptions::default()
+                };
+                let mut tree = tree(profile, selection, &options);
+                tree.sort_children(|a, b| order.nodes(a, b));
+                Self::Tree(tree)
+            }
+            Format::Flat => {
+                let (shown, combine) = (report.choices.shown, report.combine);
+                let mut rows = flat(profile, selection, &FlatOptions { shown, combine });
+                rows.sort_by(|a, b| order.rows(a, b));
+                Self::Flat(rows)
+            }
+            Format::Functions => {
+                let mut rows = shares(profile, selection, report.choices.shown);
+                match report.sorted_by {
+                    Some(SortBy::FileFuncLine) => {
+                        rows.sort_by(|a, b| order.sources(a.place, b.place));
+                    }
+                    // Without an order asked for, the hottest is first, where the eye begins.
+                    None => rows.sort_by(|a, b| order.functions(b, a)),
+                    Some(_) if report.hot_first => rows.sort_by(|a, b| order.functions(b, a)),
+                    Some(_) => rows.sort_by(|a, b| order.functions(a, b)),
+                }
+                Self::Functions(rows)
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Tree(tree) => tree.is_empty(),
+            Self::Flat(rows) => rows.is_empty(),
+            Self::Functions(rows) => rows.is_empty(),
+        }
+    }
+
+    fn write(&self, printer: &mut Printer<'_>) -> io::Result<()> {
+        match self {
+            Self::Tree(tree) => crate::tree::write_rows(printer, tree),
+            Self::Flat(rows) => crate::flat::write(printer, rows),
+            Self::Functions(rows) => crate::functions::write(printer, rows),
+        }
+    }
+}
+
+fn write_footer(printer: &mut Printer<'_>, all: &Selection) -> io::Result<()> {
+    let total = all.total(printer.profile);
+    if printer.report.unit == Unit::Bytes {
+        printer.plain(&format!("Total snapshots: {}", all.len()))?;
+        return printer.plain(&format!("Total bytes: {total}"));
+    }
+    let text = match utilization(printer.profile, all) {
+        Some(share) => {
+            let advice = match printer.report.choices.is_command {
+                true => "",
+                false => " Use `group_by` to break down by thread and/or task.",
+            };
+            let share = percent(share);
+            format!(
+                "Total snapshots: {total}. Utilization: {share}% across all threads and \
+                 tasks.{advice}"
+            )
+        }
+        None => format!("Total snapshots: {total}"),
+    };
+    printer.plain(&text)
+}
+
+/// A share as whole percent; a tie goes to the even neighbour.
+fn percent(share: f64) -> f64 {
+    (share * 100.0).round_ties_even()
+}
+
+/// Writes each group under its heading. Returns whether all of them had something to show.
+fn write_groups(
+    printer: &mut Printer<'_>,
+    order: &Order<'_>,
+    groups: &[Group],
+) -> io::Result<bool> {
+    let mut all_full = true;
+    let mut line = Line::default();
+    let outer = |group: &Group| match printer.report.group_by {
+        GroupBy::Process => (group.process, None, None),
+        GroupBy::Thread | GroupBy::ThreadTask => (None, group.thread, None),
+        _ => (None, None, group.task),
+    };
+    let is_nested = matches!(
+        printer.report.group_by,
+        GroupBy::ThreadTask | GroupBy::TaskThread
+    );
+    for run in groups.chunk_by(|a, b| outer(a) == outer(b)) {
+        let (process, thread, task) = outer(&run[0]);
+        if let Some(process) = process {
+            push_process(printer, &mut line, process);
+        }
+        push_headings(printer, &mut line, thread, task);
+        // Several groups in one get a heading of their own; a single one shares the line.
+        if run.len() > 1 {
+            printer.line(&mut line)?;
+        }
+        for group in run {
+            if is_nested {
+                line.push_spaces(1);
+                push_headings(
+                    printer,
+                    &mut line,
+                    group.thread.filter(|_| thread.is_none()),
+                    group.task.filter(|_| task.is_none()),
+                );
+            }
+            line.push_spaces(1);
+            let body = Body::new(printer.report, printer.profile, order, &group.selection);
+            all_full &= !body.is_empty();
+            write_sum(printer, &mut line, &group.selection, body.is_empty())?;
+            if !body.is_empty() {
+                body.write(printer)?;
+            }
+            printer.plain("")?;
+        }
+    }
+    Ok(all_full)
+}
+
+fn push_process(printer: &Printer<'_>, line: &mut Line, process: ProcessId) {
+    let process = &printer.profile.processes[process.index()];
+    let command = printer.profile.strings.get(process.command);
+    let mut heading = format!("Process {}", process.pid);
+    if !command.is_empty() {
+        // A command line may be endless; what follows it matters more.
+        let room = printer.columns.saturating_sub(heading.len() + 45).max(20);
+        heading += &format!(" ({})", keep_head(command, room));
+    }
+    line.push(
+        &heading,
+        Style {
+            bold: true,
+            ..Style::color(Color::Magenta)
+        },
+    );
+}
+
+fn push_headings(
+    printer: &Printer<'_>,
+    line: &mut Line,
+    thread: Option<ThreadId>,
+    task: Option<TaskId>,
+) {
+    let profile = printer.profile;
+    let named = |heading: String, name: &str| {
+        if name.is_empty() {
+            heading
+        } else {
+            format!("{heading} ({name})")
+        }
+    };
+    if let Some(thread) = thread.map(|thread| profile.threads.get(thread)) {
+        let heading = named(
+            format!("Thread {}", thread.number),
+            profile.strings.get(thread.name),
+        );
+        line.push(
+            &heading,
+            Style {
+                bold: true,
+                ..Style::color(Color::Cyan)
+            },
+        );
+    }
+    if let Some(task) = task.map(|task| profile.tasks.get(task)) {
+        let heading = named(
+            format!("Task {:#018x}", task.number),
+            profile.strings.get(task.name),
+        );
+        line.push(
+            &heading,
+            Style {
+                bold: true,
+                ..Style::color(Color::Blue)
+            },
+        );
+    }
+}
+
+/// Writes what a group sums up to, on the line of its heading.
+fn write_sum(
+    printer: &mut Printer<'_>,
+    line: &mut Line,
+    selection: &Selection,
+    is_empty: bool,
+) -> io::Result<()> {
+    let total = selection.total(printer.profile);
+    let is_bytes = printer.report.unit == Unit::Bytes;
+    let snapshots = if is_bytes {
+        selection.len() as u64
+    } else {
+        total
+    };
+    let style = if is_empty {
+        Style::color(Color::Yellow)
+    } else {
+        Style::PLAIN
+    };
+    line.push("Total snapshots: ", Style::PLAIN);
+    line.push_fmt(format_args!("{snapshots}"), style);
+    if is_empty {
+        // Nothing more can be said of it.
+    } else if is_bytes {
+        line.push_fmt(format_args!(". Total bytes: {total}"), Style::PLAIN);
+    } else if let Some(share) = utilization(printer.profile, selection) {
+        line.push_fmt(
+            format_args!(". Utilization: {}%", percent(share)),
+            Style::PLAIN,
+        );
+    }
+    printer.line(line)
+}

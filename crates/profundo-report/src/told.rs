@@ -1,0 +1,136 @@
+//! The reports after Julia's as JSON: the same rows, in the same order, group by group.
+//!
+//! A tree is a list of nodes in which each names its caller, because recursion may be deeper than
+//! readers of JSON can nest.
+
+use profundo_analysis::{FlatRow, Group, GroupBy, NodeId, Selection, Tree, groups, utilization};
+use profundo_model::{LocationId, Profile};
+
+use crate::json::Json;
+use crate::label::address;
+use crate::order::Order;
+use crate::section::Body;
+use crate::views::{Envelope, place, tell_amounts};
+use crate::{Format, Report};
+
+/// Tells the whole report.
+pub(crate) fn tell(report: &Report, profile: &Profile, json: &mut Json<'_>) {
+    let order = Order::new(
+        profile,
+        report.sorted_by.unwrap_or_default(),
+        report.hot_first,
+    );
+    let mut choices = report.choices.clone();
+    choices.filter = choices.filter.for_groups(report.group_by);
+    let groups = groups(profile, &choices.filter, report.group_by);
+    let all = match (report.group_by, &groups[..]) {
+        (GroupBy::None, [group]) => group.selection.clone(),
+        _ => Selection::new(profile, &choices.filter),
+    };
+    let envelope = Envelope {
+        report: match report.format {
+            Format::Tree => "tree",
+            Format::Flat => "flat",
+            Format::Functions => "function_groups",
+        },
+        profile,
+        choices: &choices,
+        selection: &all,
+    };
+    envelope.tell(json);
+    json.array("groups", |json| {
+        for group in &groups {
+            json.object("", |json| {
+                tell_group(json, profile, group);
+                match Body::new(report, profile, &order, &group.selection) {
+                    Body::Tree(tree) => tell_tree(json, report, profile, &tree),
+                    Body::Flat(rows) => tell_flat(json, report, profile, &rows),
+                    Body::Functions(rows) => json.array("functions", |json| {
+                        let weight = group.selection.weight(profile);
+                        for row in rows.iter().filter(|row| row.count >= report.mincount) {
+                            json.row("", |json| {
+                                place(json, profile, row.place);
+                                tell_amounts(
+                                    json,
+                                    (&row.own, &row.own_amount),
+                                    (&row.total, &row.total_amount),
+                                    weight,
+                                );
+                            });
+                        }
+                    }),
+                }
+            });
+        }
+    });
+}
+
+/// The members that say which samples a group has.
+fn tell_group(json: &mut Json<'_>, profile: &Profile, group: &Group) {
+    let selection = &group.selection;
+    json.number_or_null("process", group.process.map(|it| u64::from(it.0)));
+    json.number_or_null(
+        "thread",
+        group.thread.map(|it| profile.threads.get(it).number),
+    );
+    // Numbers of tasks use all 64 bits, more than many readers of JSON keep.
+    match group.task.map(|it| profile.tasks.get(it).number) {
+        Some(number) => json.text("task", &format!("{number:#x}")),
+        None => json.null("task"),
+    }
+    json.number("count", selection.total(profile));
+    json.share("utilization", utilization(profile, selection));
+}
+
+fn tell_tree(json: &mut Json<'_>, report: &Report, profile: &Profile, tree: &Tree) {
+    let mut number = 0;
+    let mut pending: Vec<(NodeId, u64)> = Vec::new();
+    let push = |pending: &mut Vec<(NodeId, u64)>, of: NodeId, caller: u64| {
+        let shown = crate::tree::shown_children(report, tree, of);
+        let start = pending.len();
+        pending.extend(shown.map(|child| (child, caller)));
+        pending[start..].reverse();
+    };
+    push(&mut pending, tree.root(), 0);
+    json.array("nodes", |json| {
+        while let Some((id, caller)) = pending.pop() {
+            number += 1;
+            let node = tree.node(id);
+            json.row("", |json| {
+                json.number("node", number);
+                json.number_or_null("caller", (caller > 0).then_some(caller));
+                json.number("level", u64::from(node.level));
+                json.number("count", node.count);
+                json.number("overhead", node.overhead);
+                json.seconds("self_seconds", Some(node.own_weight));
+                place(json, profile, node.place);
+                tell_address(json, profile, node.location);
+            });
+            if node.level as usize <= report.maxdepth {
+                push(&mut pending, id, number);
+            }
+        }
+    });
+}
+
+fn tell_flat(json: &mut Json<'_>, report: &Report, profile: &Profile, rows: &[FlatRow]) {
+    json.array("rows", |json| {
+        for row in rows.iter().filter(|row| row.count >= report.mincount) {
+            json.row("", |json| {
+                json.number("count", row.count);
+                json.number("overhead", row.overhead);
+                place(json, profile, row.place);
+                tell_address(json, profile, row.location);
+            });
+        }
+    });
+}
+
+fn tell_address(json: &mut Json<'_>, profile: &Profile, location: Option<LocationId>) {
+    if let Some(location) = location {
+        match address(profile, location) {
+            Some(address) => json.text("address", &format!("{address:#x}")),
+            None => json.null("address"),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Numbers as people read them: shares in percent, how sure they are, and durations.
+
+use profundo_analysis::Estimate;
+
+/// A share in percent to a tenth; empty where it is nothing.
+pub(crate) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        none if none <= 0.0 => String::new(),
+        tiny if tiny < 0.05 => "<0.1".to_owned(),
+        percent => format!("{percent:.1}"),
+    }
+}
+
+/// A share in whole percent; empty where it is nothing.
+pub(crate) fn whole_percent(share: f64) -> String {
+    match share * 100.0 {
+        none if none <= 0.0 => String::new(),
+        tiny if tiny < 0.5 => "<1".to_owned(),
+        percent => format!("{percent:.0}"),
+    }
+}
+
+/// How far the true share may lie from the one that was seen, to the side where it may lie
+/// farther: a range of few samples is not the same to both sides.
+pub(crate) fn plus_minus(estimate: &Estimate) -> String {
+    let Estimate { share, interval } = estimate;
+    let farthest = (interval.high - share).max(share - interval.low);
+    format!("±{:.1}", farthest * 100.0)
+}
+
+/// Where the true share lies.
+pub(crate) fn range(estimate: &Estimate) -> String {
+    let interval = estimate.interval;
+    format!("{:.1}–{:.1}", interval.low * 100.0, interval.high * 100.0)
+}
+
+/// A duration in the unit that suits it.
+pub(crate) fn duration(nanos: u64) -> String {
+    let seconds = nanos as f64 / 1e9;
+    let whole = nanos / 1_000_000_000 + u64::from(nanos % 1_000_000_000 >= 500_000_000);
+    match nanos {
+        0 => "0 s".to_owned(),
+        1..1_000 => format!("{nanos} ns"),
+        1_000..1_000_000 => format!("{} µs", three_digits(nanos as f64 / 1e3)),
+        1_000_000..1_000_000_000 => match three_digits(nanos as f64 / 1e6).as_str() {
+            "1000" => "1.00 s".to_owned(),
+            text => format!("{text} ms"),
+        },
+        _ if whole < 60 => format!("{} s", three_digits(seconds)),
+        _ if whole < 3600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => {
+            let minutes = (whole + 30) / 60;
+            format!("{} h {:02} min", minutes / 60, minutes % 60)
+        }
+    }
+}
+
+fn three_digits(number: f64) -> String {
+    match number {
+        small if small < 9.995 => format!("{small:.2}"),
+        middle if middle < 99.95 => format!("{middle:.1}"),
+        large => format!("{large:.0}"),
+    }
+}
+
+/// A number and its noun.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    let ending = match (number, noun) {
+        (1, _) => "",
+        (_, "process") => "es",
+        _ => "s",
+    };
+    format!("{number} {noun}{ending}")
+}
+
+/// A bar as long as a share of `columns`, to an eighth of a column.
+pub(crate) fn bar(share: f64, columns: usize) -> String {
+    const PARTS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    let eighths = (share.clamp(0.0, 1.0) * columns as f64 * 8.0).round() as usize;
+    let mut bar = "█".repeat(eighths / 8);
+    if let Some(part) = (eighths % 8).checked_sub(1) {
+        bar.push(PARTS[part]);
+    }
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units_that_suit_them() {
+        let rows: [(u64, &str); 15] = [
+            (0, "0 s"),
+            (999, "999 ns"),
+            (1_500, "1.50 µs"),
+            (25_000, "25.0 µs"),
+            (1_000_000, "1.00 ms"),
+            (123_456_789, "123 ms"),
+            (999_999_999, "1.00 s"),
+            (1_000_000_000, "1.00 s"),
+            (9_996_000_000, "10.0 s"),
+            (35_249_000_000, "35.2 s"),
+            (59_499_000_000, "59.5 s"),
+            (59_600_000_000, "1 min 00 s"),
+            (3_599_400_000_000, "59 min 59 s"),
+            (3_599_600_000_000, "1 h 00 min"),
+            (u64::MAX, "5124095 h 35 min"),
+        ];
+        for (nanos, text) in rows {
+            assert_eq!(duration(nanos), text, "{nanos}");
+        }
+    }
+
+    #[test]
+    fn what_is_nothing_is_empty_and_what_is_little_says_so() {
+        assert_eq!(
+            (percent(0.0), whole_percent(0.0)),
+            (String::new(), String::new())
+        );
+        assert_eq!(percent(0.0004), "<0.1");
+        assert_eq!(percent(1.0), "100.0");
+        assert_eq!(whole_percent(0.004), "<1");
+        assert_eq!(whole_percent(0.996), "100");
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_share() {
+        assert_eq!(bar(0.0, 8), "");
+        assert_eq!(bar(0.5, 8), "████");
+        assert_eq!(bar(0.51, 8), "████▏");
+        assert_eq!(bar(7.0, 3), "███");
+        assert_eq!(bar(f64::NAN, 3), "");
+    }
+}

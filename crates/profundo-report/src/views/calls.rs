@@ -1,0 +1,244 @@
+//! Who calls a function, and what it calls.
+
+use std::io;
+
+use profundo_analysis::{Call, Calls, Pattern, calls};
+use profundo_model::Profile;
+
+use super::functions::push_name;
+use super::told::tell_share;
+use super::{
+    BOLD, Envelope, GRAY, KindColumns, push_share, share_width, tell_amounts, view, write_empty,
+    write_end,
+};
+use crate::json::Json;
+use crate::line::{Line, Style};
+use crate::names::Names;
+use crate::palette::Color;
+use crate::printer::Page;
+use crate::units::{counted, percent, plus_minus};
+use crate::{Choices, Look};
+
+/// The callers of a function, what it calls, or both.
+#[derive(Debug, Clone)]
+pub struct Callers {
+    choices: Choices,
+    look: Look,
+    quality: Option<bool>,
+    name: Pattern,
+    callers: bool,
+    callees: bool,
+}
+
+view!(Callers);
+
+impl Callers {
+    /// The callers of the functions that `name` means: a glob that fits the whole name; or the
+    /// whole name or its last segments; or, where no name ends like that, a part of it.
+    pub fn new(name: impl Into<Pattern>) -> Self {
+        Self {
+            choices: Choices::command(),
+            look: Look::default(),
+            quality: None,
+            name: name.into(),
+            callers: true,
+            callees: false,
+        }
+    }
+
+    /// What these functions call.
+    pub fn callees_of(name: impl Into<Pattern>) -> Self {
+        Self {
+            callers: false,
+            callees: true,
+            ..Self::new(name)
+        }
+    }
+
+    /// Both.
+    pub fn both(name: impl Into<Pattern>) -> Self {
+        Self {
+            callees: true,
+            ..Self::new(name)
+        }
+    }
+
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let profile = page.profile;
+        let selection = self.choices.select(profile);
+        if write_empty(page, &self.choices, &selection)? {
+            return crate::quality::write(page, &selection, self.quality);
+        }
+        let calls = calls(profile, &selection, &self.name, self.choices.shown);
+        if calls.functions.is_empty() {
+            let name = self.name.text();
+            let text = format!(" no function that is shown and was sampled is called “{name}”.");
+            page.marked("Warning:", Color::Yellow, &text)?;
+            return write_end(page, &self.choices, &selection, self.quality);
+        }
+        let functions = calls.functions.iter().map(|&(place, _)| place);
+        let neighbours = calls.callers.iter().chain(&calls.callees);
+        let places = functions.chain(neighbours.filter_map(|call| call.place));
+        let names = Names::of_places(profile, places);
+        self.write_head(page, &calls, &names)?;
+        let kinds = KindColumns::new(profile, &selection, page.columns);
+        let all = selection.weight(profile);
+        if self.callers {
+            page.plain("")?;
+            write_table(page, &names, kinds, all, "Callers", &calls.callers)?;
+        }
+        if self.callees {
+            page.plain("")?;
+            let itself = Call {
+                place: None,
+                amount: calls.own_amount,
+                of_function: calls.own_amount.share(calls.total_amount.mass()),
+                of_all: calls.own,
+            };
+            let mut rows = calls.callees.clone();
+            if calls.own_amount.samples > 0 {
+                let at = rows.partition_point(|row| row.amount.weight > itself.amount.weight);
+                rows.insert(at, itself);
+            }
+            write_table(page, &names, kinds, all, "Callees", &rows)?;
+        }
+        page.plain("")?;
+        write_end(page, &self.choices, &selection, self.quality)
+    }
+
+    /// Writes which functions are meant, and what they take.
+    fn write_head(&self, page: &mut Page<'_>, calls: &Calls, names: &Names<'_>) -> io::Result<()> {
+        const MOST: usize = 8;
+        let mut line = Line::default();
+        for (place, _) in calls.functions.iter().take(MOST) {
+            line.push(names.function(*place), BOLD);
+            let at = names.at(*place);
+            if !at.is_empty() {
+                line.push("  ", Style::PLAIN);
+                line.push(&at, GRAY);
+            }
+            line.truncate(page.columns);
+            page.line(&mut line)?;
+        }
+        if calls.functions.len() > MOST {
+            page.plain(&format!("… and {} more", calls.functions.len() - MOST))?;
+        }
+        let text = |share: f64| match percent(share) {
+            none if none.is_empty() => "0".to_owned(),
+            text => text,
+        };
+        page.plain(&format!(
+            "{} % of the time {}, {} % by itself {}, {}.",
+            text(calls.total.share),
+            plus_minus(&calls.total),
+            text(calls.own.share),
+            plus_minus(&calls.own),
+            counted(calls.total_amount.samples, "sample"),
+        ))
+    }
+
+    fn tell(&self, profile: &Profile, json: &mut Json<'_>) {
+        let selection = self.choices.select(profile);
+        let envelope = Envelope {
+            report: match (self.callers, self.callees) {
+                (true, true) => "calls",
+                (false, true) => "callees",
+                _ => "callers",
+            },
+            profile,
+            choices: &self.choices,
+            selection: &selection,
+        };
+        envelope.tell(json);
+        let calls = calls(profile, &selection, &self.name, self.choices.shown);
+        let all = selection.weight(profile);
+        json.object("function", |json| {
+            json.text("asked", self.name.text());
+            json.array("places", |json| {
+                for (place, amount) in &calls.functions {
+                    json.row("", |json| {
+                        super::place(json, profile, *place);
+                        json.number("samples", amount.samples);
+                        json.seconds("seconds", Some(amount.weight));
+                    });
+                }
+            });
+            tell_amounts(
+                json,
+                (&calls.own, &calls.own_amount),
+                (&calls.total, &calls.total_amount),
+                all,
+            );
+        });
+        let mut table = |key: &str, rows: &[Call]| {
+            json.array(key, |json| {
+                for call in rows {
+                    json.row("", |json| tell_call(json, profile, call, all));
+                }
+            });
+        };
+        if self.callers {
+            table("callers", &calls.callers);
+        }
+        if self.callees {
+            table("callees", &calls.callees);
+        }
+    }
+}
+
+fn tell_call(json: &mut Json<'_>, profile: &Profile, call: &Call, all: u64) {
+    match call.place {
+        Some(place) => super::place(json, profile, place),
+        None => ["function", "file", "line", "language"]
+            .into_iter()
+            .for_each(|key| json.null(key)),
+    }
+    tell_share(json, "", &call.of_all, &call.amount, all);
+    json.share("share_of_function", Some(call.of_function.share));
+    json.share("share_of_function_low", Some(call.of_function.interval.low));
+    json.share(
+        "share_of_function_high",
+        Some(call.of_function.interval.high),
+    );
+}
+
+fn write_table(
+    page: &mut Page<'_>,
+    names: &Names<'_>,
+    kinds: KindColumns,
+    all: u64,
+    title: &str,
+    rows: &[Call],
+) -> io::Result<()> {
+    let share = share_width(page.columns);
+    let mut line = Line::default();
+    line.push("  Of it %", BOLD);
+    line.push_spaces(share - 6);
+    line.push("All %", BOLD);
+    kinds.push_titles(&mut line, BOLD);
+    line.push_spaces(2);
+    line.push(title, BOLD);
+    page.line(&mut line)?;
+    let taken = 3 + share + 5 + kinds.width() * (2 + usize::from(kinds.python)) + 2;
+    for row in rows {
+        line.push_spaces(3);
+        push_share(&mut line, &row.of_function, page.columns);
+        line.push_fmt(
+            format_args!("{:>5}", percent(row.of_all.share)),
+            Style::PLAIN,
+        );
+        kinds.push(&mut line, row.amount.split.shares(all));
+        line.push_spaces(2);
+        match row.place {
+            Some(place) => {
+                let columns = page.columns.saturating_sub(taken);
+                push_name(page, &mut line, names, place, columns);
+            }
+            None if title == "Callers" => line.push("(nobody: it is a root)", GRAY),
+            None => line.push("(itself)", GRAY),
+        }
+        line.truncate(page.columns);
+        page.line(&mut line)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! The reports of the command: each is a builder that knows what it is about ([`Choices`]), how it
+//! looks ([`Look`](crate::Look)), and gives its answer as text or as JSON.
+
+mod calls;
+mod functions;
+mod lines;
+mod short_tree;
+mod statprof;
+mod summary;
+mod told;
+mod totals;
+
+use std::io;
+
+use profundo_analysis::{Estimate, KindShares, Selection};
+use profundo_model::Profile;
+
+pub use calls::Callers;
+pub use functions::Functions;
+pub use lines::Lines;
+pub use statprof::Statprof;
+pub use summary::Summary;
+pub(crate) use told::{Envelope, place, tell_amounts};
+
+use crate::line::{Line, Style};
+use crate::palette::Color;
+use crate::printer::Page;
+use crate::units::{percent, plus_minus, range, whole_percent};
+use crate::warning::Warning;
+use crate::{Choices, Unit};
+
+/// What all of these reports can do. They have to bring
+/// `fn text(&self, page: &mut Page<'_>) -> io::Result<()>` and
+/// `fn tell(&self, profile: &Profile, json: &mut Json<'_>)`.
+macro_rules! view {
+    ($name:ident) => {
+        impl $name {
+            /// What the report is about.
+            pub fn choices(mut self, choices: $crate::Choices) -> Self {
+                self.choices = choices;
+                self
+            }
+
+            /// How the report looks.
+            pub fn look(mut self, look: $crate::Look) -> Self {
+                self.look = look;
+                self
+            }
+
+            /// Whether the line on quality and the notes are shown. Where it is not set, the line
+            /// is shown for profiles whose engine is known, and the notes always.
+            pub fn quality(mut self, quality: bool) -> Self {
+                self.quality = Some(quality);
+                self
+            }
+
+            /// Writes the report on `profile` as text.
+            pub fn write(
+                &self,
+                profile: &profundo_model::Profile,
+                out: impl std::io::Write,
+            ) -> Result<(), $crate::Error> {
+                let mut out = std::io::BufWriter::new(out);
+                let mut page = $crate::printer::Page::new(&self.look, profile, &mut out);
+                page.breaks = self.look.is_terminal();
+                self.text(&mut page)?;
+                Ok(std::io::Write::flush(&mut out)?)
+            }
+
+            /// The report as text.
+            pub fn render(
+                &self,
+                profile: &profundo_model::Profile,
+            ) -> Result<String, $crate::Error> {
+                let mut out = Vec::new();
+                self.write(profile, &mut out)?;
+                Ok(String::from_utf8(out).expect("a report is text"))
+            }
+
+            /// Writes the report on `profile` as JSON: the schema is in `docs/json.md`.
+            pub fn write_json(
+                &self,
+                profile: &profundo_model::Profile,
+                mut out: impl std::io::Write,
+            ) -> Result<(), $crate::Error> {
+                $crate::json::Json::document(&mut out, |json| self.tell(profile, json))?;
+                Ok(out.flush()?)
+            }
+
+            /// The report as JSON: the schema is in `docs/json.md`.
+            pub fn json(&self, profile: &profundo_model::Profile) -> Result<String, $crate::Error> {
+                let mut out = Vec::new();
+                self.write_json(profile, &mut out)?;
+                Ok(String::from_utf8(out).expect("JSON is text"))
+            }
+        }
+    };
+}
+pub(crate) use view;
+
+/// From how many columns on there is room for ranges in full.
+const WIDE: usize = 110;
+
+/// Writes what was left out by the filter, and the line on quality.
+fn write_end(
+    page: &mut Page<'_>,
+    choices: &Choices,
+    selection: &Selection,
+    quality: Option<bool>,
+) -> io::Result<()> {
+    write_filter(page, choices, selection)?;
+    if page.profile.meta.buffer_was_full {
+        let text = format!(" {}", Warning::BufferFull.text(true));
+        page.marked("Warning:", Color::Yellow, &text)?;
+    }
+    crate::quality::write(page, selection, quality)
+}
+
+/// Writes how much passes the filter, where there is one.
+fn write_filter(page: &mut Page<'_>, choices: &Choices, selection: &Selection) -> io::Result<()> {
+    let Some(words) = choices.words() else {
+        return Ok(());
+    };
+    let (some, all) = (selection.len(), page.profile.samples.len());
+    let share = some as f64 / all.max(1) as f64;
+    let text = format!(
+        " {words}: {some} of {all} samples ({:.1} %).",
+        share * 100.0
+    );
+    page.marked("Only:", Color::Cyan, &text)
+}
+
+/// Says that there is nothing to say. Returns whether that was so.
+fn write_empty(page: &mut Page<'_>, choices: &Choices, selection: &Selection) -> io::Result<bool> {
+    if !selection.is_empty() {
+        return Ok(false);
+    }
+    let text = match choices.words() {
+        Some(words) if !page.profile.samples.is_empty() => {
+            format!(" no samples pass the filter: {words}.")
+        }
+        _ => {
+            let warning = Warning::no_samples(page.profile, selection, Unit::Snapshots);
+            format!(" {}", warning.text(true))
+        }
+    };
+    page.marked("Warning:", Color::Yellow, &text)?;
+    Ok(true)
+}
+
+/// How hot a share is.
+fn heat(share: f64) -> Style {
+    match share {
+        hot if hot >= 0.2 => Style {
+            bold: true,
+            ..Style::color(Color::Red)
+        },
+        warm if warm >= 0.05 => Style::color(Color::Yellow),
+        some if some >= 0.01 => Style::PLAIN,
+        _ => GRAY,
+    }
+}
+
+const GRAY: Style = Style {
+    bold: false,
+    color: Some(Color::Gray),
+    link: false,
+};
+
+const BOLD: Style = Style {
+    bold: true,
+    color: None,
+    link: false,
+};
+
+/// The columns that say what kind of time it was.
+#[derive(Debug, Clone, Copy)]
+struct KindColumns {
+    /// Whether there is any Python.
+    python: bool,
+    /// Whether there is room for tenths.
+    wide: bool,
+}
+
+impl KindColumns {
+    fn new(profile: &Profile, selection: &Selection, columns: usize) -> Self {
+        Self {
+            python: selection.split(profile).has_python()
+                || (profile.frames.iter())
+                    .any(|frame| frame.language == profundo_model::Language::Python),
+            wide: columns >= WIDE,
+        }
+    }
+
+    fn width(self) -> usize {
+        if self.wide { 6 } else { 4 }
+    }
+
+    fn push_titles(self, line: &mut Line, style: Style) {
+        let width = self.width();
+        let titles = if self.wide {
+            ["Py %", "Nat %", "Sys %"]
+        } else {
+            ["Py", "Nat", "Sys"]
+        };
+        for (at, title) in titles.into_iter().enumerate() {
+            if at > 0 || self.python {
+                line.push_fmt(format_args!("{title:>width$}"), style);
+            }
+        }
+    }
+
+    fn push(self, line: &mut Line, shares: KindShares) {
+        let width = self.width();
+        let parts = [
+            (shares.python, Color::Cyan),
+            (shares.native, Color::Green),
+            (shares.system, Color::Yellow),
+        ];
+        for (at, (share, color)) in parts.into_iter().enumerate() {
+            if at > 0 || self.python {
+                let text = if self.wide {
+                    percent(share)
+                } else {
+                    whole_percent(share)
+                };
+                line.push_fmt(format_args!("{text:>width$}"), Style::color(color));
+            }
+        }
+    }
+}
+
+/// How wide a share with its range is.
+fn share_width(columns: usize) -> usize {
+    if columns >= WIDE { 18 } else { 12 }
+}
+
+/// Adds a share and how sure it is, in [`share_width`] columns.
+fn push_share(line: &mut Line, estimate: &Estimate, columns: usize) {
+    if estimate.share <= 0.0 {
+        return line.push_spaces(share_width(columns));
+    }
+    let style = heat(estimate.share);
+    let text = percent(estimate.share);
+    line.push_fmt(format_args!("{text:>6}"), style);
+    if columns >= WIDE {
+        line.push_fmt(format_args!(" {:<11}", range(estimate)), GRAY);
+    } else {
+        line.push_fmt(format_args!(" {:<5}", plus_minus(estimate)), GRAY);
+    }
+}

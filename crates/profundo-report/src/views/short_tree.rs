@@ -1,0 +1,175 @@
+//! A call tree that fits on a screen: of functions, with the runs of library frames folded, cut to
+//! the hottest branches, and with chains of calls that split nowhere on one line.
+
+use std::collections::BinaryHeap;
+
+use profundo_analysis::{
+    Libraries, NodeId, Place, Recur, Selection, Shown, Tree, TreeOptions, tree,
+};
+use profundo_model::Profile;
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// How many lines.
+    pub lines: usize,
+    /// How many levels of lines.
+    pub levels: usize,
+    /// The share below which nothing is shown.
+    pub min_share: f64,
+}
+
+/// A line: a chain of calls.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Branch {
+    /// The functions, the caller first.
+    pub chain: Vec<Place>,
+    /// How many of the chain's middle are left out.
+    pub skipped: usize,
+    /// The share of the chain's last function, with what it calls.
+    pub total: f64,
+    /// Its own share.
+    pub own: f64,
+    /// What stands before the name: for each level whether more of it follows below.
+    pub guides: Vec<bool>,
+}
+
+/// How many functions of a chain are named.
+const CHAIN: usize = 4;
+
+/// The branches, in the order of their lines.
+pub(super) fn branches(
+    profile: &Profile,
+    selection: &Selection,
+    shown: Shown,
+    limits: Limits,
+) -> Vec<Branch> {
+    let libraries = match shown.libraries {
+        Libraries::Shown => Libraries::Folded,
+        other => other,
+    };
+    let options = TreeOptions {
+        shown: Shown { libraries, ..shown },
+        by_function: true,
+        combine: true,
+        recur: Recur::Off,
+    };
+    let mut tree = tree(profile, selection, &options);
+    tree.sort_children(|a, b| b.weight.cmp(&a.weight).then(a.place.cmp(&b.place)));
+    let all = selection.weight(profile).max(1);
+    let pruned = Pruned {
+        tree: &tree,
+        all,
+        floor: (limits.min_share * all as f64).ceil() as u64,
+    };
+    pruned.branches(limits)
+}
+
+struct Pruned<'a> {
+    tree: &'a Tree,
+    all: u64,
+    floor: u64,
+}
+
+/// A chain of nodes that make one line.
+struct Chain {
+    nodes: Vec<NodeId>,
+    level: usize,
+    /// The chains below that are shown.
+    below: Vec<usize>,
+}
+
+impl Pruned<'_> {
+    fn branches(&self, limits: Limits) -> Vec<Branch> {
+        // The hottest chain that is not shown yet comes next, whatever branch it is on.
+        let mut chains: Vec<Chain> = Vec::new();
+        let mut waiting: BinaryHeap<(u64, std::cmp::Reverse<NodeId>, Option<usize>, usize)> =
+            BinaryHeap::new();
+        let push = |waiting: &mut BinaryHeap<_>, of: NodeId, above: Option<usize>, level| {
+            for &child in self.tree.children(of) {
+                let weight = self.tree.node(child).weight;
+                if weight >= self.floor.max(1) {
+                    waiting.push((weight, std::cmp::Reverse(child), above, level));
+                }
+            }
+        };
+        push(&mut waiting, self.tree.root(), None, 0);
+        let mut roots = Vec::new();
+        while let Some((_, std::cmp::Reverse(node), above, level)) = waiting.pop() {
+            if chains.len() == limits.lines {
+                break;
+            }
+            let number = chains.len();
+            let nodes = self.chain(node);
+            match above {
+                Some(above) => chains[above].below.push(number),
+                None => roots.push(number),
+            }
+            if level + 1 < limits.levels {
+                let last = nodes[nodes.len() - 1];
+                push(&mut waiting, last, Some(number), level + 1);
+            }
+            chains.push(Chain {
+                nodes,
+                level,
+                below: Vec::new(),
+            });
+        }
+        let mut branches = Vec::new();
+        let mut guides = Vec::new();
+        let mut pending: Vec<(usize, bool)> = Vec::new();
+        pending.extend(with_last(&roots));
+        while let Some((number, is_last)) = pending.pop() {
+            let chain = &chains[number];
+            guides.truncate(chain.level);
+            guides.push(!is_last);
+            branches.push(self.branch(chain, &guides));
+            pending.extend(with_last(&chain.below));
+        }
+        branches
+    }
+
+    /// The chain that starts at a node: as long as nearly all of its time goes on to one callee.
+    fn chain(&self, start: NodeId) -> Vec<NodeId> {
+        let mut nodes = vec![start];
+        let mut node = start;
+        while let [first, rest @ ..] = self.tree.children(node) {
+            let (here, next) = (self.tree.node(node), self.tree.node(*first));
+            let is_alone = rest
+                .first()
+                .is_none_or(|&second| self.tree.node(second).weight < self.floor.max(1));
+            let goes_on = next.weight as f64 >= 0.95 * here.weight as f64;
+            if !(is_alone && goes_on && next.weight >= self.floor.max(1)) {
+                break;
+            }
+            node = *first;
+            nodes.push(node);
+        }
+        nodes
+    }
+
+    fn branch(&self, chain: &Chain, guides: &[bool]) -> Branch {
+        let last = self.tree.node(chain.nodes[chain.nodes.len() - 1]);
+        let share = |weight: u64| weight as f64 / self.all as f64;
+        let places = chain.nodes.iter().map(|&node| self.tree.node(node).place);
+        let mut places: Vec<Place> = places.collect();
+        let skipped = places.len().saturating_sub(CHAIN);
+        if skipped > 0 {
+            // The first says where it starts, the last ones where it leads to.
+            places.drain(1..=skipped);
+        }
+        Branch {
+            chain: places,
+            skipped,
+            total: share(last.weight),
+            own: share(last.own_weight),
+            guides: guides.to_vec(),
+        }
+    }
+}
+
+/// The numbers from the last, with whether they are it.
+fn with_last(numbers: &[usize]) -> impl Iterator<Item = (usize, bool)> + '_ {
+    let last = numbers.len().wrapping_sub(1);
+    (numbers.iter().enumerate().rev()).map(move |(at, &number)| (number, at == last))
+}

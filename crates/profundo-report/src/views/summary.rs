@@ -1,0 +1,156 @@
+//! What a person wants to know when a program has ended: what ran, which lines and functions took
+//! the time, how they were reached, who else took part, how sure all this is, and what to type
+//! next. On one screen, where that is possible.
+
+mod text;
+mod told;
+
+use profundo_analysis::{
+    FunctionShare, Libraries, LineShare, LinesOptions, Place, Selection, Totals, lines, shares,
+    totals,
+};
+use profundo_model::{FileId, Profile};
+
+use super::functions::sort;
+use super::short_tree::{Branch, Limits, branches};
+use super::view;
+use crate::names::Names;
+use crate::{Choices, Look, SortBy};
+
+/// The summary of a recording.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    choices: Choices,
+    look: Look,
+    quality: Option<bool>,
+    lines: usize,
+    functions: usize,
+    tree: usize,
+    table: usize,
+    next: Vec<String>,
+    from_disk: bool,
+}
+
+impl Default for Summary {
+    fn default() -> Self {
+        Self {
+            choices: Choices::command(),
+            look: Look::default(),
+            quality: None,
+            lines: 8,
+            functions: 8,
+            tree: 16,
+            table: 6,
+            next: Vec::new(),
+            from_disk: true,
+        }
+    }
+}
+
+view!(Summary);
+
+impl Summary {
+    /// A summary that fits on one screen of most terminals.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many lines of source are shown at most.
+    pub fn lines(mut self, lines: usize) -> Self {
+        self.lines = lines;
+        self
+    }
+
+    /// How many functions are shown at most.
+    pub fn functions(mut self, functions: usize) -> Self {
+        self.functions = functions;
+        self
+    }
+
+    /// How many lines the tree has at most.
+    pub fn tree(mut self, lines: usize) -> Self {
+        self.tree = lines;
+        self
+    }
+
+    /// How many threads and how many processes are shown at most.
+    pub fn table(mut self, rows: usize) -> Self {
+        self.table = rows;
+        self
+    }
+
+    /// The commands to type next, which only the caller knows.
+    pub fn next(mut self, commands: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.next = commands.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Whether source that the profile does not carry is looked for on the disk.
+    pub fn from_disk(mut self, from_disk: bool) -> Self {
+        self.from_disk = from_disk;
+        self
+    }
+
+    fn answers(&self, profile: &Profile, selection: &Selection) -> Answers {
+        let mut shown = self.choices.shown;
+        let mut functions = shares(profile, selection, shown);
+        sort(profile, &mut functions, SortBy::Overhead);
+        functions.retain(|row| row.own_amount.weight > 0);
+        functions.truncate(self.functions);
+        // A line of a library is nobody's to change: its time is that of the line that called it.
+        if shown.libraries == Libraries::Shown {
+            shown.libraries = Libraries::Folded;
+        }
+        let options = LinesOptions {
+            shown,
+            files: self.choices.filter.files.clone(),
+        };
+        let files = lines(profile, selection, &options).files;
+        let hot = |file: profundo_analysis::FileLines| {
+            let lines = file.lines.into_iter();
+            lines
+                .filter(|line| line.own_amount.weight > 0)
+                .map(move |line| (file.file, line))
+        };
+        let mut lines: Vec<(FileId, LineShare)> = files.into_iter().flat_map(hot).collect();
+        lines.sort_by_key(|(file, line)| {
+            let heat = std::cmp::Reverse(line.own_amount.weight);
+            (heat, *file, line.line)
+        });
+        lines.truncate(self.lines);
+        let limits = Limits {
+            lines: self.tree,
+            levels: 10,
+            min_share: 0.01,
+        };
+        Answers {
+            lines,
+            functions,
+            tree: branches(profile, selection, self.choices.shown, limits),
+            totals: totals(profile, selection),
+        }
+    }
+}
+
+struct Answers {
+    lines: Vec<(FileId, LineShare)>,
+    functions: Vec<FunctionShare>,
+    tree: Vec<Branch>,
+    totals: Totals,
+}
+
+impl Answers {
+    fn names<'a>(&self, profile: &'a Profile) -> Names<'a> {
+        let tree = self
+            .tree
+            .iter()
+            .flat_map(|branch| branch.chain.iter().copied());
+        let places = self.functions.iter().map(|row| row.place).chain(tree);
+        let files = places.filter_map(|place| match place {
+            Place::Frame(frame) => Some(profile.frames.get(frame).file),
+            _ => None,
+        });
+        let lines = self.lines.iter().map(|(file, _)| *file);
+        Names::new(profile, files.chain(lines).collect::<Vec<_>>())
+    }
+}

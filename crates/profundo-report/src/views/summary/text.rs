@@ -1,0 +1,284 @@
+//! The summary as text.
+
+use std::io;
+
+use profundo_analysis::{FunctionShare, LineShare, Place, Selection};
+use profundo_model::FileId;
+use rustc_hash::FxHashMap;
+
+use super::Summary;
+use crate::line::{Line, Style};
+use crate::names::Names;
+use crate::palette::Color;
+use crate::printer::Page;
+use crate::source::{Source, shown};
+use crate::units::{counted, duration, percent};
+use crate::views::functions::push_name;
+use crate::views::short_tree::Branch;
+use crate::views::totals::{command, end, write_processes, write_threads};
+use crate::views::{
+    BOLD, GRAY, KindColumns, heat, push_share, share_width, write_empty, write_end,
+};
+use crate::warning::Warning;
+use crate::width::{keep_head, keep_tail, width};
+
+impl Summary {
+    pub(super) fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let profile = page.profile;
+        let selection = self.choices.select(profile);
+        let kinds = KindColumns::new(profile, &selection, page.columns);
+        write_head(page, &selection)?;
+        if write_empty(page, &self.choices, &selection)? {
+            crate::quality::write(page, &selection, self.quality)?;
+            return self.write_next(page);
+        }
+        write_kinds(page, &selection, kinds)?;
+        page.plain("")?;
+        let answers = self.answers(profile, &selection);
+        let all = selection.weight(profile);
+        let names = answers.names(profile);
+        if !answers.lines.is_empty() {
+            self.write_lines(page, &answers.lines, &names, kinds, all)?;
+            page.plain("")?;
+        }
+        if answers.functions.is_empty() {
+            let text = format!(" {}", Warning::OnlyC.text(true));
+            page.marked("Warning:", Color::Yellow, &text)?;
+        } else {
+            write_functions(page, &answers.functions, &names, kinds, all)?;
+            page.plain("")?;
+        }
+        if answers.tree.iter().any(|branch| branch.chain.len() > 1) || answers.tree.len() > 1 {
+            write_tree(page, &answers.tree, &names)?;
+            page.plain("")?;
+        }
+        if answers.totals.processes.len() > 1 {
+            write_processes(page, &answers.totals, kinds, all, self.table)?;
+            page.plain("")?;
+        }
+        if answers.totals.threads.len() > 1 {
+            write_threads(page, &answers.totals, kinds, all, self.table)?;
+            page.plain("")?;
+        }
+        write_end(page, &self.choices, &selection, self.quality)?;
+        self.write_next(page)
+    }
+
+    fn write_lines(
+        &self,
+        page: &mut Page<'_>,
+        rows: &[(FileId, LineShare)],
+        names: &Names<'_>,
+        kinds: KindColumns,
+        all: u64,
+    ) -> io::Result<()> {
+        let profile = page.profile;
+        let share = share_width(page.columns);
+        let mut line = Line::default();
+        line.push_fmt(format_args!("{:<share$}", "Time %"), BOLD);
+        kinds.push_titles(&mut line, BOLD);
+        line.push("  Hottest lines", BOLD);
+        page.line(&mut line)?;
+        let at: Vec<String> = (rows.iter())
+            .map(|(file, row)| format!("{}:{}", names.file(*file), row.line))
+            .collect();
+        let taken = share + kinds.width() * (2 + usize::from(kinds.python)) + 2;
+        let room = page.columns.saturating_sub(taken).max(20);
+        let longest = at.iter().map(|at| width(at)).max().unwrap_or(0);
+        let mut sources: FxHashMap<FileId, Source> = FxHashMap::default();
+        for (file, _) in rows {
+            let source = || Source::of(profile, *file, self.from_disk);
+            sources.entry(*file).or_insert_with(source);
+        }
+        let for_at = longest.min(room / 2);
+        for ((file, row), at) in rows.iter().zip(&at) {
+            push_share(&mut line, &row.own, page.columns);
+            kinds.push(&mut line, row.own_amount.split.shares(all));
+            line.push_spaces(2);
+            let style = Style {
+                link: true,
+                ..Style::color(Color::Blue)
+            };
+            let at = keep_tail(at, for_at);
+            line.push(&at, style);
+            line.link = page.link(*file, row.line);
+            line.push_spaces(for_at.saturating_sub(width(&at)) + 2);
+            let text = sources[file].line(profile, *file, row.line).map(shown);
+            match text.as_deref().map(str::trim_start) {
+                Some(text) if !text.is_empty() => line.push(text, Style::PLAIN),
+                _ => {
+                    line.push("in ", GRAY);
+                    line.push(names.function(Place::Frame(row.frame)), GRAY);
+                }
+            }
+            line.truncate(page.columns);
+            page.line(&mut line)?;
+        }
+        Ok(())
+    }
+
+    fn write_next(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let mut line = Line::default();
+        for (at, command) in self.next.iter().enumerate() {
+            line.push(if at == 0 { "Next: " } else { "      " }, BOLD);
+            line.push(command, Style::PLAIN);
+            page.line(&mut line)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes what ran, for how long, and how it ended.
+fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
+    let profile = page.profile;
+    let first = profundo_model::ProcessId(0);
+    let mut line = Line::default();
+    let name = match command(profile, first) {
+        "" => "The program",
+        name => name,
+    };
+    line.push(&keep_head(name, page.columns), BOLD);
+    page.line(&mut line)?;
+    let mut parts = Vec::new();
+    let wall = profile.meta.duration.0;
+    if wall > 0 {
+        parts.push(format!("{} wall", duration(wall)));
+    }
+    let used = |part: fn(&profundo_model::Process) -> Option<profundo_model::Nanos>| {
+        let known = profile.processes.iter().filter_map(part);
+        let known: Vec<u64> = known.map(|it| it.0).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<u64>())
+    };
+    let cpu = match (used(|it| it.user), used(|it| it.system)) {
+        (None, None) => profile.meta.cpu.map(|cpu| cpu.0).filter(|&cpu| cpu > 0),
+        (user, system) => Some(user.unwrap_or(0) + system.unwrap_or(0)),
+    };
+    let cpu = cpu.unwrap_or_else(|| {
+        let samples = selection.samples(profile);
+        samples.map(|sample| sample.weight.0).sum()
+    });
+    let mut used = format!("{} CPU", duration(cpu));
+    if wall > 0 {
+        used += &format!(" ({:.0} %)", cpu as f64 / wall as f64 * 100.0);
+    }
+    parts.push(used);
+    parts.push(counted(profile.processes.len() as u64, "process"));
+    parts.push(counted(profile.threads.len() as u64, "thread"));
+    let runtime = profile
+        .processes
+        .iter()
+        .map(|it| profile.strings.get(it.runtime));
+    if let Some(runtime) = runtime.into_iter().find(|runtime| !runtime.is_empty()) {
+        parts.push(runtime.to_owned());
+    }
+    if let Some(end) = profile.processes.first().and_then(|it| end(it.end)) {
+        line.push(&end, Style::color(Color::Red));
+        line.push(" · ", Style::PLAIN);
+    }
+    line.push(&parts.join(" · "), Style::PLAIN);
+    line.truncate(page.columns);
+    page.line(&mut line)
+}
+
+/// Writes a bar of the kinds of time, told apart by their filling too.
+fn write_kinds(page: &mut Page<'_>, selection: &Selection, kinds: KindColumns) -> io::Result<()> {
+    let profile = page.profile;
+    let shares = selection.split(profile).shares(selection.weight(profile));
+    let parts = [
+        ("Python", '█', Color::Cyan, shares.python),
+        ("native", '▓', Color::Green, shares.native),
+        ("system", '░', Color::Yellow, shares.system),
+    ];
+    let columns: f64 = if page.columns >= 80 { 30.0 } else { 15.0 };
+    let mut line = Line::default();
+    let (mut upto, mut done) = (0.0, 0);
+    for (_, filling, color, share) in parts {
+        upto += share;
+        let end = (upto * columns).round() as usize;
+        let part: String = std::iter::repeat_n(filling, end - done).collect();
+        line.push(&part, Style::color(color));
+        done = end;
+    }
+    for (at, (name, filling, color, share)) in parts.into_iter().enumerate() {
+        if at == 0 && !kinds.python {
+            continue;
+        }
+        line.push_spaces(2);
+        line.push_fmt(format_args!("{filling}"), Style::color(color));
+        let share = match percent(share) {
+            none if none.is_empty() => "0".to_owned(),
+            text => text,
+        };
+        line.push_fmt(format_args!(" {name} {share} %"), Style::PLAIN);
+    }
+    line.truncate(page.columns);
+    page.line(&mut line)
+}
+
+fn write_functions(
+    page: &mut Page<'_>,
+    rows: &[FunctionShare],
+    names: &Names<'_>,
+    kinds: KindColumns,
+    all: u64,
+) -> io::Result<()> {
+    let share = share_width(page.columns);
+    let mut line = Line::default();
+    line.push_fmt(format_args!("{:<share$}", "Self %"), BOLD);
+    kinds.push_titles(&mut line, BOLD);
+    line.push_fmt(format_args!("{:>9}  Hottest functions", "Total %"), BOLD);
+    page.line(&mut line)?;
+    let taken = share + kinds.width() * (2 + usize::from(kinds.python)) + 9 + 2;
+    for row in rows {
+        push_share(&mut line, &row.own, page.columns);
+        kinds.push(&mut line, row.own_amount.split.shares(all));
+        line.push_fmt(
+            format_args!("{:>9}  ", percent(row.total.share)),
+            Style::PLAIN,
+        );
+        let columns = page.columns.saturating_sub(taken);
+        push_name(page, &mut line, names, row.place, columns);
+        line.truncate(page.columns);
+        page.line(&mut line)?;
+    }
+    Ok(())
+}
+
+fn write_tree(page: &mut Page<'_>, branches: &[Branch], names: &Names<'_>) -> io::Result<()> {
+    let mut line = Line::default();
+    line.push("Total %  Self  Calls", BOLD);
+    page.line(&mut line)?;
+    for branch in branches {
+        line.push_fmt(
+            format_args!("{:>7}", percent(branch.total)),
+            heat(branch.total),
+        );
+        line.push_fmt(format_args!("{:>6}  ", percent(branch.own)), Style::PLAIN);
+        if let [middle @ .., last] = &branch.guides[1..] {
+            for &goes_on in middle {
+                line.push(if goes_on { "│ " } else { "  " }, GRAY);
+            }
+            line.push(if *last { "├ " } else { "└ " }, GRAY);
+        }
+        for (at, &place) in branch.chain.iter().enumerate() {
+            if at > 0 {
+                line.push(" › ", GRAY);
+            }
+            if at == 1 && branch.skipped > 0 {
+                line.push("… › ", GRAY);
+            }
+            line.push(names.function(place), Style::PLAIN);
+        }
+        let at = branch
+            .chain
+            .last()
+            .map_or(String::new(), |&last| names.at(last));
+        if !at.is_empty() && line.width() + 2 + width(&at) <= page.columns {
+            line.push_spaces(2);
+            line.push(&at, GRAY);
+        }
+        line.truncate(page.columns);
+        page.line(&mut line)?;
+    }
+    Ok(())
+}

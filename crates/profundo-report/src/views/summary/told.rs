@@ -1,0 +1,51 @@
+//! The summary as JSON.
+
+use profundo_model::Profile;
+
+use super::Summary;
+use crate::json::Json;
+use crate::source::Source;
+use crate::views::functions::tell_function;
+use crate::views::{Envelope, tell_amounts, totals};
+
+impl Summary {
+    pub(super) fn tell(&self, profile: &Profile, json: &mut Json<'_>) {
+        let selection = self.choices.select(profile);
+        let envelope = Envelope {
+            report: "summary",
+            profile,
+            choices: &self.choices,
+            selection: &selection,
+        };
+        envelope.tell(json);
+        let answers = self.answers(profile, &selection);
+        let all = selection.weight(profile);
+        json.array("lines", |json| {
+            for (file, row) in &answers.lines {
+                let source = Source::of(profile, *file, self.from_disk);
+                let path = profile.strings.get(profile.files.get(*file).path);
+                json.row("", |json| {
+                    json.text("file", path);
+                    json.number("line", u64::from(row.line));
+                    json.text_or_null("function", profile.function_name(row.frame));
+                    tell_amounts(
+                        json,
+                        (&row.own, &row.own_amount),
+                        (&row.total, &row.total_amount),
+                        all,
+                    );
+                    match source.line(profile, *file, row.line) {
+                        Some(text) => json.text("text", text),
+                        None => json.null("text"),
+                    }
+                });
+            }
+        });
+        json.array("functions", |json| {
+            for row in &answers.functions {
+                json.row("", |json| tell_function(json, profile, row, all));
+            }
+        });
+        totals::tell(json, profile, &answers.totals, all);
+    }
+}

@@ -1,0 +1,143 @@
+//! What every report tells in JSON: its name and schema, the recording, and what was selected.
+
+use profundo_analysis::{Amount, Estimate, KindShares, Place, Selection, quality};
+use profundo_model::{Engine, FileId, Language, Profile, SampleKind};
+
+use crate::Choices;
+use crate::json::Json;
+use crate::label::Label;
+
+/// The version of the schema: it grows when a member goes or means something else.
+const SCHEMA: u64 = 1;
+
+/// The members that every document starts with.
+pub(crate) struct Envelope<'a> {
+    pub report: &'static str,
+    pub profile: &'a Profile,
+    pub choices: &'a Choices,
+    pub selection: &'a Selection,
+}
+
+impl Envelope<'_> {
+    pub(crate) fn tell(&self, json: &mut Json<'_>) {
+        json.row("profundo", |json| {
+            json.number("schema", SCHEMA);
+            json.text("report", self.report);
+        });
+        json.object("recording", |json| self.recording(json));
+        let profile = self.profile;
+        json.object("selection", |json| {
+            match self.choices.words() {
+                Some(words) => json.text("filter", &words),
+                None => json.null("filter"),
+            }
+            json.number("samples", self.selection.len() as u64);
+            let weight = self.selection.weight(profile);
+            json.seconds("seconds", Some(weight));
+            tell_kinds(json, "", self.selection.split(profile).shares(weight));
+            json.share("share_margin", quality(profile, self.selection).margin);
+        });
+    }
+
+    fn recording(&self, json: &mut Json<'_>) {
+        let profile = self.profile;
+        let meta = &profile.meta;
+        let quality = quality(profile, self.selection);
+        let command = profile.processes.first();
+        let command = command.map_or("", |process| profile.strings.get(process.command));
+        json.text_or_null("command", command);
+        json.text(
+            "measures",
+            match meta.kind {
+                SampleKind::Cpu => "cpu",
+                SampleKind::Wall => "wall",
+            },
+        );
+        json.text("engine", Engine::name(meta.engine));
+        json.seconds("period_seconds", quality.period.map(|it| it.0));
+        json.seconds(
+            "started_unix_seconds",
+            (meta.started_at_unix > 0).then_some(meta.started_at_unix),
+        );
+        json.seconds(
+            "duration_seconds",
+            (meta.duration.0 > 0).then_some(meta.duration.0),
+        );
+        json.seconds("cpu_seconds", meta.cpu.map(|it| it.0));
+        json.number("samples", quality.samples);
+        json.number("samples_counted", quality.counted);
+        json.share("samples_expected", quality.expected);
+        json.number("samples_lost", quality.lost);
+        json.number("stacks_truncated", quality.truncated);
+        json.number("stacks_broken", quality.broken);
+        json.share("own_cost_share", quality.own_cost);
+        json.is("buffer_was_full", meta.buffer_was_full);
+        json.array("notes", |json| {
+            for note in &meta.notes {
+                json.text("", note);
+            }
+        });
+    }
+}
+
+/// The members of a place.
+pub(crate) fn place(json: &mut Json<'_>, profile: &Profile, place: Place) {
+    let (function, file, line, language) = match Label::of(profile, place) {
+        Label::Frame(frame) => (
+            profile.strings.get(frame.function),
+            frame.file,
+            frame.line,
+            language(frame.language),
+        ),
+        Label::Reason(reason) => (reason, FileId(0), 0, "none"),
+        Label::Unknown => ("", FileId(0), 0, "native"),
+    };
+    json.text_or_null("function", function);
+    json.text_or_null("file", profile.strings.get(profile.files.get(file).path));
+    json.number_or_null("line", (line > 0).then_some(u64::from(line)));
+    json.text("language", language);
+}
+
+fn language(language: Language) -> &'static str {
+    match language {
+        Language::Rust => "rust",
+        Language::Python => "python",
+        Language::Runtime => "runtime",
+        Language::Synthetic => "none",
+        _ => "native",
+    }
+}
+
+/// The members of a share, each with `name` before it. `all` is the weight of what was selected.
+pub(crate) fn tell_share(
+    json: &mut Json<'_>,
+    name: &str,
+    estimate: &Estimate,
+    amount: &Amount,
+    all: u64,
+) {
+    json.number(&format!("{name}samples"), amount.samples);
+    json.seconds(&format!("{name}seconds"), Some(amount.weight));
+    json.share(&format!("{name}share"), Some(estimate.share));
+    json.share(&format!("{name}share_low"), Some(estimate.interval.low));
+    json.share(&format!("{name}share_high"), Some(estimate.interval.high));
+    tell_kinds(json, name, amount.split.shares(all));
+}
+
+/// The members of something's own time and of its total time.
+pub(crate) fn tell_amounts(
+    json: &mut Json<'_>,
+    own: (&Estimate, &Amount),
+    total: (&Estimate, &Amount),
+    all: u64,
+) {
+    tell_share(json, "self_", own.0, own.1, all);
+    tell_share(json, "total_", total.0, total.1, all);
+}
+
+/// The members of the kinds of time.
+pub(crate) fn tell_kinds(json: &mut Json<'_>, name: &str, shares: KindShares) {
+    json.share(&format!("{name}python_share"), Some(shares.python));
+    json.share(&format!("{name}native_share"), Some(shares.native));
+    json.share(&format!("{name}system_share"), Some(shares.system));
+}

@@ -1,0 +1,229 @@
+//! The tables of processes and of threads.
+
+use std::io;
+
+use profundo_analysis::{Amount, Totals};
+use profundo_model::{ProcessEnd, ProcessId, Profile};
+
+use super::{BOLD, GRAY, KindColumns, heat};
+use crate::json::Json;
+use crate::line::{Line, Style};
+use crate::palette::Color;
+use crate::printer::Page;
+use crate::units::{duration, percent};
+use crate::width::keep_head;
+
+/// How wide a duration is.
+const DURATION: usize = 11;
+
+/// Writes the table of processes, as far as `limit`.
+pub(super) fn write_processes(
+    page: &mut Page<'_>,
+    totals: &Totals,
+    kinds: KindColumns,
+    all: u64,
+    limit: usize,
+) -> io::Result<()> {
+    let profile = page.profile;
+    let mut line = Line::default();
+    push_titles(&mut line, kinds, false, "Process");
+    page.line(&mut line)?;
+    for total in totals.processes.iter().take(limit) {
+        let process = &profile.processes[total.process.index()];
+        let cpu = match (process.user, process.system) {
+            (None, None) => total.amount.weight,
+            (user, system) => user.unwrap_or_default().0 + system.unwrap_or_default().0,
+        };
+        push_numbers(&mut line, kinds, cpu, &total.amount, all);
+        line.push_fmt(format_args!("{} ", process.pid), Style::PLAIN);
+        line.push_spaces(2 * depth(profile, total.process));
+        let threads = match total.threads {
+            1 => String::new(),
+            threads => format!("  ({threads} threads)"),
+        };
+        let end = end(process.end).map_or(String::new(), |end| format!("  {end}"));
+        // A command line may be endless; what follows it must be seen.
+        let room = page
+            .columns
+            .saturating_sub(line.width() + threads.len() + end.len());
+        let command = command(profile, total.process);
+        line.push(&keep_head(command, room.max(20)), Style::PLAIN);
+        line.push(&threads, GRAY);
+        line.push(&end, Style::color(Color::Red));
+        line.truncate(page.columns);
+        page.line(&mut line)?;
+    }
+    let rest = totals.processes.iter().skip(limit).map(|it| it.amount);
+    write_rest(page, rest.collect(), "process", all)
+}
+
+/// Writes the table of threads, as far as `limit`.
+pub(super) fn write_threads(
+    page: &mut Page<'_>,
+    totals: &Totals,
+    kinds: KindColumns,
+    all: u64,
+    limit: usize,
+) -> io::Result<()> {
+    let profile = page.profile;
+    let waits =
+        (totals.threads.iter()).any(|total| profile.threads.get(total.thread).gil_wait.is_some());
+    let mut line = Line::default();
+    push_titles(&mut line, kinds, waits, "Thread");
+    page.line(&mut line)?;
+    for total in totals.threads.iter().take(limit) {
+        let thread = profile.threads.get(total.thread);
+        let cpu = thread.cpu.map_or(total.amount.weight, |cpu| cpu.0);
+        push_numbers(&mut line, kinds, cpu, &total.amount, all);
+        if waits {
+            let wait = thread.gil_wait.map_or(String::new(), |it| duration(it.0));
+            let style = match (thread.gil_wait, thread.alive) {
+                (Some(wait), Some(alive)) if wait.0 * 5 > alive.0 => Style::color(Color::Yellow),
+                _ => Style::PLAIN,
+            };
+            line.push_fmt(format_args!("{wait:>DURATION$}  "), style);
+        }
+        line.push_fmt(format_args!("{} ", thread.number), Style::PLAIN);
+        line.push(profile.strings.get(thread.name), Style::PLAIN);
+        if totals.processes.len() > 1 {
+            let pid = profile.processes[thread.process.index()].pid;
+            line.push_fmt(format_args!("  (process {pid})"), GRAY);
+        }
+        line.truncate(page.columns);
+        page.line(&mut line)?;
+    }
+    let rest = totals.threads.iter().skip(limit).map(|it| it.amount);
+    write_rest(page, rest.collect(), "thread", all)
+}
+
+fn push_titles(line: &mut Line, kinds: KindColumns, waits: bool, what: &str) {
+    line.push_fmt(format_args!("{:>6}{:>DURATION$}", "Time %", "CPU"), BOLD);
+    kinds.push_titles(line, BOLD);
+    line.push_spaces(2);
+    if waits {
+        line.push_fmt(format_args!("{:>DURATION$}  ", "GIL wait"), BOLD);
+    }
+    line.push(what, BOLD);
+}
+
+fn push_numbers(line: &mut Line, kinds: KindColumns, cpu: u64, amount: &Amount, all: u64) {
+    let share = amount.weight as f64 / all.max(1) as f64;
+    line.push_fmt(format_args!("{:>6}", percent(share)), heat(share));
+    line.push_fmt(format_args!("{:>DURATION$}", duration(cpu)), Style::PLAIN);
+    kinds.push(line, amount.split.shares(all));
+    line.push_spaces(2);
+}
+
+fn write_rest(page: &mut Page<'_>, rest: Vec<Amount>, noun: &str, all: u64) -> io::Result<()> {
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let weight: u64 = rest.iter().map(|amount| amount.weight).sum();
+    let share = percent(weight as f64 / all.max(1) as f64);
+    let mut line = Line::default();
+    let more = crate::units::counted(rest.len() as u64, &format!("more {noun}"));
+    let more = if noun == "process" && rest.len() > 1 {
+        format!("{} more processes", rest.len())
+    } else {
+        more
+    };
+    line.push_fmt(
+        format_args!("{share:>6}{:>DURATION$}  {more}", duration(weight)),
+        GRAY,
+    );
+    page.line(&mut line)
+}
+
+/// How many of a process's ancestors are in the recording.
+fn depth(profile: &Profile, process: ProcessId) -> usize {
+    const DEEPEST: usize = 8;
+    let parent = |id: &ProcessId| profile.processes.get(id.index())?.parent;
+    std::iter::successors(parent(&process), parent)
+        .take(DEEPEST)
+        .count()
+}
+
+/// The command line of a process.
+pub(super) fn command(profile: &Profile, process: ProcessId) -> &str {
+    let command = profile.processes.get(process.index());
+    command.map_or("", |process| profile.strings.get(process.command))
+}
+
+/// How a process ended, where it is worth a word.
+pub(super) fn end(end: ProcessEnd) -> Option<String> {
+    match end {
+        ProcessEnd::Exited(code) if code != 0 => Some(format!("exited with {code}")),
+        ProcessEnd::Killed(signal) => Some(format!("killed by {}", signal_name(signal))),
+        _ => None,
+    }
+}
+
+fn signal_name(signal: u8) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    name.to_owned()
+}
+
+/// Tells both tables.
+pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, totals: &Totals, all: u64) {
+    let amount = |json: &mut Json<'_>, amount: &Amount| {
+        json.number("samples", amount.samples);
+        json.seconds("seconds", Some(amount.weight));
+        json.share("share", Some(amount.weight as f64 / all.max(1) as f64));
+        super::told::tell_kinds(json, "", amount.split.shares(all));
+    };
+    json.array("processes", |json| {
+        for total in &totals.processes {
+            let process = &profile.processes[total.process.index()];
+            json.row("", |json| {
+                json.number("process", u64::from(total.process.0));
+                json.number("pid", u64::from(process.pid));
+                json.text("command", profile.strings.get(process.command));
+                json.number_or_null("parent", process.parent.map(|it| u64::from(it.0)));
+                json.text_or_null("runtime", profile.strings.get(process.runtime));
+                json.seconds("started_seconds", process.started.map(|it| it.0));
+                json.seconds("ended_seconds", process.ended.map(|it| it.0));
+                let (exit_code, signal) = match process.end {
+                    ProcessEnd::Exited(code) => (Some(code), None),
+                    ProcessEnd::Killed(signal) => (None, Some(signal)),
+                    _ => (None, None),
+                };
+                json.number_or_null("exit_code", exit_code.map(u64::from));
+                json.number_or_null("signal", signal.map(u64::from));
+                json.seconds("user_seconds", process.user.map(|it| it.0));
+                json.seconds("system_seconds", process.system.map(|it| it.0));
+                json.number("threads", total.threads);
+                amount(json, &total.amount);
+            });
+        }
+    });
+    json.array("threads", |json| {
+        for total in &totals.threads {
+            let thread = profile.threads.get(total.thread);
+            json.row("", |json| {
+                json.number("thread", thread.number);
+                json.number("tid", u64::from(thread.tid));
+                json.text_or_null("name", profile.strings.get(thread.name));
+                json.number("process", u64::from(thread.process.0));
+                json.seconds("alive_seconds", thread.alive.map(|it| it.0));
+                json.seconds("cpu_seconds", thread.cpu.map(|it| it.0));
+                json.seconds("gil_wait_seconds", thread.gil_wait.map(|it| it.0));
+                amount(json, &total.amount);
+            });
+        }
+    });
+}

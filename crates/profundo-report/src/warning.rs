@@ -1,0 +1,97 @@
+//! What a reader must know before drawing conclusions.
+
+use std::fmt;
+
+use profundo_analysis::Selection;
+use profundo_model::Profile;
+
+use crate::Unit;
+
+/// A warning, without the word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Warning {
+    /// There is not one sample.
+    NoSamples,
+    /// There is not one allocation.
+    NoAllocations,
+    /// There are samples, but the filter lets none through.
+    Filtered,
+    /// There are samples, but all their frames are C.
+    OnlyC,
+    /// There is a group with samples, but all their frames are C.
+    EmptyGroups,
+    /// The recording ended early.
+    BufferFull,
+}
+
+impl Warning {
+    /// Why there is nothing to show of the selection.
+    pub(crate) fn no_samples(profile: &Profile, selection: &Selection, unit: Unit) -> Self {
+        if !selection.is_empty() {
+            Self::OnlyC
+        } else if !profile.samples.is_empty() {
+            Self::Filtered
+        } else if unit == Unit::Bytes {
+            Self::NoAllocations
+        } else {
+            Self::NoSamples
+        }
+    }
+
+    /// What is said, to a person who typed a command or to one who writes Rust.
+    pub(crate) fn text(&self, is_command: bool) -> String {
+        if !is_command {
+            return self.to_string();
+        }
+        let text = match self {
+            Self::NoSamples | Self::NoAllocations => {
+                "no samples were taken: the program used too little CPU time to be seen. Run it \
+                 for longer, or sample it more often."
+            }
+            Self::Filtered => "no samples pass the filter.",
+            Self::OnlyC => {
+                "all that was sampled is hidden: plumbing of an interpreter, or code that is not \
+                 your own."
+            }
+            Self::EmptyGroups => "all that was sampled in one or more groups is hidden.",
+            Self::BufferFull => {
+                "the buffer filled up, so the recording ends before the program did."
+            }
+        };
+        text.to_owned()
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LONGER: &str = "run the program longer (perhaps by running it several times), or \
+                              adjust the delay between samples with `profundo::init`";
+        match self {
+            Self::NoSamples => write!(f, "no samples were collected. Please {LONGER}."),
+            Self::NoAllocations => write!(
+                f,
+                "no samples were collected. Please run the program longer (perhaps by running it \
+                 several times), or record every allocation with a sample rate of 1.0."
+            ),
+            Self::Filtered => write!(
+                f,
+                "no samples were collected in the threads and tasks asked for. Ask for more of \
+                 them, {LONGER}."
+            ),
+            Self::OnlyC => write!(
+                f,
+                "no samples were collected outside C frames. Show these with `c(true)`, {LONGER}."
+            ),
+            Self::EmptyGroups => write!(
+                f,
+                "no samples were collected in one or more groups. They may be idle threads; or \
+                 all their frames are C, which `c(true)` shows; or {LONGER}."
+            ),
+            Self::BufferFull => write!(
+                f,
+                "the profile data buffer is full; profiling probably ended before the program \
+                 did. To profile for longer, call `profundo::init` with a larger buffer or delay."
+            ),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Reports on small profiles, letter by letter.
+
+mod callers;
+mod examples;
+mod fixture;
+mod groups;
+mod json;
+mod looks;
+mod mixed;
+mod nameless;
+mod odd;
+mod options;
+mod orders;
+mod properties;
+mod quality;
+mod refusals;
+mod screens;
+mod views;
+mod warnings;

@@ -1,0 +1,337 @@
+//! A profile of a Python program with native code below it, several threads and two processes.
+
+use profundo_model::{
+    Avma, CodeAddress, Engine, FrameKey, Language, LocationId, LocationKind, Module, Nanos,
+    Process, ProcessEnd, ProcessId, Profile, Role, Sample, StackId, State, TaskId, Thread,
+    ThreadId,
+};
+
+/// Where the program lies, which is nowhere.
+pub const APP: &str = "/nowhere/confidence/confidence.py";
+
+pub const SOURCE: &[(u32, &str)] = &[
+    (9, "def mean(values):"),
+    (10, "    return sum(values) / len(values)"),
+    (11, ""),
+    (12, ""),
+    (13, "def resample(values, rng):"),
+    (14, "\"\"\"Draws as many values as there are.\"\"\""),
+    (15, "    n = len(values)"),
+    (
+        16,
+        "    indices = [rng.randint(0, n - 1) for _ in range(n)]",
+    ),
+    (17, "    return [values[i] for i in indices]"),
+    (18, ""),
+    (29, "        sample = resample(values, rng)"),
+    (30, "        means.append(mean(sample))"),
+    (31, "    means.sort()"),
+    (52, "def main():"),
+    (53, "    packed = zlib.compress(pickle.dumps(values), 9)"),
+    (54, "    print(bootstrap(values, 10))"),
+];
+
+/// A profile that is being made.
+pub struct Maker {
+    pub profile: Profile,
+    next: u64,
+    thread: ThreadId,
+    task: TaskId,
+}
+
+impl Maker {
+    pub fn new() -> Self {
+        let mut profile = Profile::default();
+        profile.meta.period = Nanos(1_000_000);
+        profile.meta.engine = Engine::PerfSignal;
+        let command = profile.strings.intern("python3 confidence.py 600000");
+        let runtime = profile.strings.intern("CPython 3.12.1");
+        profile.processes.push(Process {
+            pid: 4711,
+            command,
+            runtime,
+            user: Some(Nanos(34_200_000_000)),
+            system: Some(Nanos(700_000_000)),
+            end: ProcessEnd::Exited(0),
+            ..Process::default()
+        });
+        let name = profile.strings.intern("MainThread");
+        let thread = profile.threads.push(Thread {
+            number: 1,
+            tid: 4711,
+            name,
+            process: ProcessId(0),
+            ..Thread::default()
+        });
+        let task = profile.hand_made_task(1);
+        Self {
+            profile,
+            next: 0x1000,
+            thread,
+            task,
+        }
+    }
+
+    /// A line of Python.
+    pub fn python(&mut self, file: &str, function: &str, line: u32, is_call: bool) -> LocationId {
+        let frame = self.profile.frame(FrameKey {
+            function,
+            file,
+            line,
+            language: Language::Python,
+            ..FrameKey::default()
+        });
+        let kind = LocationKind::Python {
+            frame,
+            column: 0,
+            is_call,
+        };
+        let location = self.profile.locations.intern(kind, None);
+        self.profile.locations.set_frames(location, &[frame]);
+        location
+    }
+
+    /// A native function in a module.
+    pub fn native(&mut self, module: &str, role: Role, key: FrameKey<'_>) -> LocationId {
+        let path = self.profile.strings.intern(module);
+        let known = (self.profile.modules.iter()).find(|(_, it)| it.path == path);
+        let module = match known.map(|(id, _)| id) {
+            Some(id) => id,
+            None => self.profile.modules.push(Module {
+                path,
+                role,
+                ..Module::default()
+            }),
+        };
+        self.next += 16;
+        let kind = LocationKind::Code(CodeAddress::Instruction(Avma(self.next)));
+        let frame = self.profile.frame(key);
+        let location = self.profile.locations.intern(kind, Some(module));
+        self.profile.locations.set_frames(location, &[frame]);
+        location
+    }
+
+    /// From now on samples are of this thread.
+    pub fn on_thread(&mut self, thread: Thread, name: &str) {
+        let name = self.profile.strings.intern(name);
+        self.thread = self.profile.threads.push(Thread { name, ..thread });
+    }
+
+    /// Samples of a stack, given from its root.
+    pub fn samples(&mut self, count: u64, stack: &[LocationId], state: State) {
+        let start = None;
+        let stack: Option<StackId> =
+            (stack.iter()).fold(start, |at, &it| Some(self.profile.stacks.intern(at, it)));
+        let weight = match state {
+            State::System => Nanos(10_000_000),
+            _ => Nanos(1_000_000),
+        };
+        for _ in 0..count {
+            self.profile.samples.push(Sample {
+                time: Nanos(self.profile.samples.len() as u64 * 1_000_000),
+                weight,
+                thread: self.thread,
+                task: self.task,
+                stack: stack.expect("a stack has a location"),
+                state,
+                ..Sample::default()
+            });
+        }
+    }
+}
+
+/// One thread of Python, with zlib and the standard library below it.
+pub fn python() -> Profile {
+    let mut it = Maker::new();
+    let random = "/usr/lib/python3.12/random.py";
+    let root = it.python(APP, "<module>", 60, true);
+    let main_packs = it.python(APP, "main", 53, true);
+    let main_boots = it.python(APP, "main", 54, true);
+    let boot_resamples = it.python(APP, "bootstrap", 29, true);
+    let boot_means = it.python(APP, "bootstrap", 30, true);
+    let boot_sorts = it.python(APP, "bootstrap", 31, true);
+    let draw = it.python(APP, "resample", 16, true);
+    let pick = it.python(APP, "resample", 17, false);
+    let mean = it.python(APP, "mean", 10, true);
+    let randint = it.python(random, "Random.randint", 336, true);
+    let randrange = it.python(random, "Random.randrange", 319, true);
+    let below = it.python(random, "Random._randbelow_with_getrandbits", 242, false);
+    let getrandbits = it.python(random, "Random._randbelow_with_getrandbits", 245, true);
+    let zlib = "/usr/lib/python3.12/lib-dynload/zlib.cpython-312-x86_64-linux-gnu.so";
+    let c = |function| FrameKey {
+        function,
+        ..FrameKey::default()
+    };
+    let compress = it.native(zlib, Role::Ordinary, c("zlib_compress"));
+    let deflate = it.native(
+        "/usr/lib/x86_64-linux-gnu/libz.so.1.3",
+        Role::Ordinary,
+        c("deflate"),
+    );
+    let builtin_sum = it.native("/usr/bin/python3.12", Role::Interpreter, c("builtin_sum"));
+    let read = it.native(
+        "/usr/lib/x86_64-linux-gnu/libc.so.6",
+        Role::System,
+        c("__read"),
+    );
+    let bits = it.native(
+        "/usr/lib/python3.12/lib-dynload/_random.cpython-312-x86_64-linux-gnu.so",
+        Role::Ordinary,
+        c("_random_Random_getrandbits"),
+    );
+    let path = [root, main_boots, boot_resamples];
+    let drawing = [&path[..], &[draw, randint, randrange]].concat();
+    it.samples(900, &[&path[..], &[draw]].concat(), State::Running);
+    it.samples(1400, &[&drawing[..], &[below]].concat(), State::Running);
+    it.samples(
+        700,
+        &[&drawing[..], &[getrandbits, bits]].concat(),
+        State::Running,
+    );
+    it.samples(1100, &[&path[..], &[pick]].concat(), State::Running);
+    it.samples(
+        600,
+        &[root, main_boots, boot_means, mean, builtin_sum],
+        State::Running,
+    );
+    it.samples(4, &[root, main_boots, boot_sorts], State::Running);
+    it.samples(250, &[root, main_packs, compress, deflate], State::Running);
+    it.samples(6, &[root, main_packs, read], State::System);
+    let file = it.profile.file(APP, "", "");
+    for &(line, text) in SOURCE {
+        let text = it.profile.strings.intern(text);
+        it.profile.sources.insert(file, line, text);
+    }
+    it.profile.meta.duration = Nanos(5_104_000_000);
+    it.profile.meta.cpu = Some(Nanos(4_960_000_000));
+    it.profile.meta.own_cost = Some(Nanos(31_000_000));
+    it.profile.processes[0].user = Some(Nanos(4_960_000_000));
+    it.profile.processes[0].system = Some(Nanos(61_000_000));
+    it.profile
+}
+
+/// The same with threads that want the lock, and a child process.
+pub fn crowd() -> Profile {
+    let mut it = Maker::new();
+    let root = it.python(APP, "<module>", 60, true);
+    let wait = it.python(APP, "main", 53, true);
+    let work = it.python(APP, "worker", 16, false);
+    it.samples(40, &[root, wait], State::Running);
+    for number in 2..6 {
+        let thread = Thread {
+            number,
+            tid: 4711 + number as u32,
+            gil_wait: Some(Nanos(number * 700_000_000)),
+            alive: Some(Nanos(5_000_000_000)),
+            cpu: Some(Nanos(1_000_000_000 + number * 20_000_000)),
+            ..Thread::default()
+        };
+        it.on_thread(thread, &format!("worker-{number}"));
+        it.samples(1000 + 20 * number, &[root, work], State::Running);
+    }
+    let profile = &mut it.profile;
+    let command = profile
+        .strings
+        .intern("gzip -9 /nowhere/confidence/a/long/way/to/a/file.json");
+    profile.processes.push(Process {
+        pid: 4720,
+        command,
+        parent: Some(ProcessId(0)),
+        end: ProcessEnd::Killed(9),
+        user: Some(Nanos(380_000_000)),
+        system: Some(Nanos(40_000_000)),
+        ..Process::default()
+    });
+    let deflate = it.native(
+        "/usr/bin/gzip",
+        Role::Ordinary,
+        FrameKey {
+            function: "deflate",
+            file: "/build/gzip-1.12/deflate.c",
+            line: 710,
+            ..FrameKey::default()
+        },
+    );
+    let main = it.native(
+        "/usr/bin/gzip",
+        Role::Ordinary,
+        FrameKey {
+            function: "main",
+            file: "/build/gzip-1.12/gzip.c",
+            line: 420,
+            ..FrameKey::default()
+        },
+    );
+    let thread = Thread {
+        number: 6,
+        tid: 4720,
+        process: ProcessId(1),
+        ..Thread::default()
+    };
+    it.on_thread(thread, "gzip");
+    it.samples(400, &[main, deflate], State::Running);
+    it.profile.meta.duration = Nanos(5_100_000_000);
+    it.profile.processes[0].user = Some(Nanos(4_360_000_000));
+    it.profile.processes[0].system = Some(Nanos(0));
+    it.profile
+}
+
+/// A Rust program with an inlined function, without Python.
+pub fn rust() -> Profile {
+    let mut it = Maker::new();
+    let profile = &mut it.profile;
+    profile.processes[0].command = profile.strings.intern("target/release/wordcount big.txt");
+    profile.processes[0].runtime = profile.strings.intern("");
+    let key = |function, file, prefix, rest, line| FrameKey {
+        function,
+        file,
+        prefix,
+        rest,
+        line,
+        language: Language::Rust,
+        ..FrameKey::default()
+    };
+    let exe = "/nowhere/wordcount/target/release/wordcount";
+    let mine = |function, line| {
+        key(
+            function,
+            "/nowhere/wordcount/src/main.rs",
+            "@wordcount",
+            "/src/main.rs",
+            line,
+        )
+    };
+    let main = it.native(exe, Role::Ordinary, mine("wordcount::main", 8));
+    let count = it.native(exe, Role::Ordinary, mine("wordcount::count", 21));
+    let insert = it.native(
+        exe,
+        Role::Ordinary,
+        key(
+            "std::collections::hash::map::HashMap<K,V,S>::insert",
+            "/rustc/abc/library/std/src/collections/hash/map.rs",
+            "@std",
+            "/collections/hash/map.rs",
+            1200,
+        ),
+    );
+    let hash = it.native(
+        exe,
+        Role::Ordinary,
+        key(
+            "core::hash::BuildHasher::hash_one",
+            "/rustc/abc/library/core/src/hash/mod.rs",
+            "@core",
+            "/hash/mod.rs",
+            652,
+        ),
+    );
+    it.samples(120, &[main, count], State::Running);
+    it.samples(300, &[main, count, insert], State::Running);
+    it.samples(500, &[main, count, insert, hash], State::Running);
+    it.samples(80, &[main], State::Running);
+    it.profile.meta.duration = Nanos(1_020_000_000);
+    it.profile.meta.cpu = Some(Nanos(1_000_000_000));
+    it.profile.processes[0].user = Some(Nanos(1_000_000_000));
+    it.profile.processes[0].system = Some(Nanos(2_000_000));
+    it.profile
+}

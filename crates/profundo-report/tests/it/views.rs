@@ -1,0 +1,481 @@
+//! The command's reports on programs as they are.
+
+use expect_test::{Expect, expect};
+use profundo_report::{
+    Callers, Choices, Functions, Libraries, Lines, Look, SortBy, Statprof, Summary,
+};
+
+use crate::mixed::{crowd, python, rust};
+
+fn look() -> Look {
+    Look::new().width(80)
+}
+
+fn check(text: Result<String, profundo_report::Error>, expected: Expect) {
+    expected.assert_eq(&text.unwrap());
+}
+
+#[test]
+fn a_summary_fits_on_a_screen() {
+    let summary = Summary::new()
+        .look(look())
+        .next(["profundo report x", "profundo flame x"]);
+    check(
+        summary.render(&python()),
+        expect![[r#"
+        python3 confidence.py 600000
+        5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
+        ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
+
+        Time %        Py Nat Sys  Hottest lines
+          59.8 ±1.5   46  14      confidence.py:16  indices = [rng.randint(0, n - 1) fo…
+          21.9 ±1.2   22          confidence.py:17  return [values[i] for i in indices]
+          12.0 ±0.9       12      confidence.py:10  return sum(values) / len(values)
+           6.2 ±1.2        5   1  confidence.py:53  packed = zlib.compress(pickle.dumps…
+           0.1 ±0.1   <1          confidence.py:31  means.sort()
+
+        Self %        Py Nat Sys  Total %  Hottest functions
+          39.9 ±1.4   40             81.8  resample  confidence.py:17
+          27.9 ±1.3   28             41.9  …m._randbelow_with_getrandbits  random.py:242
+          14.0 ±1.0       14         14.0  _random_Random_getrandbits
+          12.0 ±0.9       12         12.0  builtin_sum
+           5.0 ±0.6        5          5.0  deflate
+           1.2 ±1.4            1      1.2  __read
+           0.1 ±0.1   <1             93.8  bootstrap  confidence.py:31
+
+        Total %  Self  Calls
+          100.0        <module> › main  confidence.py:54
+           93.8   0.1  ├ bootstrap  confidence.py:29
+           81.8  39.9  │ ├ resample  confidence.py:16
+           41.9  41.9  │ │ └ Random.randint  random.py:336
+           12.0  12.0  │ └ mean › builtin_sum
+            5.0   5.0  ├ zlib_compress
+            1.2   1.2  └ __read
+
+        Quality: 4960 samples (counted as 5014) of 4960 expected (99.9 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
+        Next: profundo report x
+              profundo flame x
+    "#]],
+    );
+    check(
+        summary.render(&rust()),
+        expect![[r#"
+        target/release/wordcount big.txt
+        1.02 s wall · 1.00 s CPU (98 %) · 1 process · 1 thread
+        ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓  ▓ native 100.0 %  ░ system 0 %
+
+        Time %       Nat Sys  Hottest lines
+          92.0 ±1.8   92      @wordcount/src/main.rs:21  in wordcount::count
+           8.0 ±1.8    8      @wordcount/src/main.rs:8   in wordcount::main
+
+        Self %       Nat Sys  Total %  Hottest functions
+          50.0 ±3.1   50         50.0  …sh::BuildHasher::hash_one  @core/hash/mod.rs:652
+          30.0 ±2.9   30         80.0  …:HashMap<K,V,S>::insert  …tions/hash/map.rs:1200
+          12.0 ±2.2   12         92.0  wordcount::count  @wordcount/src/main.rs:21
+           8.0 ±1.8    8        100.0  wordcount::main  @wordcount/src/main.rs:8
+
+        Total %  Self  Calls
+          100.0   8.0  wordcount::main  @wordcount/src/main.rs:8
+           92.0  12.0  └ wordcount::count  @wordcount/src/main.rs:21
+           80.0  80.0    └ std::collections::hash::map::HashMap<K,V,S>::insert
+
+        Quality: 1000 samples of 1000 expected (100.0 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 3.1 points (95 %).
+        Next: profundo report x
+              profundo flame x
+    "#]],
+    );
+    check(
+        summary.render(&crowd()),
+        expect![[r#"
+        python3 confidence.py 600000
+        5.10 s wall · 4.78 s CPU (94 %) · 2 processes · 6 threads · CPython 3.12.1
+        ███████████████████████████▓▓▓  █ Python 91.5 %  ▓ native 8.5 %  ░ system 0 %
+
+        Time %        Py Nat Sys  Hottest lines
+          90.7 ±0.9   91          confidence.py:16             in worker
+           8.5 ±0.8        8      …ld/gzip-1.12/deflate.c:710  in deflate
+           0.8 ±0.3    1          confidence.py:53             in main
+
+        Self %        Py Nat Sys  Total %  Hottest functions
+          90.7 ±0.9   91             90.7  worker  confidence.py:16
+           8.5 ±0.8        8          8.5  deflate  /build/gzip-1.12/deflate.c:710
+           0.8 ±0.3    1              0.8  main  confidence.py:53
+
+        Total %  Self  Calls
+           90.7  90.7  <module> › worker  confidence.py:16
+            8.5   8.5  main › deflate  /build/gzip-1.12/deflate.c:710
+
+        Time %        CPU  Py Nat Sys  Process
+          91.5     4.36 s  92          4711 python3 confidence.py 600000  (5 threads)
+           8.5     420 ms       8      4720   gzip -9 /nowhere/confi…  killed by SIGKILL
+
+        Time %        CPU  Py Nat Sys     GIL wait  Thread
+          23.3     1.10 s  23               3.50 s  5 worker-5  (process 4711)
+          22.9     1.08 s  23               2.80 s  4 worker-4  (process 4711)
+          22.5     1.06 s  22               2.10 s  3 worker-3  (process 4711)
+          22.0     1.04 s  22               1.40 s  2 worker-2  (process 4711)
+           8.5     400 ms       8                   6 gzip  (process 4720)
+           0.8    40.0 ms   1                       1 MainThread  (process 4711)
+
+        Quality: 4720 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 1.4 points (95 %).
+        Next: profundo report x
+              profundo flame x
+    "#]],
+    );
+}
+
+#[test]
+fn a_wide_screen_shows_ranges() {
+    let summary = Summary::new().look(Look::new().width(120));
+    check(
+        summary.render(&python()),
+        expect![[r#"
+        python3 confidence.py 600000
+        5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
+        ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
+
+        Time %              Py % Nat % Sys %  Hottest lines
+          59.8 58.4–61.3    45.9  14.0        confidence.py:16  indices = [rng.randint(0, n - 1) for _ in range(n)]
+          21.9 20.8–23.1    21.9              confidence.py:17  return [values[i] for i in indices]
+          12.0 11.1–12.9          12.0        confidence.py:10  return sum(values) / len(values)
+           6.2 5.2–7.4             5.0   1.2  confidence.py:53  packed = zlib.compress(pickle.dumps(values), 9)
+           0.1 0.0–0.2       0.1              confidence.py:31  means.sort()
+
+        Self %              Py % Nat % Sys %  Total %  Hottest functions
+          39.9 38.5–41.3    39.9                 81.8  resample  confidence.py:17
+          27.9 26.7–29.2    27.9                 41.9  Random._randbelow_with_getrandbits  random.py:242
+          14.0 13.0–15.0          14.0           14.0  _random_Random_getrandbits
+          12.0 11.1–12.9          12.0           12.0  builtin_sum
+           5.0 4.4–5.6             5.0            5.0  deflate
+           1.2 0.6–2.6                   1.2      1.2  __read
+           0.1 0.0–0.2       0.1                 93.8  bootstrap  confidence.py:31
+
+        Total %  Self  Calls
+          100.0        <module> › main  confidence.py:54
+           93.8   0.1  ├ bootstrap  confidence.py:29
+           81.8  39.9  │ ├ resample  confidence.py:16
+           41.9  41.9  │ │ └ Random.randint  random.py:336
+           12.0  12.0  │ └ mean › builtin_sum
+            5.0   5.0  ├ zlib_compress
+            1.2   1.2  └ __read
+
+        Quality: 4960 samples (counted as 5014) of 4960 expected (99.9 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
+    "#]],
+    );
+}
+
+#[test]
+fn lines_have_their_neighbours() {
+    let lines = Lines::new().look(look()).quality(false);
+    check(
+        lines.render(&python()),
+        expect![[r#"
+            confidence.py  100.0 % of the time ±0.1
+            Time %               Py Nat Sys Line  Source
+                                               9  def mean(values):
+              12.0 ±0.9  ▋           12       10      return sum(values) / len(values)
+                                              11
+                                              12
+                                               ⋮
+                                              14  """Draws as many values as there are."""
+                                              15      n = len(values)
+              59.8 ±1.5  ███     46  14       16      indices = [rng.randint(0, n - 1) for …
+              21.9 ±1.2  █▏      22           17      return [values[i] for i in indices]
+                                              18
+                                               ⋮
+                                              52  def main():
+               6.2 ±1.2  ▎            5   1   53      packed = zlib.compress(pickle.dumps(v…
+                                              54      print(bootstrap(values, 10))
+
+        "#]],
+    );
+    check(
+        lines.clone().total(true).context(0).render(&python()),
+        expect![[r#"
+            confidence.py  100.0 % of the time ±0.1
+            Total %              Py Nat Sys Line  Source
+              12.0 ±0.9  ▋           12       10  return sum(values) / len(values)
+                                               ⋮
+              59.8 ±1.5  ███     46  14       16  indices = [rng.randint(0, n - 1) for _ in…
+              21.9 ±1.2  █▏      22           17  return [values[i] for i in indices]
+                                               ⋮
+              81.8 ±1.3  ████▏   68  14       29      sample = resample(values, rng)
+              12.0 ±0.9  ▋           12       30      means.append(mean(sample))
+                                               ⋮
+               6.2 ±1.2  ▎            5   1   53  packed = zlib.compress(pickle.dumps(value…
+              93.8 ±1.2  ████▊   68  26       54  print(bootstrap(values, 10))
+                                               ⋮
+             100.0 ±0.1  █████   68  31   1   60
+            (source not found)
+
+            random.py
+            Total %              Py Nat Sys Line  Source
+              27.9 ±1.3  █▍      28          242
+                                               ⋮
+              14.0 ±1.0  ▊           14      245
+                                               ⋮
+              41.9 ±1.4  ██▏     28  14      319
+                                               ⋮
+              41.9 ±1.4  ██▏     28  14      336
+            (source not found)
+
+        "#]],
+    );
+    check(
+        lines.clone().libraries(true).render(&python()),
+        expect![[r#"
+            confidence.py  58.1 % of the time ±1.4
+            Time %               Py Nat Sys Line  Source
+                                               9  def mean(values):
+              12.0 ±0.9  ▋           12       10      return sum(values) / len(values)
+                                              11
+                                              12
+                                               ⋮
+                                              14  """Draws as many values as there are."""
+                                              15      n = len(values)
+              17.9 ±1.1  ▉       18           16      indices = [rng.randint(0, n - 1) for …
+              21.9 ±1.2  █▏      22           17      return [values[i] for i in indices]
+                                              18
+                                               ⋮
+                                              52  def main():
+               6.2 ±1.2  ▎            5   1   53      packed = zlib.compress(pickle.dumps(v…
+                                              54      print(bootstrap(values, 10))
+
+            random.py  41.9 % of the time ±1.4
+            Time %               Py Nat Sys Line  Source
+              27.9 ±1.3  █▍      28          242
+                                               ⋮
+              14.0 ±1.0  ▊           14      245
+            (source not found)
+
+        "#]],
+    );
+    check(
+        lines.render(&rust()),
+        expect![[r#"
+            @wordcount/src/main.rs  100.0 % of the time ±0.4
+            Time %              Nat Sys Line  Source
+               8.0 ±1.8  ▍        8        8
+                                           ⋮
+              92.0 ±1.8  ████▋   92       21
+            (source not found)
+
+        "#]],
+    );
+}
+
+#[test]
+fn whole_files_have_cold_lines_too() {
+    let lines = Lines::new().look(look()).quality(false).all_lines(true);
+    check(
+        lines.render(&python()),
+        expect![[r#"
+            confidence.py  100.0 % of the time ±0.1
+            Time %               Py Nat Sys Line  Source
+                                               9  def mean(values):
+              12.0 ±0.9  ▋           12       10      return sum(values) / len(values)
+                                              11
+                                              12
+                                              13  def resample(values, rng):
+                                              14  """Draws as many values as there are."""
+                                              15      n = len(values)
+              59.8 ±1.5  ███     46  14       16      indices = [rng.randint(0, n - 1) for …
+              21.9 ±1.2  █▏      22           17      return [values[i] for i in indices]
+                                              18
+                                               ⋮
+                                              29          sample = resample(values, rng)
+                                              30          means.append(mean(sample))
+               0.1 ±0.1          <1           31      means.sort()
+                                               ⋮
+                                              52  def main():
+               6.2 ±1.2  ▎            5   1   53      packed = zlib.compress(pickle.dumps(v…
+                                              54      print(bootstrap(values, 10))
+                                               ⋮
+                                              60
+            (source not found)
+
+        "#]],
+    );
+}
+
+#[test]
+fn functions_have_both_shares() {
+    let functions = Functions::new().look(look()).quality(false);
+    check(
+        functions.render(&python()),
+        expect![[r#"
+        Self %      Total %       Py Nat Sys Samples  Function
+          39.9 ±1.4   81.8 ±1.3   68  14        4100  resample  confidence.py:17
+          27.9 ±1.3   41.9 ±1.4   28  14        2100  …w_with_getrandbits  random.py:242
+          14.0 ±1.0   14.0 ±1.0       14         700  _random_Random_getrandbits
+          12.0 ±0.9   12.0 ±0.9       12         600  builtin_sum
+           5.0 ±0.6    5.0 ±0.6        5         250  deflate
+           1.2 ±1.4    1.2 ±1.4            1       6  __read
+           0.1 ±0.1   93.8 ±1.2   68  26        4704  bootstrap  confidence.py:31
+                     100.0 ±0.1   68  31   1    4960  <module>  confidence.py:60
+                     100.0 ±0.1   68  31   1    4960  main  confidence.py:54
+                      41.9 ±1.4   28  14        2100  Random.randint  random.py:336
+                      41.9 ±1.4   28  14        2100  Random.randrange  random.py:319
+                      12.0 ±0.9       12         600  mean  confidence.py:10
+                       5.0 ±0.6        5         250  zlib_compress
+
+    "#]],
+    );
+    let some = functions
+        .clone()
+        .sorted_by(SortBy::Count)
+        .limit(4)
+        .min_share(0.1);
+    check(
+        some.render(&python()),
+        expect![[r#"
+        Self %      Total %       Py Nat Sys Samples  Function
+                     100.0 ±0.1   68  31   1    4960  <module>  confidence.py:60
+                     100.0 ±0.1   68  31   1    4960  main  confidence.py:54
+           0.1 ±0.1   93.8 ±1.2   68  26        4704  bootstrap  confidence.py:31
+          39.9 ±1.4   81.8 ±1.3   68  14        4100  resample  confidence.py:17
+        … and 9 more
+
+    "#]],
+    );
+    let mine = functions.choices(Choices::command().only_mine(true));
+    check(
+        mine.render(&crowd()),
+        expect![[r#"
+        Self %      Total %       Py Nat Sys Samples  Function
+          90.7 ±0.9   90.7 ±0.9   91            4280  worker  confidence.py:16
+           8.5 ±0.8    8.5 ±0.8        8         400  deflate  …/gzip-1.12/deflate.c:710
+           0.8 ±0.3    0.8 ±0.3    1              40  main  confidence.py:53
+                      91.5 ±0.8   92            4320  <module>  confidence.py:60
+                       8.5 ±0.8        8         400  main  /build/gzip-1.12/gzip.c:420
+
+    "#]],
+    );
+    check(
+        mine.render(&rust()),
+        expect![[r#"
+        Self %      Total %      Nat Sys Samples  Function
+          92.0 ±1.8   92.0 ±1.8   92         920  wordcount::count  …ount/src/main.rs:21
+           8.0 ±1.8  100.0 ±0.4  100        1000  wordcount::main  …dcount/src/main.rs:8
+
+    "#]],
+    );
+}
+
+#[test]
+fn folded_libraries_are_what_was_called() {
+    let choices = Choices::command().libraries(Libraries::Folded);
+    let functions = Functions::new()
+        .look(look())
+        .quality(false)
+        .choices(choices);
+    check(
+        functions.render(&python()),
+        expect![[r#"
+        Self %      Total %       Py Nat Sys Samples  Function
+          41.9 ±1.4   41.9 ±1.4   28  14        2100  Random.randint  random.py:336
+          39.9 ±1.4   81.8 ±1.3   68  14        4100  resample  confidence.py:17
+          12.0 ±0.9   12.0 ±0.9       12         600  builtin_sum
+           5.0 ±0.6    5.0 ±0.6        5         250  zlib_compress
+           1.2 ±1.4    1.2 ±1.4            1       6  __read
+           0.1 ±0.1   93.8 ±1.2   68  26        4704  bootstrap  confidence.py:31
+                     100.0 ±0.1   68  31   1    4960  <module>  confidence.py:60
+                     100.0 ±0.1   68  31   1    4960  main  confidence.py:54
+                      12.0 ±0.9       12         600  mean  confidence.py:10
+
+    "#]],
+    );
+}
+
+#[test]
+fn statprof_looks_like_statprof() {
+    check(
+        Statprof::new().look(look()).render(&python()),
+        expect![[r#"
+              %   cumulative      self
+             time    seconds   seconds  name
+             27.92       1.40      1.40  random.py:242:Random._randbelow_with_getrandbits
+             21.94       1.10      1.10  confidence.py:17:resample
+             17.95       3.00      0.90  confidence.py:16:resample
+             13.96       0.70      0.70  _random_Random_getrandbits
+             11.97       0.60      0.60  builtin_sum
+              4.99       0.25      0.25  deflate
+              1.20       0.06      0.06  __read
+              0.08       0.00      0.00  confidence.py:31:bootstrap
+              0.00       5.01      0.00  confidence.py:60:<module>
+              0.00       4.70      0.00  confidence.py:54:main
+              0.00       4.10      0.00  confidence.py:29:bootstrap
+              0.00       2.10      0.00  random.py:336:Random.randint
+              0.00       2.10      0.00  random.py:319:Random.randrange
+              0.00       0.70      0.00  random.py:245:Random._randbelow_with_getrandbits
+              0.00       0.60      0.00  confidence.py:30:bootstrap
+              0.00       0.60      0.00  confidence.py:10:mean
+              0.00       0.31      0.00  confidence.py:53:main
+              0.00       0.25      0.00  zlib_compress
+            ---
+            Sample count: 4960
+            Total time: 5.014000 seconds
+        "#]],
+    );
+}
+
+#[test]
+fn callers_and_callees_add_up() {
+    let look = look();
+    check(
+        Callers::both("bootstrap")
+            .look(look.clone())
+            .quality(false)
+            .render(&python()),
+        expect![[r#"
+            bootstrap  confidence.py:29
+            93.8 % of the time ±1.2, 0.1 % by itself ±0.1, 4704 samples.
+
+              Of it %      All %  Py Nat Sys  Callers
+                100.0 ±0.1  93.8  68  26      main  confidence.py:54
+
+              Of it %      All %  Py Nat Sys  Callees
+                 87.2 ±1.0  81.8  68  14      resample  confidence.py:16
+                 12.8 ±1.0  12.0      12      mean  confidence.py:10
+                  0.1 ±0.1   0.1  <1          (itself)
+
+        "#]],
+    );
+    check(
+        Callers::new("randbelow*")
+            .look(look.clone())
+            .quality(false)
+            .render(&python()),
+        expect![[r#"
+            Warning: no function that is shown and was sampled is called “randbelow*”.
+        "#]],
+    );
+    check(
+        Callers::new("_randbelow*")
+            .look(look.clone())
+            .quality(false)
+            .render(&python()),
+        expect![[r#"
+            Random._randbelow_with_getrandbits  random.py:242
+            41.9 % of the time ±1.4, 27.9 % by itself ±1.3, 2100 samples.
+
+              Of it %      All %  Py Nat Sys  Callers
+                100.0 ±0.2  41.9  28  14      Random.randrange  random.py:319
+
+        "#]],
+    );
+    check(
+        Callers::callees_of("<module>")
+            .look(look)
+            .quality(false)
+            .render(&python()),
+        expect![[r#"
+            <module>  confidence.py:60
+            100.0 % of the time ±0.1, 0 % by itself ±0.1, 4960 samples.
+
+              Of it %      All %  Py Nat Sys  Callees
+                100.0 ±0.1 100.0  68  31   1  main  confidence.py:54
+
+        "#]],
+    );
+}

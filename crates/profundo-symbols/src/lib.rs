@@ -1,0 +1,59 @@
+//! Addresses to functions, files, lines and inlined frames.
+//!
+//! A recording holds code addresses and the modules they lie in. This crate reads the modules'
+//! files and gives every address its frames: from DWARF debug information where there is some
+//! (in the file itself or beside it), else from the symbol tables, else none. What it could not
+//! find it says in a [`Summary`], module by module.
+//!
+//! It is **not** for unwinding, for type information, or for code without a file (a JIT
+//! compiler's map would be a source of names of its own, beside `dwarf` and `symtab`).
+//!
+//! Constraints:
+//! - It runs inside the profiled program as well as in the command, so no file, however broken,
+//!   makes it panic or fail: an address that cannot be named has a frame without a name.
+//! - Each distinct address is looked up once. The names stay in the [`Symbolizer`]; the parsed
+//!   debug information, which takes tens of megabytes, is dropped as soon as they are found.
+//! - Files are mapped, not read: see `mmap`, the only module with unsafe code.
+//!
+//! ```
+//! use profundo_model::{Avma, CodeAddress, LocationKind, Profile};
+//! use profundo_symbols::Symbolizer;
+//!
+//! let mut profile = Profile::default();
+//! let nowhere = LocationKind::Code(CodeAddress::Return(Avma(0x1000)));
+//! let location = profile.locations.intern(nowhere, None);
+//!
+//! let summary = Symbolizer::new().name_profile(&mut profile);
+//! assert_eq!(summary.unnamed(), 1);
+//! let frame = profile.locations.get(location).frames[0];
+//! assert_eq!(profile.function_name(frame), "");
+//! ```
+
+#![deny(unsafe_code)]
+
+mod arena;
+mod cache;
+mod debug_files;
+mod demangle;
+mod dwarf;
+mod image;
+mod lookup;
+mod mmap;
+mod module_file;
+mod named;
+mod paths;
+mod plain_names;
+mod plt;
+mod pool;
+mod problem;
+mod summary;
+mod symbolizer;
+mod symtab;
+mod vdso;
+
+pub use demangle::{Demangled, demangle};
+pub use named::{LineCorrection, NamedFrame};
+pub use paths::{ShortPath, Shortener};
+pub use problem::Problem;
+pub use summary::{ModuleSummary, Summary};
+pub use symbolizer::Symbolizer;

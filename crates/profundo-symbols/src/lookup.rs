@@ -1,0 +1,229 @@
+//! One round of lookups in one module: debug information first, then symbol tables, then PLT
+//! stubs.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use profundo_model::Language;
+use rustc_hash::FxHashMap;
+
+use crate::arena::Arena;
+use crate::cache::{Resolved, Source};
+use crate::demangle::{demangle, is_long_form, is_short, with_generics};
+use crate::dwarf::{DebugInfo, Family, RawFrame};
+use crate::module_file::ModuleFile;
+use crate::{NamedFrame, Problem, plt, symtab};
+
+/// What was found for the addresses of one piece of a module.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// In the order of the addresses.
+    pub(crate) names: Vec<Resolved>,
+    /// Split debug files that could not be opened.
+    pub(crate) missing_split_files: Vec<PathBuf>,
+    /// What was wrong on the way.
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// Names `addresses`, which are sorted, in the file that is known as `module_path`.
+pub(crate) fn names(module: &ModuleFile, module_path: &str, addresses: &[u64]) -> Found {
+    let split_files = Arena::new();
+    let mut problems = Vec::new();
+    let mut texts = Texts::default();
+    let module_path = texts.text(module_path);
+
+    let mut found: Vec<Vec<NamedFrame>> = Vec::with_capacity(addresses.len());
+    let mut missing = Vec::new();
+    // Which addresses the symbol tables are to be asked about.
+    let mut open: Vec<usize> = Vec::new();
+    match guarded(|| DebugInfo::open(module, &split_files)) {
+        Ok(Some(debug)) => {
+            for (index, address) in addresses.iter().enumerate() {
+                let frames = guarded(|| debug.frames(*address)).unwrap_or_else(|problem| {
+                    note(&mut problems, problem);
+                    Vec::new()
+                });
+                // C's names have no long form.
+                let may_be_short = frames.last().is_none_or(|f| f.family != Family::Other);
+                let frames: Vec<_> = frames.into_iter().map(|f| texts.frame(f)).collect();
+                let function = frames.last().map_or("", |frame| &frame.function);
+                if function.is_empty() || (may_be_short && is_short(function)) {
+                    open.push(index);
+                }
+                found.push(frames);
+            }
+            missing = debug.missing();
+        }
+        Ok(None) => open.extend(0..addresses.len()),
+        Err(problem) => {
+            open.extend(0..addresses.len());
+            note(&mut problems, problem);
+        }
+    }
+    found.resize_with(addresses.len(), Vec::new);
+
+    let has_line: Vec<bool> = found
+        .iter()
+        .map(|frames| frames.first().is_some_and(|f| !f.file.is_empty()))
+        .collect();
+    for (index, symbol) in open.iter().zip(symbols(module, addresses, &open)) {
+        let Some(symbol) = symbol else { continue };
+        let name = texts.name(symbol.as_bytes(), None);
+        apply_symbol(&mut found[*index], name, &module_path);
+    }
+
+    let names = found
+        .into_iter()
+        .zip(has_line)
+        .map(|(mut frames, has_line)| {
+            if frames.is_empty() {
+                frames.push(NamedFrame::unknown(&module_path));
+            }
+            let outermost = frames.len() - 1;
+            for (index, frame) in frames.iter_mut().enumerate() {
+                frame.inlined = index < outermost;
+            }
+            let source = match has_line {
+                _ if frames.iter().all(|frame| frame.function.is_empty()) => Source::Nothing,
+                true => Source::DebugInfo,
+                false => Source::Symbols,
+            };
+            Resolved {
+                frames: frames.into(),
+                source,
+            }
+        })
+        .collect();
+    Found {
+        names,
+        missing_split_files: missing,
+        problems,
+    }
+}
+
+/// The symbols at those of the `addresses` that `open` picks, PLT stubs included.
+fn symbols(module: &ModuleFile, addresses: &[u64], open: &[usize]) -> Vec<Option<String>> {
+    let wanted: Vec<u64> = open.iter().map(|index| addresses[*index]).collect();
+    let mut symbols = symtab::names(module, &wanted);
+    if let Some(main) = &module.main
+        && symbols.iter().any(Option::is_none)
+    {
+        for (symbol, stub) in symbols.iter_mut().zip(plt::names(main, &wanted)) {
+            *symbol = symbol.take().or(stub);
+        }
+    }
+    symbols
+}
+
+/// Fills in what the debug information left open: the function of assembly code, whose lines it
+/// may have, and the full name of a function of which it has only the last part.
+fn apply_symbol(frames: &mut Vec<NamedFrame>, name: Name, module_path: &Arc<str>) {
+    let Some(frame) = frames.last_mut() else {
+        frames.push(NamedFrame {
+            function: name.function,
+            signature: name.signature,
+            language: name.language,
+            ..NamedFrame::unknown(module_path)
+        });
+        return;
+    };
+    // The symbol may be an alias, or one of many names of code that the linker merged: it
+    // replaces a plain name only if it is that name's long form.
+    if frame.function.is_empty() || is_long_form(&name.function, &frame.function) {
+        frame.signature = match with_generics(&name.function, &frame.signature) {
+            generics if generics.is_empty() => name.signature,
+            generics => generics.into(),
+        };
+        frame.function = name.function;
+        if name.language == Language::Rust {
+            frame.language = Language::Rust;
+        }
+    }
+}
+
+/// The last line of defence: the readers of debug information report damage as errors, but a
+/// profiler must not take its program down should one of them panic after all.
+fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err(Problem::Damaged {
+            reason: "a reader panicked".to_owned(),
+        })
+    })
+}
+
+fn note(problems: &mut Vec<Problem>, problem: Problem) {
+    if !problems.contains(&problem) {
+        problems.push(problem);
+    }
+}
+
+/// Texts of one round, each stored once and each symbol demangled once.
+#[derive(Debug, Default)]
+struct Texts {
+    texts: FxHashMap<Box<str>, Arc<str>>,
+    names: FxHashMap<(Vec<u8>, Vec<u8>), Name>,
+}
+
+#[derive(Debug, Clone)]
+struct Name {
+    function: Arc<str>,
+    signature: Arc<str>,
+    language: Language,
+}
+
+impl Texts {
+    fn text(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = text.into();
+        self.texts.insert(text.into(), Arc::clone(&new));
+        new
+    }
+
+    fn name(&mut self, symbol: &[u8], plain: Option<&[u8]>) -> Name {
+        let key = (symbol.to_vec(), plain.unwrap_or_default().to_vec());
+        if let Some(known) = self.names.get(&key) {
+            return known.clone();
+        }
+        let demangled = demangle(&String::from_utf8_lossy(symbol));
+        let mut signature = demangled.signature;
+        if let Some(plain) = plain
+            && demangled.language == Language::Rust
+        {
+            signature = with_generics(&demangled.function, &String::from_utf8_lossy(plain));
+        }
+        let name = Name {
+            function: self.text(&demangled.function),
+            signature: self.text(&signature),
+            language: demangled.language,
+        };
+        self.names.insert(key, name.clone());
+        name
+    }
+
+    fn frame(&mut self, raw: RawFrame<'_>) -> NamedFrame {
+        let mut name = self.name(raw.name, raw.plain);
+        if raw.family == Family::Rust {
+            name.language = Language::Rust;
+            // With line tables only there are no linkage names, and the plain name has its
+            // generics.
+            if name.function.ends_with('>')
+                && is_short(&name.function)
+                && let Some((bare, _)) = name.function.split_once('<')
+            {
+                let bare = self.text(bare);
+                name.signature = std::mem::replace(&mut name.function, bare);
+            }
+        }
+        NamedFrame {
+            function: name.function,
+            signature: name.signature,
+            file: self.text(&raw.file),
+            line: raw.line,
+            language: name.language,
+            inlined: false,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The files behind one module: the file that was mapped, and those that hold its debug
+//! information. Opened once for a round of lookups and shared by its threads.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::image::Image;
+use crate::mmap::Bytes;
+use crate::{Problem, debug_files, symtab, vdso};
+
+/// What the user of the crate said about files.
+#[derive(Debug, Default)]
+pub(crate) struct FileOptions {
+    /// Directories with debug files, `/usr/lib/debug` by default.
+    pub(crate) debug_roots: Vec<PathBuf>,
+    /// The target's root directory, where it has another one than we.
+    pub(crate) root: Option<PathBuf>,
+    /// Images of modules without a file.
+    pub(crate) images: FxHashMap<String, Arc<[u8]>>,
+    /// Modules whose debug information is not worth its reading.
+    pub(crate) symbols_only: FxHashSet<String>,
+}
+
+/// The files of a module; each is missing where there is none.
+#[derive(Debug, Default)]
+pub(crate) struct ModuleFile {
+    /// The file that was mapped.
+    pub(crate) main: Option<Image>,
+    /// The separate file with its debug information.
+    pub(crate) debug: Option<Image>,
+    /// What many debug files share.
+    pub(crate) supplement: Option<Image>,
+    /// The package of its split debug files.
+    pub(crate) package: Option<Image>,
+    /// What is wrong.
+    pub(crate) problems: Vec<Problem>,
+    /// Whether debug information is passed over.
+    pub(crate) symbols_only: bool,
+}
+
+impl ModuleFile {
+    /// Opens what can be found for the module.
+    pub(crate) fn open(options: &FileOptions, module_path: &str, build_id: &[u8]) -> Self {
+        let mut this = Self::default();
+        match open_main(options, module_path, build_id) {
+            Ok(image) => this.main = Some(image),
+            Err(problem) => this.problems.push(problem),
+        }
+        this.symbols_only = options.symbols_only.contains(module_path);
+        if this.symbols_only && this.main.as_ref().is_some_and(symtab::is_whole) {
+            return this;
+        }
+        let roots = &options.debug_roots;
+        if !this.main.as_ref().is_some_and(Image::has_debug_info) {
+            let id = this.main.as_ref().map_or(build_id, |image| &image.build_id);
+            this.debug = debug_files::by_build_id(roots, id);
+            if let (None, Some(main)) = (&this.debug, &this.main) {
+                match debug_files::by_debug_link(roots, main) {
+                    Ok(found) => this.debug = found,
+                    Err(problem) => this.problems.push(problem),
+                }
+            }
+        }
+        if this.symbols_only {
+            return this;
+        }
+        if let Some(image) = this.debug_image() {
+            let package = debug_files::package(&image.path)
+                .or_else(|| debug_files::package(&this.main.as_ref()?.path));
+            let supplement = debug_files::supplement(roots, image);
+            this.package = package;
+            match supplement {
+                Ok(found) => this.supplement = found,
+                Err(problem) => this.problems.push(problem),
+            }
+        } else if this.main.is_some() {
+            this.problems.push(Problem::NoDebugInfo);
+        }
+        this
+    }
+
+    /// The file with debug information, if there is one.
+    pub(crate) fn debug_image(&self) -> Option<&Image> {
+        if self.symbols_only {
+            return None;
+        }
+        [&self.main, &self.debug]
+            .into_iter()
+            .flatten()
+            .find(|image| image.has_debug_info())
+    }
+}
+
+const DELETED: &str = " (deleted)";
+
+/// Where this very program was, if its file is no longer there. The kernel keeps its contents as
+/// long as it runs.
+fn own_deleted_program() -> Option<String> {
+    let link = std::fs::read_link("/proc/self/exe").ok()?;
+    Some(link.to_str()?.strip_suffix(DELETED)?.to_owned())
+}
+
+/// Finds the file that was mapped from `module_path`. With a build id only that very file will
+/// do; without one, what lies there is believed.
+fn open_main(options: &FileOptions, module_path: &str, build_id: &[u8]) -> Result<Image, Problem> {
+    let path = Path::new(module_path);
+    let check = |image: Image| match build_id.is_empty() || image.build_id == build_id {
+        true => Ok(image),
+        false => Err(Problem::BuildIdDiffers {
+            path: image.path,
+            found: image.build_id,
+        }),
+    };
+    if let Some(bytes) = options.images.get(module_path) {
+        return check(Image::parse(path, Bytes::Owned(Arc::clone(bytes)))?);
+    }
+    if module_path == vdso::PATH {
+        let gone = Problem::FileGone {
+            path: path.into(),
+            kind: std::io::ErrorKind::NotFound,
+        };
+        let bytes = vdso::own_image().ok_or(gone)?;
+        return check(Image::parse(path, Bytes::Owned(bytes.into()))?);
+    }
+    // The kernel appends this to the path of a file that was removed or replaced, as a build does
+    // with the program it builds.
+    let kept = module_path.strip_suffix(DELETED).unwrap_or(module_path);
+    if own_deleted_program().is_some_and(|own| own == kept)
+        && let Ok(mut image) = Image::open(Path::new("/proc/self/exe")).and_then(check)
+    {
+        // Debug files are looked for beside the place where it was.
+        image.path = kept.into();
+        return Ok(image);
+    }
+    // A file that was put back in its place is known by its build id only.
+    if kept != module_path && !build_id.is_empty() && !path.exists() {
+        return check(Image::open(Path::new(kept))?);
+    }
+    if let Some(root) = &options.root {
+        let below_root = root.join(path.strip_prefix("/").unwrap_or(path));
+        if below_root.exists() {
+            return check(Image::open(&below_root)?);
+        }
+    }
+    check(Image::open(path)?)
+}

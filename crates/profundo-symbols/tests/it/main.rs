@@ -1,0 +1,10 @@
+//! Names of real programs, built here, against what an outside reader says of the same addresses.
+
+mod build;
+mod damage;
+mod native;
+mod oracle;
+mod own_process;
+mod rust;
+mod separate;
+mod split;

@@ -1,0 +1,110 @@
+//! The registers that are followed from frame to frame, and how one row moves them to the caller:
+//! one file for each architecture.
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(target_arch = "aarch64")]
+pub use aarch64::Regs;
+#[cfg(target_arch = "aarch64")]
+pub(crate) use aarch64::{call_before, leads_to, step, step_without_row};
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::Regs;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86_64::{call_before, leads_to, step, step_without_row};
+
+use crate::End;
+
+/// General registers of the first frame by their DWARF numbers. Code that is just setting up a
+/// realigned stack keeps its frame in one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct General(pub [u64; 16]);
+
+/// A register whose value may be known, or may lie in memory that was not read yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    Unknown,
+    Value(u64),
+    At(u64),
+}
+
+/// What is known of the general registers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Others<'a> {
+    Unknown,
+    Given(&'a General),
+    /// Saved by the kernel in a `ucontext` at this address.
+    Context(u64),
+}
+
+/// A frame during the walk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<'a> {
+    pub regs: Regs,
+    pub fp_known: bool,
+    /// The instruction pointer is the next instruction, not the one after a call.
+    pub interrupted: bool,
+    pub rbx: Place,
+    pub others: Others<'a>,
+    /// Signal frames crossed so far.
+    pub signals: u8,
+}
+
+impl<'a> Frame<'a> {
+    /// The frame that a thread was stopped in.
+    pub fn first(regs: Regs, general: Option<&'a General>) -> Self {
+        Self {
+            regs,
+            fp_known: true,
+            interrupted: true,
+            rbx: Place::Unknown,
+            others: general.map_or(Others::Unknown, Others::Given),
+            signals: 0,
+        }
+    }
+
+    /// The address by which the row is found: a call may be the last instruction of its function.
+    #[inline]
+    pub fn lookup(&self) -> u64 {
+        if self.interrupted {
+            self.regs.ip
+        } else {
+            self.regs.ip.wrapping_sub(1)
+        }
+    }
+}
+
+/// Why a row did not lead to the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// There is nothing more to try.
+    End(End),
+    /// The rule needs the frame pointer, which is not known.
+    NeedsFramePointer,
+    /// The rule needs what is not followed.
+    Unsupported,
+}
+
+/// What instruction comes before a return address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// A call of this address.
+    Direct(u64),
+    /// A call of an address in a register or in memory.
+    Indirect,
+    /// No call.
+    None,
+}
+
+/// What is known of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// It has unwind information.
+    Row,
+    /// It lies in a module.
+    Module,
+    /// It lies nowhere that is known.
+    Unknown,
+}

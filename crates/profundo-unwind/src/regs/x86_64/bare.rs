@@ -1,0 +1,135 @@
+//! Code without a row: a restorer, a jump to no code, a stub, start-up code, assembly, or code that
+//! was generated and keeps frame pointers. Each is told by what it does, and a return address
+//! counts only if it looks like one.
+
+use super::calls::{call_before, is_stub};
+use super::{Regs, arrive, read, signal_context};
+use crate::regs::{Call, Code, Frame, Stop};
+use crate::{End, Memory, Rbx};
+
+/// Code without a row is taken for a function of at most this many bytes.
+const MAX_BARE: u64 = 4096;
+
+/// `mov rax, 15; syscall`: what a handler returns to, where it has no unwind information (musl).
+const RESTORER: u64 = 0x0f00_0000_0fc0_c748;
+
+/// Moves a frame without a row to its caller. `code` tells what an address lies in.
+#[cold]
+pub(crate) fn step_without_row(
+    frame: &mut Frame<'_>,
+    depth: usize,
+    code: impl Fn(u64) -> Code,
+    memory: &mut impl Memory,
+) -> Result<(), Stop> {
+    let Regs { ip, sp, .. } = frame.regs;
+    if depth > 1 && memory.read(ip) == Some(RESTORER) {
+        return signal_context(frame, sp, memory);
+    }
+    if depth == 1 && by_call(frame, &code, memory)? {
+        return Ok(());
+    }
+    let here = code(frame.lookup());
+    // Code of a module without information seldom keeps frame pointers, generated code does.
+    if depth == 1 && here != Code::Unknown && by_any_call(frame, &code, memory)? {
+        return Ok(());
+    }
+    by_frame_pointer(frame, depth, here, &code, memory)
+}
+
+/// The frame was entered by a call that is known to lead to it.
+fn by_call(
+    frame: &mut Frame<'_>,
+    code: &impl Fn(u64) -> Code,
+    memory: &mut impl Memory,
+) -> Result<bool, Stop> {
+    let Regs { ip, sp, .. } = frame.regs;
+    let here = memory.read(ip);
+    let nowhere = here.is_none() && code(ip) == Code::Unknown;
+    let stub = is_stub(ip, memory);
+    // Start-up code and assembly without information mostly have not pushed much yet.
+    for slot in [sp, sp.wrapping_add(8)] {
+        let caller = read(memory, slot)?;
+        if code(caller.wrapping_sub(1)) == Code::Unknown {
+            continue;
+        }
+        let untouched = (stub || nowhere) && slot == sp;
+        let called = match call_before(caller, memory) {
+            Call::Direct(target) => untouched || ip.wrapping_sub(target) < MAX_BARE,
+            Call::Indirect => untouched,
+            Call::None => false,
+        };
+        if called {
+            return_to(frame, caller, slot.wrapping_add(8));
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The frame may have been entered by a call through a pointer, or of code that jumped on to it.
+fn by_any_call(
+    frame: &mut Frame<'_>,
+    code: &impl Fn(u64) -> Code,
+    memory: &mut impl Memory,
+) -> Result<bool, Stop> {
+    let Regs { sp, .. } = frame.regs;
+    for slot in [sp, sp.wrapping_add(8)] {
+        let caller = read(memory, slot)?;
+        let known = code(caller.wrapping_sub(1)) == Code::Row;
+        let called = match call_before(caller, memory) {
+            Call::Direct(_) => slot == sp,
+            Call::Indirect => true,
+            Call::None => false,
+        };
+        if known && called {
+            return_to(frame, caller, slot.wrapping_add(8));
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn by_frame_pointer(
+    frame: &mut Frame<'_>,
+    depth: usize,
+    here: Code,
+    code: &impl Fn(u64) -> Code,
+    memory: &mut impl Memory,
+) -> Result<(), Stop> {
+    let Regs { sp, fp, .. } = frame.regs;
+    if !frame.fp_known {
+        return Err(Stop::Unsupported);
+    }
+    if fp == 0 && depth > 1 && here == Code::Module {
+        // The ABI's mark of the outermost frame. Generated code never is: something called it.
+        return Err(Stop::End(End::Root));
+    }
+    if fp < sp || fp % 8 != 0 || fp > u64::MAX - 16 {
+        return Err(Stop::Unsupported);
+    }
+    let (Some(callers_fp), Some(caller)) = (memory.read(fp), memory.read(fp + 8)) else {
+        return Err(Stop::Unsupported);
+    };
+    let plausible = match code(caller.wrapping_sub(1)) {
+        Code::Row => true,
+        // Generated code calls its like, and the builtins that it was linked with; they call back.
+        Code::Module => here != Code::Row,
+        Code::Unknown => {
+            let grows = callers_fp == 0 || callers_fp > fp;
+            caller == 0 || here != Code::Row && grows && memory.read(caller & !7).is_some()
+        }
+    };
+    if !plausible {
+        return Err(Stop::Unsupported);
+    }
+    frame.regs.fp = callers_fp;
+    arrive(frame, caller, fp + 16, Rbx::UNKNOWN);
+    frame.interrupted = false;
+    Ok(())
+}
+
+/// Moves a frame that has changed no register to its caller.
+fn return_to(frame: &mut Frame<'_>, ip: u64, sp: u64) {
+    arrive(frame, ip, sp, Rbx::SAME);
+    frame.interrupted = false;
+}

@@ -1,0 +1,218 @@
+//! The walk: from the registers of one frame to those of its caller, until there is none. It runs
+//! in signal handlers, so it stores addresses where it is told to and asks for nothing else.
+//!
+//! It goes by rows where there are any, else by frame pointers, else it says why it ended.
+
+use crate::cache::{Cached, Rows, Tables, WalkCache};
+use crate::regs::{self, Code, Frame, Stop};
+use crate::{General, Modules, Regs, scan};
+
+/// Reads the memory of the thread that is walked.
+pub trait Memory {
+    /// The eight bytes at an address, which need not be aligned; `None` if they cannot be read.
+    ///
+    /// Mostly it is the stack that is read. Code is read only where there is no row for an
+    /// address, and to find a frame pointer that is not known.
+    fn read(&mut self, address: u64) -> Option<u64>;
+}
+
+/// Why a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It reached the outermost frame.
+    Root,
+    /// There is no room for the frames that remain.
+    Full,
+    /// The last address has no row, and frame pointers do not help.
+    NoTable {
+        /// That address.
+        ip: u64,
+    },
+    /// The last address has a rule that a row cannot express, and frame pointers do not help.
+    Unsupported {
+        /// That address.
+        ip: u64,
+    },
+    /// Memory that a rule points to cannot be read.
+    Unreadable {
+        /// Where.
+        address: u64,
+    },
+    /// The caller's frame would not be above its callee's: the stack is damaged or changing.
+    NoProgress,
+    /// A rule needs the frame pointer, which is not known and could not be found.
+    FramePointerUnknown,
+}
+
+/// Is told of the frames of a walk, from the leaf to the root.
+///
+/// An interpreter keeps records on the stack that say which of its functions a native frame runs.
+/// Whoever looks for them wants to know where the frames lie.
+pub trait Observer {
+    /// The frame whose address was stored at `index` takes the stack from `sp` up to its caller's
+    /// stack pointer, `cfa`. Not called for a frame whose caller was not found.
+    fn frame(&mut self, index: usize, address: u64, sp: u64, cfa: u64);
+}
+
+/// Nobody looks.
+impl Observer for () {
+    #[inline]
+    fn frame(&mut self, _: usize, _: u64, _: u64, _: u64) {}
+}
+
+/// Walks a stack and stores code addresses, the leaf's first; returns how many, and why there
+/// are no more.
+///
+/// The first address is the instruction that runs next; the others are return addresses, so the
+/// call is at the address minus one. For a frame that was interrupted by a signal, too, the
+/// instruction is at the stored address minus one: one has been added.
+///
+/// ```no_run
+/// # fn example(regs: profundo_unwind::Regs, modules: profundo_unwind::Modules, memory: &mut impl profundo_unwind::Memory) {
+/// let mut out = [0; 512];
+/// let (depth, end) = profundo_unwind::walk(regs, &modules, memory, &mut out);
+/// # }
+/// ```
+pub fn walk(
+    regs: Regs,
+    modules: &Modules<'_>,
+    memory: &mut impl Memory,
+    out: &mut [u64],
+) -> (usize, End) {
+    let frame = Frame::first(regs, None);
+    drive(frame, modules, Tables::new(modules), memory, out, &mut ())
+}
+
+/// As [`walk`], for a first frame whose general registers are known as well: the few
+/// instructions that keep the frame in one of them are then walked too.
+pub fn walk_with_registers(
+    regs: Regs,
+    general: &General,
+    modules: &Modules<'_>,
+    memory: &mut impl Memory,
+    out: &mut [u64],
+) -> (usize, End) {
+    let frame = Frame::first(regs, Some(general));
+    drive(frame, modules, Tables::new(modules), memory, out, &mut ())
+}
+
+/// As [`walk`], or [`walk_with_registers`] if there are any, with a cache for the rows of the
+/// stacks before. It must have [entered](WalkCache::enter) the generation of `modules`.
+pub fn walk_cached(
+    regs: Regs,
+    general: Option<&General>,
+    modules: &Modules<'_>,
+    cache: &mut WalkCache,
+    memory: &mut impl Memory,
+    out: &mut [u64],
+) -> (usize, End) {
+    let tables = Tables::new(modules);
+    let frame = Frame::first(regs, general);
+    let rows = Cached { cache, tables };
+    drive(frame, modules, rows, memory, out, &mut ())
+}
+
+/// As [`walk_cached`], or [`walk_with_registers`] without a cache, and `observer` is told of each
+/// frame.
+pub fn walk_observed(
+    regs: Regs,
+    general: &General,
+    modules: &Modules<'_>,
+    cache: Option<&mut WalkCache>,
+    memory: &mut impl Memory,
+    out: &mut [u64],
+    observer: &mut impl Observer,
+) -> (usize, End) {
+    let tables = Tables::new(modules);
+    let frame = Frame::first(regs, Some(general));
+    match cache {
+        Some(cache) => {
+            let rows = Cached { cache, tables };
+            drive(frame, modules, rows, memory, out, observer)
+        }
+        None => drive(frame, modules, tables, memory, out, observer),
+    }
+}
+
+/// As [`walk`], for a blocked thread, whose frame pointer the kernel does not tell; that of
+/// `regs` is not used.
+///
+/// It is known again as soon as a frame has saved it. A rule that needs it before that searches
+/// the stack for a return address that fits; if there is none the walk ends in
+/// [`End::FramePointerUnknown`].
+pub fn walk_without_frame_pointer(
+    regs: Regs,
+    modules: &Modules<'_>,
+    memory: &mut impl Memory,
+    out: &mut [u64],
+) -> (usize, End) {
+    let mut frame = Frame::first(regs, None);
+    frame.fp_known = false;
+    drive(frame, modules, Tables::new(modules), memory, out, &mut ())
+}
+
+/// Each turn stores one address, so the length of `out` bounds the loop.
+fn drive(
+    mut frame: Frame<'_>,
+    modules: &Modules<'_>,
+    mut rows: impl Rows,
+    memory: &mut impl Memory,
+    out: &mut [u64],
+    observer: &mut impl Observer,
+) -> (usize, End) {
+    let mut depth = 0;
+    loop {
+        let Some(slot) = out.get_mut(depth) else {
+            return (depth, End::Full);
+        };
+        let marked = frame.interrupted && depth > 0;
+        let address = frame.regs.ip.wrapping_add(u64::from(marked));
+        *slot = address;
+        let sp = frame.regs.sp;
+        depth += 1;
+        let stepped = match rows.row(frame.lookup()) {
+            Some(row) => match regs::step(&mut frame, row, memory) {
+                Err(Stop::NeedsFramePointer) => scan::step(&mut frame, row, modules, memory),
+                Err(Stop::Unsupported) => {
+                    let ip = frame.regs.ip;
+                    without_row(&mut frame, depth, modules, memory)
+                        .map_err(|end| end.unwrap_or(End::Unsupported { ip }))
+                }
+                Err(Stop::End(end)) => Err(end),
+                Ok(()) => Ok(()),
+            },
+            None => {
+                let ip = frame.regs.ip;
+                without_row(&mut frame, depth, modules, memory)
+                    .map_err(|end| end.unwrap_or(End::NoTable { ip }))
+            }
+        };
+        match stepped {
+            Ok(()) => observer.frame(depth - 1, address, sp, frame.regs.sp),
+            Err(end) => return (depth, end),
+        }
+        if frame.regs.ip == 0 {
+            return (depth, End::Root);
+        }
+    }
+}
+
+/// `Err(None)` if nothing helps.
+#[cold]
+fn without_row(
+    frame: &mut Frame<'_>,
+    depth: usize,
+    modules: &Modules<'_>,
+    memory: &mut impl Memory,
+) -> Result<(), Option<End>> {
+    let code = |address| match modules.find(address) {
+        Some(module) if module.table.find(address).is_some() => Code::Row,
+        Some(_) => Code::Module,
+        None => Code::Unknown,
+    };
+    regs::step_without_row(frame, depth, code, memory).map_err(|stop| match stop {
+        Stop::End(End::Root) => Some(End::Root),
+        Stop::End(End::NoProgress) => Some(End::NoProgress),
+        _ => None,
+    })
+}

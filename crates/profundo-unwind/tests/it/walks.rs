@@ -1,0 +1,479 @@
+//! Walks over stacks and tables that are written out here.
+
+use profundo_unwind::{
+    Cfa, End, Fp, General, Memory, Module, Modules, Rbx, Regs, Row, Rule, Table, TableRef,
+    WalkCache, walk, walk_cached, walk_with_registers, walk_without_frame_pointer,
+};
+
+const CODE: u64 = 0x1000;
+const STACK: u64 = 0x7000;
+
+/// Words at addresses from [`STACK`] on, and bytes of code from [`CODE`] on.
+#[derive(Default)]
+struct Words {
+    stack: Vec<u64>,
+    code: Vec<(u64, Vec<u8>)>,
+}
+
+impl Memory for Words {
+    fn read(&mut self, address: u64) -> Option<u64> {
+        let code = self.code.iter().find_map(|(start, bytes)| {
+            let offset = address.checked_sub(*start)?;
+            bytes.get(usize::try_from(offset).ok()?..)?.first_chunk()
+        });
+        code.map(|bytes| u64::from_le_bytes(*bytes)).or_else(|| {
+            let index = address.checked_sub(STACK)? / 8;
+            self.stack.get(usize::try_from(index).ok()?).copied()
+        })
+    }
+}
+
+/// Rules of functions of 0x100 bytes each, the first at [`CODE`].
+fn with_rules<T>(rules: &[Rule], body: impl FnOnce(&Modules<'_>) -> T) -> T {
+    let mut rows: Vec<Row> = (0_u32..)
+        .zip(rules)
+        .map(|(at, rule)| Row::new(at << 8, *rule))
+        .collect();
+    let end = rules.len() as u32;
+    rows.push(Row::new(end << 8, Rule::NONE));
+    let index: Vec<u32> = (0..=end).chain([end + 1]).collect();
+    let table = TableRef {
+        base: CODE,
+        rows: &rows,
+        index: &index,
+    };
+    let modules = [Module {
+        start: CODE,
+        end: CODE + 0x1000,
+        table,
+    }];
+    body(&Modules::new(&modules))
+}
+
+fn at(ip: u64) -> Regs {
+    Regs {
+        ip,
+        sp: STACK,
+        fp: 0,
+    }
+}
+
+#[track_caller]
+fn check(rules: &[Rule], regs: Regs, stack: &[u64], expected: &[u64], end: End) {
+    let mut memory = Words {
+        stack: stack.to_vec(),
+        ..Words::default()
+    };
+    let mut out = [0; 64];
+    with_rules(rules, |modules| {
+        let (depth, found) = walk(regs, modules, &mut memory, &mut out);
+        assert_eq!((&out[..depth], found), (expected, end));
+        let mut cache = WalkCache::new();
+        for _ in 0..2 {
+            let (depth, found) =
+                walk_cached(regs, None, modules, &mut cache, &mut memory, &mut out);
+            assert_eq!((&out[..depth], found), (expected, end), "cached");
+        }
+    });
+}
+
+#[test]
+fn a_call_may_be_the_last_instruction_of_its_function() {
+    let rules = [Rule::sp(8), Rule::sp(16), Rule::ROOT];
+    let stack = [0x1200, 0, 0x1201];
+    check(
+        &rules,
+        at(0x1000),
+        &stack,
+        &[0x1000, 0x1200, 0x1201],
+        End::Root,
+    );
+}
+
+#[test]
+fn frames_by_the_frame_pointer() {
+    let regs = Regs {
+        fp: STACK + 8,
+        ..at(0x1080)
+    };
+    let stack = [7, STACK + 24, 0x1010, 0, 0x1110];
+    check(
+        &[Rule::fp(), Rule::ROOT],
+        regs,
+        &stack,
+        &[0x1080, 0x1010, 0x1110],
+        End::Root,
+    );
+}
+
+#[test]
+fn a_signal_frame_gives_the_registers_of_what_it_interrupted() {
+    let mut stack = vec![0; 40];
+    stack[0] = 0x1101;
+    // The context begins above the return address.
+    stack[1 + 21] = 0x1200;
+    stack[1 + 20] = STACK + 38 * 8;
+    stack[1 + 15] = 5;
+    stack[38] = 0x1310;
+    let rules = [Rule::sp(8), Rule::SIGNAL, Rule::sp(8), Rule::ROOT];
+    check(
+        &rules,
+        at(0x1000),
+        &stack,
+        &[0x1000, 0x1101, 0x1201, 0x1310],
+        End::Root,
+    );
+}
+
+#[test]
+fn signals_without_end_are_no_progress() {
+    let mut stack = vec![0; 24];
+    stack[21] = 0x1000;
+    stack[20] = STACK;
+    let expected: Vec<u64> = std::iter::once(0x1000).chain([0x1001; 16]).collect();
+    check(
+        &[Rule::SIGNAL],
+        at(0x1000),
+        &stack,
+        &expected,
+        End::NoProgress,
+    );
+}
+
+#[test]
+fn damage_ends_a_walk_with_its_reason() {
+    let rules = [Rule::sp(8), Rule::sp(0), Rule::of(Cfa::Unsupported)];
+    check(
+        &rules,
+        at(0x1000),
+        &[0x1110],
+        &[0x1000, 0x1110],
+        End::NoProgress,
+    );
+    check(
+        &rules,
+        at(0x1000),
+        &[0x9000],
+        &[0x1000, 0x9000],
+        End::NoTable { ip: 0x9000 },
+    );
+    check(
+        &rules,
+        at(0x1000),
+        &[0x1210],
+        &[0x1000, 0x1210],
+        End::Unsupported { ip: 0x1210 },
+    );
+    check(
+        &rules,
+        at(0x1000),
+        &[],
+        &[0x1000],
+        End::Unreadable { address: STACK },
+    );
+    let lost = Rule {
+        fp: Fp::Undefined,
+        ..Rule::sp(8)
+    };
+    check(
+        &[lost, Rule::fp()],
+        at(0x1000),
+        &[0x1110],
+        &[0x1000, 0x1110],
+        End::FramePointerUnknown,
+    );
+}
+
+#[test]
+fn a_full_sink_is_told_from_a_short_stack() {
+    with_rules(&[Rule::sp(8), Rule::ROOT], |modules| {
+        let mut memory = Words {
+            stack: vec![0x1110],
+            ..Words::default()
+        };
+        let mut walk = |out: &mut [u64]| walk(at(0x1000), modules, &mut memory, out);
+        assert_eq!(walk(&mut []), (0, End::Full));
+        assert_eq!(walk(&mut [0]), (1, End::Full));
+        assert_eq!(walk(&mut [0; 2]), (2, End::Root));
+    });
+}
+
+#[test]
+fn rbx_is_found_where_a_callee_saved_it() {
+    let saves = Rule {
+        rbx: Rbx(2),
+        ..Rule::sp(16)
+    };
+    let by_rbx = Rule::of(Cfa::Register {
+        register: 3,
+        offset: 24,
+    });
+    let stack = [STACK + 16, 0x1110, 0, 0, 0x1210];
+    let expected = [0x1000, 0x1110, 0x1210];
+    check(
+        &[saves, by_rbx, Rule::ROOT],
+        at(0x1000),
+        &stack,
+        &expected,
+        End::Root,
+    );
+}
+
+#[test]
+fn general_registers_serve_the_first_frame_only() {
+    let rule = Rule::of(Cfa::Register {
+        register: 10,
+        offset: 0,
+    });
+    let mut general = General([0; 16]);
+    general.0[10] = STACK + 16;
+    let mut memory = Words {
+        stack: vec![0, 0x1010, 0],
+        ..Words::default()
+    };
+    let mut out = [0; 8];
+    with_rules(&[rule], |modules| {
+        let found = walk_with_registers(at(0x1000), &general, modules, &mut memory, &mut out);
+        assert_eq!(found, (2, End::Unsupported { ip: 0x1010 }));
+        let found = walk(at(0x1000), modules, &mut memory, &mut out);
+        assert_eq!(found, (1, End::Unsupported { ip: 0x1000 }));
+    });
+}
+
+#[test]
+fn linkage_stubs_and_realigned_stacks() {
+    let stub = Rule::of(Cfa::Plt {
+        offset: 8,
+        pushed_at: 11,
+    });
+    let rules = [stub, Rule::ROOT];
+    check(
+        &rules,
+        at(0x1020),
+        &[0x1110, 0x1120],
+        &[0x1020, 0x1110],
+        End::Root,
+    );
+    check(
+        &rules,
+        at(0x102b),
+        &[0x1110, 0x1120],
+        &[0x102b, 0x1120],
+        End::Root,
+    );
+
+    let realigned = Rule {
+        fp: Fp::AtFp(0),
+        ..Rule::of(Cfa::FpDeref { offset: -8, add: 0 })
+    };
+    let by_sp = Rule::of(Cfa::SpDeref { offset: 8, add: 8 });
+    let regs = Regs {
+        fp: STACK + 16,
+        ..at(0x1000)
+    };
+    let stack = [0, STACK + 40, 77, 0, 0x1110, 0, STACK + 56, 0x1210];
+    let expected = [0x1000, 0x1110, 0x1210];
+    check(
+        &[realigned, by_sp, Rule::ROOT],
+        regs,
+        &stack,
+        &expected,
+        End::Root,
+    );
+}
+
+#[test]
+fn a_call_of_no_code_returns_to_its_caller() {
+    let mut memory = Words {
+        stack: vec![0x1010, 0x1110],
+        // `call rax`
+        code: vec![(
+            0x1000,
+            [&[0x90; 14][..], &[0xff, 0xd0, 0x90, 0x90]].concat(),
+        )],
+    };
+    let mut out = [0; 8];
+    with_rules(&[Rule::sp(8), Rule::ROOT], |modules| {
+        assert_eq!(walk(at(0), modules, &mut memory, &mut out), (3, End::Root));
+    });
+    assert_eq!(out[..3], [0, 0x1010, 0x1110]);
+}
+
+#[test]
+fn generated_code_is_walked_by_frame_pointers() {
+    let regs = Regs {
+        fp: STACK,
+        ..at(0x5000)
+    };
+    let mut memory = Words {
+        // It calls its like, a builtin of its module that has no row either, and is called back.
+        stack: [
+            [STACK + 16, 0x5100],
+            [STACK + 32, 0x1800],
+            [STACK + 48, 0x5080],
+            [0, 0x1010],
+        ]
+        .concat(),
+        code: vec![(0x5000, vec![0x90; 0x200])],
+    };
+    let mut out = [0; 8];
+    with_rules(&[Rule::ROOT], |modules| {
+        assert_eq!(walk(regs, modules, &mut memory, &mut out), (5, End::Root));
+    });
+    assert_eq!(out[..5], [0x5000, 0x5100, 0x1800, 0x5080, 0x1010]);
+}
+
+#[test]
+fn a_handler_may_return_to_a_restorer_without_a_row() {
+    let mut stack = vec![0; 40];
+    stack[0] = 0x2000;
+    stack[1 + 21] = 0x1110;
+    stack[1 + 20] = STACK + 39 * 8;
+    let mut memory = Words {
+        stack,
+        code: vec![(0x2000, vec![0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05])],
+    };
+    let mut out = [0; 8];
+    with_rules(&[Rule::sp(8), Rule::ROOT], |modules| {
+        assert_eq!(
+            walk(at(0x1000), modules, &mut memory, &mut out),
+            (3, End::Root)
+        );
+    });
+    assert_eq!(out[..3], [0x1000, 0x2000, 0x1111]);
+}
+
+#[test]
+fn an_unknown_frame_pointer_is_found_by_the_call() {
+    // A stale frame of a function that was called before lies nearer than the live one.
+    let stale = [STACK + 32, 0x1110];
+    let live = [0, 0x1210];
+    let stack = [&[0x1080, 0], &stale[..], &[0, 0], &live[..]].concat();
+    let mut code = vec![0x90; 0x300];
+    let call = |code: &mut Vec<u8>, after: usize, target: i32| {
+        code[after - 5] = 0xe8;
+        code[after - 4..after].copy_from_slice(&(target - after as i32).to_le_bytes());
+    };
+    // The stale address follows a call of something else, the live one of this function.
+    call(&mut code, 0x110, 0x290);
+    call(&mut code, 0x210, 0x40);
+    let mut memory = Words {
+        stack,
+        code: vec![(CODE, code)],
+    };
+    let rows = [
+        Row::new(0x00, Rule::sp(8)),
+        Row::new(0x40, Rule::sp(8)),
+        Row::new(0x44, Rule::fp()),
+        Row::new(0x100, Rule::ROOT),
+        Row::new(0x300, Rule::NONE),
+    ];
+    let table = TableRef {
+        base: CODE,
+        rows: &rows,
+        index: &[0, 3, 4, 4, 5],
+    };
+    let modules = [Module {
+        start: CODE,
+        end: CODE + 0x1000,
+        table,
+    }];
+    let mut out = [0; 8];
+    let (depth, end) =
+        walk_without_frame_pointer(at(0x1010), &Modules::new(&modules), &mut memory, &mut out);
+    assert_eq!(
+        (&out[..depth], end),
+        (&[0x1010, 0x1080, 0x1210][..], End::Root)
+    );
+    memory.code.clear();
+    let (depth, end) =
+        walk_without_frame_pointer(at(0x1010), &Modules::new(&modules), &mut memory, &mut out);
+    assert_eq!((depth, end), (2, End::FramePointerUnknown));
+}
+
+#[test]
+fn a_cache_is_dropped_with_its_modules() {
+    let mut memory = Words {
+        stack: vec![0x1110, 0x1120],
+        ..Words::default()
+    };
+    let mut cache = WalkCache::new();
+    let mut out = [0; 8];
+    for (generation, rule, caller) in [(1, Rule::sp(8), 0x1110), (2, Rule::sp(16), 0x1120)] {
+        with_rules(&[rule, Rule::ROOT], |modules| {
+            cache.enter(generation);
+            walk_cached(at(0x1000), None, modules, &mut cache, &mut memory, &mut out);
+        });
+        assert_eq!(out[..2], [0x1000, caller]);
+    }
+}
+
+#[test]
+fn an_empty_table_finds_nothing() {
+    assert_eq!(Table::default().as_ref().find(0), None);
+}
+
+/// What an observer is told of each frame.
+#[derive(Default)]
+struct Told(Vec<(usize, u64, u64, u64)>);
+
+impl profundo_unwind::Observer for Told {
+    fn frame(&mut self, index: usize, address: u64, sp: u64, cfa: u64) {
+        self.0.push((index, address, sp, cfa));
+    }
+}
+
+#[test]
+fn an_observer_is_told_where_each_frame_lies() {
+    use profundo_unwind::{
+        End, General, Memory, Module, Modules, Regs, Row, Rule, TableRef, WalkCache, walk_observed,
+    };
+
+    /// Return addresses at 0x7010 and 0x7020, and none at 0x7030.
+    struct Stack;
+    impl Memory for Stack {
+        fn read(&mut self, address: u64) -> Option<u64> {
+            [(0x7010, 0x1050), (0x7020, 0x1051), (0x7030, 0)]
+                .into_iter()
+                .find_map(|(at, value)| (at == address).then_some(value))
+        }
+    }
+    let rows = [
+        Row::new(0, Rule::sp(24)),
+        Row::new(0x40, Rule::sp(16)),
+        Row::new(0x80, Rule::NONE),
+    ];
+    let table = TableRef {
+        base: 0x1000,
+        rows: &rows,
+        index: &[0, 3],
+    };
+    let modules = [Module {
+        start: 0x1000,
+        end: 0x2000,
+        table,
+    }];
+    let modules = Modules::new(&modules);
+    let regs = Regs {
+        ip: 0x1010,
+        sp: 0x7000,
+        ..Regs::default()
+    };
+    let expected = [
+        (0, 0x1010, 0x7000, 0x7018),
+        (1, 0x1050, 0x7018, 0x7028),
+        (2, 0x1051, 0x7028, 0x7038),
+    ];
+    let mut cache = WalkCache::new();
+    cache.enter(1);
+    for cache in [None, Some(&mut cache)] {
+        let (mut told, mut out) = (Told::default(), [0; 8]);
+        let general = General([0; 16]);
+        let found = walk_observed(
+            regs, &general, &modules, cache, &mut Stack, &mut out, &mut told,
+        );
+        assert_eq!(found, (3, End::Root));
+        assert_eq!(out[..3], [0x1010, 0x1050, 0x1051]);
+        assert_eq!(told.0, expected);
+    }
+}

@@ -1,0 +1,51 @@
+//! The record bytes between the code that samples and the code that reads.
+//!
+//! A recording is a sequence of 64-bit words, written by the thread that was sampled. There are
+//! three kinds of records. The sample:
+//!
+//! ```text
+//!          63      56 55      48 47      40 39      32 31              16 15               0
+//!         ┌──────────┬──────────┬──────────┬──────────┬──────────────────┬──────────────────┐
+//! word 0  │ kind = 1 │  state   │   end    │  python  │ python (words)   │  frames (count)  │
+//!         ├──────────┴──────────┴──────────┴──────────┴──────────────────┴──────────────────┤
+//! word 1  │ cycle counter                                                                   │
+//! word 2  │ weight in nanoseconds                                                           │
+//! word 3  │ task number                                                                     │
+//! word 4  │ thread number                            │ kernel thread id                     │
+//! word 5… │ code addresses, leaf first: the instruction, then return addresses              │
+//!       … │ words of the interpreter's stack, leaf first: see [`PythonWord`]                │
+//!         └─────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! the interpreter's code object, written when it is met for the first time: see [`Code`]; and the
+//! name that a thread has in the interpreter: see [`ThreadName`]. All but the sample say in the low
+//! half of word 0 how many words they are, and a reader skips those of a kind that it does not know.
+//! The byte `python` of word 0 holds the state of the interpreter's lock in its low two bits
+//! and why the walk of its stack ended in the next three.
+//!
+//! A record is complete once the writer has published a length that includes it, so a reader
+//! never meets half of one. What this crate is not for: it knows nothing about where the words
+//! lie, who may write them when, or what an address means.
+//!
+//! [`recording`] joins the words with the lists that their numbers point into.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod code;
+mod name;
+mod python;
+mod reader;
+pub mod recording;
+mod sample;
+
+pub use code::{CODE_HEAD_WORDS, Code, CodeHead, Text, TextKind};
+pub use name::{THREAD_NAME_HEAD_WORDS, ThreadName, ThreadNameHead};
+pub use python::{Gil, PythonEnd, PythonWord, python_task, python_task_code};
+pub use reader::{Error, Reader, Record};
+pub use sample::{End, SAMPLE_HEAD_WORDS, SampleHead, State};
+
+#[cfg(test)]
+mod tests;

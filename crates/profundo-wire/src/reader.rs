@@ -1,0 +1,140 @@
+//! Words back into records, one after another, borrowing the addresses.
+
+use crate::code::{CODE_HEAD_WORDS, Code, CodeHead, KIND_CODE};
+use crate::name::{KIND_THREAD_NAME, THREAD_NAME_HEAD_WORDS, ThreadName, ThreadNameHead};
+use crate::sample::{KIND_SAMPLE, SAMPLE_HEAD_WORDS, SampleHead};
+
+/// Words that are not a record. What stood before them has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The first words of a record are not those of one.
+    UnknownRecord {
+        /// The word's index.
+        at: usize,
+    },
+    /// The record claims more words than there are.
+    CutShort {
+        /// The record's first word.
+        at: usize,
+    },
+}
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::UnknownRecord { at } => write!(f, "word {at} begins no known record"),
+            Self::CutShort { at } => write!(f, "the record at word {at} is cut short"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+/// A record, with what it points to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// A sample.
+    Sample {
+        /// Its numbers.
+        head: SampleHead,
+        /// Its code addresses, leaf first.
+        frames: &'a [u64],
+        /// The words of the interpreter's stack, leaf first.
+        python: &'a [u64],
+    },
+    /// A code object of the interpreter's.
+    Code(Code<'a>),
+    /// What a thread is called in the interpreter.
+    ThreadName(ThreadName<'a>),
+}
+
+/// Iterates over the records in a slice of words, but those of a kind that it does not know. It ends
+/// after the first error.
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    words: &'a [u64],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader from the first word on.
+    pub fn new(words: &'a [u64]) -> Self {
+        Self { words, at: 0 }
+    }
+
+    /// The record that begins here, if its kind is known, and its length.
+    fn record(&self) -> Result<(Option<Record<'a>>, usize), Error> {
+        let at = self.at;
+        let rest = self.words.get(at..).unwrap_or(&[]);
+        let first = rest.first().ok_or(Error::CutShort { at })?;
+        if first >> 56 != KIND_SAMPLE {
+            let length = *first as u32 as usize;
+            if first >> 56 == 0 || length == 0 {
+                return Err(Error::UnknownRecord { at });
+            }
+            let words = rest.get(..length).ok_or(Error::CutShort { at })?;
+            let record = other(words).map_err(|()| Error::UnknownRecord { at })?;
+            return Ok((record, length));
+        }
+        let (head, rest) = rest
+            .split_first_chunk::<SAMPLE_HEAD_WORDS>()
+            .ok_or(Error::CutShort { at })?;
+        let head = SampleHead::from_words(*head).ok_or(Error::UnknownRecord { at })?;
+        let (frames, rest) = rest
+            .split_at_checked(usize::from(head.frames))
+            .ok_or(Error::CutShort { at })?;
+        let python = rest
+            .get(..usize::from(head.python))
+            .ok_or(Error::CutShort { at })?;
+        let words = SAMPLE_HEAD_WORDS + frames.len() + python.len();
+        let record = Record::Sample {
+            head,
+            frames,
+            python,
+        };
+        Ok((Some(record), words))
+    }
+}
+
+/// The record in these words, which is no sample; `None` if its kind is not known.
+fn other(words: &[u64]) -> Result<Option<Record<'_>>, ()> {
+    match words.first().map(|first| first >> 56) {
+        Some(KIND_CODE) => {
+            let (head, body) = words.split_first_chunk::<CODE_HEAD_WORDS>().ok_or(())?;
+            let head = CodeHead::from_words(*head).ok_or(())?;
+            Ok(Some(Record::Code(Code::new(head, body).ok_or(())?)))
+        }
+        Some(KIND_THREAD_NAME) => {
+            let (head, body) = words
+                .split_first_chunk::<THREAD_NAME_HEAD_WORDS>()
+                .ok_or(())?;
+            let head = ThreadNameHead::from_words(*head).ok_or(())?;
+            let name = ThreadName::new(head, body).ok_or(())?;
+            Ok(Some(Record::ThreadName(name)))
+        }
+        _ => Ok(None),
+    }
+}
+
+impl<'a> Iterator for Reader<'a> {
+    type Item = Result<Record<'a>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.at < self.words.len() {
+            match self.record() {
+                Ok((record, words)) => {
+                    self.at += words;
+                    if let Some(record) = record {
+                        return Some(Ok(record));
+                    }
+                }
+                Err(error) => {
+                    self.at = self.words.len();
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,251 @@
+//! A recording as a whole: the words of all samples and the lists that their numbers point into.
+//!
+//! It is plain data, so that what captures and what reads meet only here.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// What made the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Engine {
+    /// perf task clocks that signal the running thread.
+    PerfSignal,
+    /// POSIX CPU timers.
+    CpuTimer,
+    /// perf rings, read from outside.
+    PerfRing,
+    /// A helper that picks threads and tasks at random.
+    Wall,
+    /// No session has run yet.
+    #[default]
+    None,
+}
+
+/// The same instant on three clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Instant {
+    /// The raw cycle counter.
+    pub cycles: u64,
+    /// The monotonic clock in nanoseconds.
+    pub monotonic: u64,
+    /// Nanoseconds since 1970.
+    pub unix: u64,
+}
+
+/// A thread that was met.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadInfo {
+    /// Its number, from 1.
+    pub number: u32,
+    /// The kernel's thread id.
+    pub tid: u32,
+    /// Its name.
+    pub name: String,
+    /// Nanoseconds for which it was alive while samples were taken.
+    pub alive: u64,
+    /// CPU time that it used meanwhile, in nanoseconds.
+    pub cpu: u64,
+}
+
+/// A wrapped task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskInfo {
+    /// Its number.
+    pub number: u64,
+    /// The name it was given, or empty.
+    pub name: String,
+    /// `file:line` of its making.
+    pub spawned_at: String,
+}
+
+/// A file mapped into the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModuleInfo {
+    /// Its path; `[vdso]` for the vDSO.
+    pub path: String,
+    /// The first mapped address.
+    pub start: u64,
+    /// The end of the last mapping.
+    pub end: u64,
+    /// What to subtract from an address to get the address in the file.
+    pub bias: u64,
+    /// The build id, or empty.
+    pub build_id: Vec<u8>,
+    /// When it was first seen and when it was gone, on the cycle counter.
+    pub loaded: u64,
+    /// `u64::MAX` while it is loaded.
+    pub unloaded: u64,
+}
+
+/// What was lost, counted while sampling. What is in the samples themselves is counted there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(missing_docs, reason = "each name says what is counted")]
+pub struct LossCounts {
+    pub buffer_full: u64,
+    pub overwritten: u64,
+    pub reentrant: u64,
+    pub thread_table_full: u64,
+}
+
+/// A recording.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recording {
+    /// The samples of each chunk of the buffer. Each chunk is in the order of time; together
+    /// they are not.
+    pub chunks: Vec<Vec<u64>>,
+    /// What made the samples.
+    pub engine: Engine,
+    /// The nominal period in nanoseconds.
+    pub period: u64,
+    /// The start of the first session.
+    pub started: Instant,
+    /// Now, or the end of the last session.
+    pub ended: Instant,
+    /// How long sessions ran altogether, in nanoseconds.
+    pub duration: u64,
+    /// CPU time of the whole process while sessions ran, as far as the engine sees it.
+    pub cpu: u64,
+    /// What our handlers cost on the program's threads, in nanoseconds.
+    pub own_cost: Option<u64>,
+    /// The process id.
+    pub pid: u32,
+    /// The command line.
+    pub command: String,
+    /// Threads.
+    pub threads: Vec<ThreadInfo>,
+    /// Tasks.
+    pub tasks: Vec<TaskInfo>,
+    /// Modules, those unloaded meanwhile included.
+    pub modules: Vec<ModuleInfo>,
+    /// What was lost.
+    pub loss: LossCounts,
+    /// Whether the buffer filled up.
+    pub buffer_was_full: bool,
+    /// Sentences for the reader.
+    pub notes: Vec<String>,
+}
+
+/// What a recorder outside the target tells, as it happens. A process is told of before anything
+/// that belongs to it, and a module before the words whose addresses lie in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// The time, told after each round of emptying the buffers, and once before the first: it is
+    /// what turns cycle counters into times. Samples are let go when it has been told twice since
+    /// they were taken.
+    Clock(Instant),
+    /// A program has begun: by a fork, or by an `exec` in a process known before.
+    Process(ProcessInfo),
+    /// Modules that were not told of yet, or that have been unloaded.
+    Modules {
+        /// The process's key.
+        process: u32,
+        /// Those modules.
+        modules: Vec<ModuleInfo>,
+    },
+    /// A thread was met, or more is known of it now. Its number is its own in its process.
+    Thread {
+        /// The process's key.
+        process: u32,
+        /// All that is known of it.
+        thread: ThreadInfo,
+        /// How long it waited for the interpreter's lock, in nanoseconds.
+        gil_wait: u64,
+    },
+    /// Records, in the order in which one thread wrote them.
+    Words {
+        /// The process's key.
+        process: u32,
+        /// The words.
+        words: &'a [u64],
+    },
+    /// An interpreter was found in a process.
+    Runtime {
+        /// The process's key.
+        process: u32,
+        /// What it is, as `CPython 3.12.1`.
+        runtime: String,
+        /// The path of the module that holds its evaluation loop.
+        module: String,
+    },
+    /// What a process has lost so far, all in all.
+    Loss {
+        /// The process's key.
+        process: u32,
+        /// The counts.
+        loss: LossCounts,
+    },
+    /// A program has ended.
+    Ended(ProcessEnd),
+    /// A sentence for the reader.
+    Note(String),
+}
+
+/// A program in a process.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProcessInfo {
+    /// Its number in the recording, from 1: a process has one for each program that it runs.
+    pub key: u32,
+    /// The kernel's process id.
+    pub pid: u32,
+    /// The key of the process that forked it, or of the program that it replaced; 0 if none.
+    pub parent: u32,
+    /// The command line.
+    pub command: String,
+    /// The names of its environment variables.
+    pub environment: Vec<String>,
+    /// When it began, on the cycle counter.
+    pub started: u64,
+}
+
+/// The end of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessEnd {
+    /// Its key.
+    pub process: u32,
+    /// When, on the cycle counter.
+    pub ended: u64,
+    /// User time in nanoseconds, if known.
+    pub user: Option<u64>,
+    /// System time in nanoseconds, if known.
+    pub system: Option<u64>,
+    /// How.
+    pub how: HowEnded,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HowEnded {
+    /// Nobody knows, or it goes on.
+    #[default]
+    Unknown,
+    /// With an exit code.
+    Exited(u8),
+    /// By a signal.
+    Killed(u8),
+    /// By `exec`.
+    Replaced,
+}
+
+/// A recording from outside, when it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Start {
+    /// What makes the samples.
+    pub engine: Engine,
+    /// The nominal period in nanoseconds.
+    pub period: u64,
+    /// When.
+    pub started: Instant,
+}
+
+/// A recording from outside, when it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Finish {
+    /// When.
+    pub ended: Instant,
+    /// How long samples were taken, in nanoseconds; pauses are not counted.
+    pub duration: u64,
+    /// CPU time that the engine could have sampled, of all processes, in nanoseconds.
+    pub cpu: u64,
+    /// What our handlers cost on the programs' threads, delivery included, in nanoseconds.
+    pub own_cost: Option<u64>,
+}

@@ -1,0 +1,23 @@
+//! Data and names in one file, which prints the same on another machine.
+
+use std::path::Path;
+
+use crate::data::Data;
+use crate::error::Result;
+use crate::names::Names;
+
+/// Saves data and names as a `.profundo` file, readable by its owner only.
+pub fn save(path: impl AsRef<Path>, data: &Data, names: &Names) -> Result<()> {
+    Ok(profundo_formats::write_file(path, &names.apply(data))?)
+}
+
+/// Loads what [`save`] or the command wrote. A file that was cut short gives the samples before
+/// the cut, with a warning on stderr.
+pub fn load(path: impl AsRef<Path>) -> Result<(Data, Names)> {
+    let (profile, warnings) = profundo_formats::read_file(path)?;
+    for warning in warnings {
+        crate::show::warn(&warning.to_string());
+    }
+    let names = Names::of(&profile);
+    Ok((Data::from_profile(profile), names))
+}

@@ -1,0 +1,103 @@
+//! Names: found for this program's own addresses, asked about callers, saved and loaded.
+
+use std::path::PathBuf;
+
+use profundo::{
+    Format, GroupBy, SortBy, callers, clear, flatten, load, names_of, print_to, profile, report,
+    retrieve, save,
+};
+
+use crate::alone::{alone, on_each_engine};
+use crate::blocks::mine;
+use crate::work::{busy, early};
+
+fn scratch(name: &str) -> PathBuf {
+    let name = format!("profundo-{}-{name}.profundo", std::process::id());
+    std::env::temp_dir().join(name)
+}
+
+#[test]
+fn a_saved_profile_prints_the_same() {
+    on_each_engine(|_| {
+        profile!(early(80)).unwrap();
+        let (data, names) = retrieve().unwrap();
+        let path = scratch("same");
+        save(&path, &data, &names).unwrap();
+        let loaded = load(&path);
+        std::fs::remove_file(&path).unwrap();
+        let (again, names_again) = loaded.unwrap();
+        assert_eq!(data.words(), again.words());
+        let reports = [
+            report(),
+            report().c(true).combine(false),
+            report().format(Format::Flat).sorted_by(SortBy::Overhead),
+            report().format(Format::Functions).c(true),
+            report().group_by(GroupBy::ThreadTask),
+        ];
+        for report in reports {
+            let before = report.clone().of(&data, &names).width(150);
+            let after = report.of(&again, &names_again).width(150);
+            assert_eq!(before.to_text().unwrap(), after.to_text().unwrap());
+        }
+        for block in mine(&data) {
+            for ip in block.ips {
+                assert_eq!(names.get(ip), names_again.get(ip));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_file_that_is_not_a_profile_is_refused() {
+    let path = scratch("nonsense");
+    assert!(load(&path).unwrap_err().to_string().contains("nonsense"));
+    std::fs::write(&path, "nonsense").unwrap();
+    let refused = load(&path);
+    std::fs::remove_file(&path).unwrap();
+    assert!(refused.is_err());
+}
+
+#[test]
+fn names_are_those_of_the_source() {
+    let _alone = alone();
+    profile!(early(60)).unwrap();
+    let (data, names) = retrieve().unwrap();
+    assert_eq!(names, names_of(&data));
+    let (words, flat) = flatten(&data, &names).unwrap();
+    assert!(words.len() >= data.words().len() && flat.len() >= names.len());
+    let of_busy: Vec<_> = flat
+        .values()
+        .filter(|frame| frame.func.ends_with("work::busy"))
+        .collect();
+    assert!(!of_busy.is_empty());
+    for frame in of_busy {
+        assert!(frame.file.ends_with("tests/it/work.rs"), "{frame}");
+        assert!(frame.line > 20 && !frame.from_c(), "{frame}");
+    }
+    let mut text = Vec::new();
+    print_to(&mut text, &data, &names).unwrap();
+    assert!(!text.is_empty());
+}
+
+#[test]
+fn callers_are_found_by_name_and_by_function() {
+    on_each_engine(|_| {
+        profile!(early(80)).unwrap();
+        let by_name = callers("work::busy").ask().unwrap();
+        assert!(by_name[0].1.func.ends_with("work::early"), "{by_name:?}");
+        let by_function = callers(std::any::type_name_of_val(&busy)).ask().unwrap();
+        assert_eq!(by_function, by_name);
+        let here = callers("busy").filename("tests/it/work.rs");
+        assert!(!here.clone().linerange(1..=1000).ask().unwrap().is_empty());
+        assert!(here.linerange(1..=2).ask().unwrap().is_empty());
+    });
+}
+
+#[test]
+fn nobody_calls_in_an_empty_profile() {
+    let _alone = alone();
+    clear();
+    assert!(callers("busy").ask().unwrap().is_empty());
+    let question = callers("busy").linerange(1..=2);
+    assert!(question.ask().is_err(), "lines without a file");
+}

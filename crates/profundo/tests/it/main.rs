@@ -1,0 +1,19 @@
+//! The library as a program uses it. Sessions are one per process, so the tests that run one
+//! wait for each other; what they assert is the shape of a profile, never a count of samples.
+
+mod again;
+mod alone;
+mod blocks;
+mod buffer;
+mod correction;
+mod julia_rows;
+mod layout;
+mod lookup;
+mod macros;
+mod peek;
+mod program;
+mod reports;
+mod tasks;
+mod threads;
+mod walltime;
+mod work;

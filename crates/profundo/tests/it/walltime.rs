@@ -1,0 +1,155 @@
+//! Elapsed time: threads and tasks are seen where they wait.
+
+use std::hint::black_box;
+use std::io::{Read, Write};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use profundo::model::State;
+use profundo::{TaskExt, load, profile_walltime, report, retrieve, save};
+
+use crate::alone::alone;
+use crate::blocks::{assert_mostly, blocks, mine};
+use crate::work::busy;
+
+const TASKS: usize = 100;
+const WHILE: Duration = Duration::from_millis(500);
+
+#[test]
+fn a_busy_loop_is_seen_too() {
+    let _alone = alone();
+    profile_walltime!(busy(300)).unwrap();
+    let (data, names) = retrieve().unwrap();
+    let mine = mine(&data);
+    assert_mostly("work::busy", 3, &mine, &names);
+    assert!(blocks(&data.words()).iter().all(|block| block.state == 3));
+    let path = std::env::temp_dir().join(format!("profundo-wall-{}", std::process::id()));
+    save(&path, &data, &names).unwrap();
+    let loaded = load(&path);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(loaded.unwrap().0.words(), data.words());
+}
+
+#[inline(never)]
+async fn waits_for_the_gate(mut gate: tokio::sync::watch::Receiver<bool>) {
+    let _ = gate.changed().await;
+}
+
+#[test]
+fn a_hundred_parked_tasks_are_seen_where_they_wait() {
+    let _alone = alone();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    profile_walltime!(runtime.block_on(async {
+        let (open, gate) = tokio::sync::watch::channel(false);
+        let tasks: Vec<_> = (0..TASKS)
+            .map(|_| waits_for_the_gate(gate.clone()).profiled("waits"))
+            .map(tokio::spawn)
+            .collect();
+        tokio::time::sleep(WHILE).await;
+        open.send(true).unwrap();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    }))
+    .unwrap();
+    let (data, names) = retrieve().unwrap();
+    let all = blocks(&data.words());
+    assert!(all.iter().all(|block| block.state == 3));
+    let parked: Vec<_> = all
+        .iter()
+        .filter(|block| block.thread == 32768)
+        .cloned()
+        .collect();
+    // A hundred of the few more that there are to choose from.
+    assert!(
+        parked.len() * 10 > all.len() * 7,
+        "{} of {}",
+        parked.len(),
+        all.len()
+    );
+    // The future that the channel is made of. Our own function has been inlined, and a build with
+    // line tables alone calls it `{async_fn#0}`.
+    assert_mostly("poll_notified", 20, &parked, &names);
+    let distinct: std::collections::HashSet<u64> = parked.iter().map(|it| it.task).collect();
+    assert!(distinct.len() > 15, "{} of 100 were picked", distinct.len());
+    let text = report().to_text().unwrap();
+    assert!(!text.contains("Utilization"), "{text}");
+}
+
+// What each of these waits for is not the last thing that it does, or the compiler would make a
+// jump of the call.
+
+#[inline(never)]
+fn receives(channel: &mpsc::Receiver<()>) -> bool {
+    black_box(channel.recv()).is_ok()
+}
+
+#[inline(never)]
+fn locks(lock: &Mutex<()>) -> bool {
+    black_box(lock.lock()).is_ok()
+}
+
+#[inline(never)]
+fn reads(mut pipe: std::io::PipeReader) -> bool {
+    black_box(pipe.read(&mut [0])).is_ok()
+}
+
+#[inline(never)]
+fn waits(condition: &(Mutex<bool>, Condvar)) -> bool {
+    let mut done = condition.0.lock().unwrap();
+    while !*done {
+        done = black_box(condition.1.wait(done)).unwrap();
+    }
+    *done
+}
+
+#[test]
+fn blocked_threads_are_seen_where_they_block() {
+    let _alone = alone();
+    let spawn = |name: &str, body: Box<dyn FnOnce() -> bool + Send>| {
+        let thread = thread::Builder::new().name(name.into());
+        thread.spawn(body).unwrap()
+    };
+    let (sender, receiver) = mpsc::channel();
+    let lock = Arc::new(Mutex::new(()));
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let condition = Arc::new((Mutex::new(false), Condvar::new()));
+    let (its_lock, its_condition) = (lock.clone(), condition.clone());
+    profile_walltime!({
+        let held = lock.lock();
+        let threads = [
+            spawn("receives", Box::new(move || receives(&receiver))),
+            spawn("locks", Box::new(move || locks(&its_lock))),
+            spawn("reads", Box::new(move || reads(reader))),
+            spawn("waits", Box::new(move || waits(&its_condition))),
+        ];
+        thread::sleep(WHILE);
+        sender.send(()).unwrap();
+        drop(held);
+        writer.write_all(&[1]).unwrap();
+        *condition.0.lock().unwrap() = true;
+        condition.1.notify_all();
+        for thread in threads {
+            assert!(thread.join().unwrap());
+        }
+    })
+    .unwrap();
+    let (data, names) = retrieve().unwrap();
+    let profile = data.profile();
+    for name in ["receives", "locks", "reads", "waits"] {
+        let mut threads = profile.threads.iter();
+        let (id, thread) = threads
+            .find(|(_, thread)| profile.strings.get(thread.name) == name)
+            .unwrap();
+        let mut its = blocks(&data.words());
+        its.retain(|block| block.thread == thread.number);
+        assert!(its.iter().all(|block| block.state == 3));
+        assert_mostly(&format!("walltime::{name}"), 3, &its, &names);
+        let mut samples = profile.samples.iter().filter(|it| it.thread == id);
+        assert!(samples.any(|sample| sample.state == State::WallWaiting));
+    }
+}

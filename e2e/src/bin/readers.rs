@@ -1,0 +1,99 @@
+//! Samples are copied, cleared and counted while they are taken.
+//!
+//! `readers keep|ring [engine]`
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use profundo::{FetchOptions, fetch_with};
+use profundo_e2e::{argument, seconds, shape, storm_on, sys, work};
+
+fn main() {
+    let what = argument(1).expect("keep or ring");
+    let engine = argument(2).unwrap_or_else(|| "auto".into());
+    let storm = storm_on(&engine);
+    match what.as_str() {
+        "keep" => storm.apply().unwrap(),
+        "ring" => storm.words(50_000).ring(true).apply().unwrap(),
+        other => panic!("cannot {other:?}"),
+    }
+    let ring = what == "ring";
+    let end = Instant::now() + seconds(1.5);
+    let done = AtomicBool::new(false);
+    let mut rounds = 0;
+    profundo::start().unwrap();
+    let done = &done;
+    thread::scope(|scope| {
+        for depth in [0, 3, 10, 30] {
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    work::deep(depth, 3);
+                }
+            });
+        }
+        // Whatever happens, the workers end.
+        let _end = Ending(done);
+        let mut most = 0;
+        while Instant::now() < end {
+            rounds += 1;
+            thread::sleep(Duration::from_millis(rounds % 7));
+            check(ring);
+            most = most.max(profundo::len());
+            assert!(profundo::len() <= profundo::capacity());
+            assert!(!profundo::is_full());
+            if rounds % 4 == 0 {
+                profundo::clear();
+            }
+        }
+        assert!(most > 1000, "{most}");
+        // From here on everything counts.
+        profundo::clear();
+        thread::sleep(Duration::from_millis(200));
+        for _ in 0..5 {
+            check(ring);
+        }
+    });
+    profundo::stop();
+    let data = quietly();
+    let shape = shape::check(&data, 0.999);
+    let meta = &data.profile().meta;
+    let expected = meta.cpu.unwrap().0 as f64 / 1e9;
+    let per_sample = meta.period.0 as f64 / 1e9;
+    let lost = meta.loss.lost() as f64 * per_sample;
+    let line = format!(
+        "{rounds} rounds, {} + {lost} of {expected} s, {shape:?}, {:?}\n",
+        shape.weight, meta.loss
+    );
+    sys::note(&line);
+    // System time is seen at random, hence the margin.
+    let sum = shape.weight + lost;
+    assert!(sum > 0.8 * expected && sum < 1.2 * expected, "{line}");
+    sys::say("no sample was torn");
+}
+
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn quietly() -> profundo::Data {
+    fetch_with(FetchOptions {
+        limitwarn: false,
+        ..FetchOptions::default()
+    })
+    .unwrap()
+}
+
+fn check(ring: bool) {
+    let data = quietly();
+    let shape = shape::of(&data);
+    assert_eq!(shape.strangers, 0);
+    assert_eq!(shape.samples, shape.whole, "{shape:?}");
+    let notes = &data.profile().meta.notes;
+    assert!(notes.is_empty(), "{notes:?}");
+    assert!(ring || data.profile().meta.loss.overwritten == 0);
+}

@@ -1,0 +1,161 @@
+//! Every kind of executable, and other languages' runtimes.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+use profundo_e2e::sys::skip;
+
+use crate::program::{Outcome, Program};
+use crate::recording::Recording;
+use crate::targets::{c, cpp, go, rust, scratch, source, tool};
+
+fn in_parts(recording: &Recording) {
+    let parts = [
+        ("six_parts", 60.0),
+        ("three_parts", 30.0),
+        ("one_part", 10.0),
+    ];
+    recording.parts(&parts, 5.0).sound();
+}
+
+#[test]
+fn plain() {
+    if let Some(target) = c("hot.c", &[]) {
+        in_parts(&Program::new(target).same());
+    }
+}
+
+#[test]
+fn without_a_frame_pointer_and_without_debug_information() {
+    if let Some(target) = c("hot.c", &["-O2", "-g0", "-fomit-frame-pointer", "-no-pie"]) {
+        in_parts(&Program::new(target).same());
+    }
+}
+
+#[test]
+fn stripped() {
+    // The names are gone; the time is not.
+    if let Some(target) = c("hot.c", &["-s"]) {
+        Program::new(target).same().sound();
+    }
+}
+
+/// A program that needs no loader has the variable that it does not mind, for it may start others
+/// that do need one.
+fn without_preload(mut outcome: Outcome) -> Outcome {
+    outcome.stdout = outcome
+        .stdout
+        .replace("with LD_PRELOAD", "without LD_PRELOAD");
+    outcome
+}
+
+#[test]
+fn linked_statically() {
+    if let Some(target) = c("hot.c", &["-static"]) {
+        let (recording, _) = Program::new(target).same_with(without_preload);
+        recording.hot("six_parts", 50.0).full(90.0);
+    }
+}
+
+#[test]
+fn linked_statically_at_no_fixed_place() {
+    if let Some(target) = c("hot.c", &["-static-pie"]) {
+        let (recording, _) = Program::new(target).same_with(without_preload);
+        recording.hot("six_parts", 50.0).full(90.0);
+    }
+}
+
+#[test]
+fn with_the_rights_of_another_user() {
+    let Some(target) = c("hot.c", &[]) else {
+        return;
+    };
+    // SAFETY: asks for a number.
+    if unsafe { libc::geteuid() } != 0 {
+        skip("only root can make a file of another user's");
+        return;
+    }
+    // The folder of the tests may be mounted without such rights, and closed to others.
+    let other = Path::new("/var/tmp").join(format!("profundo-e2e-{}", std::process::id()));
+    fs::copy(&target, &other).unwrap();
+    chown(&other, Some(65534), Some(65534)).unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o4755)).unwrap();
+    let program = Program::new(&other);
+    if program.plain().stdout.contains("users 1 1") {
+        skip("/var/tmp gives no file the rights of its owner");
+    } else {
+        let recording = program.same();
+        recording.processes("profundo-e2e", 1);
+        recording.hot("six_parts", 50.0);
+    }
+    fs::remove_file(&other).unwrap();
+}
+
+#[test]
+fn libraries_that_come_and_go() {
+    let flags = ["-shared", "-fPIC"];
+    let (Some(host), Some(plugin)) = (c("dlopen.c", &[]), c("plugin.c", &flags)) else {
+        return;
+    };
+    let recording = Program::new(host).with(&[plugin]).same();
+    recording.hot("burn_in_plugin", 70.0).full(97.0).whole(95.0);
+}
+
+#[test]
+fn cpp_with_optimisation() {
+    if let Some(target) = cpp("exceptions.cpp", &["-O2"]) {
+        Program::new(target).same().full(97.0);
+    }
+}
+
+#[test]
+fn rust_with_panics() {
+    if let Some(target) = rust("hot.rs") {
+        let recording = Program::new(target).same();
+        let short = |name: &str| name.contains("burn_in_rust");
+        let share = recording
+            .seconds_where(|sample| recording.names(sample).iter().any(|name| short(name)));
+        assert!(share > 0.6, "{}", recording.outline());
+        assert!(
+            recording.threads().contains("worker-1"),
+            "{}",
+            recording.outline()
+        );
+    }
+}
+
+fn of_go(with_c: bool) {
+    if tool("go").is_none() {
+        return;
+    }
+    if let Some(target) = go("hot.go", with_c) {
+        let recording = Program::new(target).same();
+        recording.hot("main.burnInGoroutine", 60.0);
+    }
+}
+
+#[test]
+fn go_linked_with_the_c_library() {
+    of_go(true);
+}
+
+#[test]
+fn go_linked_with_nothing() {
+    of_go(false);
+}
+
+#[test]
+fn node_with_workers_and_children() {
+    if let Some(node) = tool("node") {
+        let program = Program::new(node).with(&["--perf-basic-prof".into(), source("hot.js")]);
+        let (recording, _) = program.slack(4.0).same_with(|mut outcome| {
+            // Their names and sizes have the numbers of processes in them.
+            outcome.files.clear();
+            outcome
+        });
+        recording.is_tree().processes("child", 1);
+        assert!(recording.seconds() > 0.6, "{}", recording.outline());
+        let _ = scratch();
+    }
+}

@@ -1,0 +1,352 @@
+//! Python programs: nothing of theirs changes, and their functions are named.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use profundo_e2e::sys::skip;
+
+use crate::program::{Outcome, Program};
+use crate::recording::Recording;
+use crate::targets::{Python, cpp, python_with, pythons, pythons_for, scratch, source, tool};
+
+/// Numbers of threads and addresses are another each time.
+fn even(mut outcome: Outcome) -> Outcome {
+    for text in [&mut outcome.stdout, &mut outcome.stderr] {
+        let mut parts = text.split("0x");
+        let mut evened = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            evened.push_str("0x");
+            evened.push_str(part.trim_start_matches(|digit: char| digit.is_ascii_hexdigit()));
+        }
+        *text = evened;
+    }
+    outcome
+}
+
+fn python(python: &Python, target: &str, arguments: &[&str]) -> Program {
+    let program = Program::new(&python.path).with(&[source(target)]);
+    program.with(arguments).slack(2.0)
+}
+
+#[track_caller]
+fn same(program: &Program) -> Recording {
+    program.same_with(even).0
+}
+
+/// The qualified name where the version has it.
+fn name<'a>(python: &Python, qualified: &'a str) -> &'a str {
+    if python.has_qualified_names() {
+        return qualified;
+    }
+    qualified.rsplit('.').next().unwrap_or(qualified)
+}
+
+#[test]
+fn shares_by_qualified_names_on_every_version() {
+    if pythons().is_empty() {
+        skip("there is no CPython from 3.8 to 3.14");
+    }
+    for version in pythons() {
+        let recording = same(&python(version, "shares.py", &[]));
+        let names = [
+            ("half", 50.0),
+            ("Class.method", 20.0),
+            ("outer.<locals>.closure", 10.0),
+            ("generator", 10.0),
+            ("coroutine", 10.0),
+        ];
+        let names = names.map(|(qualified, share)| (name(version, qualified), share));
+        recording
+            .parts(&names, 5.0)
+            .hot("burn", 80.0)
+            .hot("main", 85.0);
+        // The first samples in a library that was just loaded come before its tables are there.
+        recording.full(96.0).whole(99.5);
+        let runtimes: Vec<&str> = (recording.profile.processes.iter())
+            .map(|process| recording.profile.strings.get(process.runtime))
+            .collect();
+        let wanted = format!("CPython {}.{}", version.version.0, version.version.1);
+        assert!(runtimes[0].starts_with(&wanted), "{runtimes:?}");
+    }
+}
+
+#[test]
+fn no_stack_is_impossible_on_any_version() {
+    let program = source("../../bench/programs/alternate.py");
+    for version in pythons() {
+        let edges = Command::new(&version.path)
+            .arg(&program)
+            .arg("--edges")
+            .output()
+            .unwrap();
+        let edges = String::from_utf8(edges.stdout).unwrap();
+        let edges: BTreeMap<String, Vec<String>> = serde_json::from_str(&edges).unwrap();
+        let seconds = if crate::targets::wants_all() {
+            "8"
+        } else {
+            "1.5"
+        };
+        let target =
+            Program::new(&version.path).with(&[program.clone().into_os_string(), seconds.into()]);
+        let recording = same(&target.options(&["--rate", "5000"]));
+        recording.possible("alternate.py", &edges);
+        recording.whole(99.5).full(90.0);
+    }
+}
+
+#[test]
+fn tasks() {
+    for version in pythons_for("asyncio_tasks") {
+        let recording = same(&python(&version, "asyncio_tasks.py", &[]));
+        recording
+            .hot("deep", 20.0)
+            .hot("burn_in_thread", 15.0)
+            .is_tree();
+        let tasks: Vec<String> = (recording.profile.tasks.iter())
+            .map(|(_, task)| recording.profile.strings.get(task.name).to_owned())
+            .collect();
+        // By their own names, or by their coroutine's.
+        let wanted = |name: &&String| ["red", "green", "blue", "work"].contains(&name.as_str());
+        assert!(tasks.iter().filter(wanted).count() >= 3, "{tasks:?}");
+    }
+}
+
+fn processes(kind: &str) {
+    for version in pythons_for(kind) {
+        let recording = same(&python(&version, "multiprocessing_kinds.py", &[kind]).slack(5.0));
+        recording.is_tree().processes("python", 10);
+        // Each process is short, and its first samples in a library just loaded may be cut short.
+        recording.hot("burn_in_child", 30.0).whole(98.0);
+    }
+}
+
+#[test]
+fn processes_by_fork() {
+    processes("fork");
+}
+
+#[test]
+fn processes_by_spawn() {
+    processes("spawn");
+}
+
+#[test]
+fn processes_by_a_server() {
+    processes("forkserver");
+}
+
+#[test]
+fn children_by_subprocess() {
+    for version in pythons_for("subprocess_kinds") {
+        let recording = same(&python(&version, "subprocess_kinds.py", &[]).slack(5.0));
+        recording.is_tree().processes("burn_in_subprocess", 8);
+        recording.hot("burn_in_subprocess", 30.0);
+    }
+}
+
+#[test]
+fn interpreters_beside_the_main_one() {
+    for version in pythons_for("subinterpreters-") {
+        let recording = same(&python(&version, "subinterpreters.py", &[]));
+        recording.hot("burn_in_subinterpreter", 40.0).whole(99.0);
+    }
+}
+
+#[test]
+fn fault_handlers_and_faults() {
+    for version in pythons_for("faults") {
+        for how in [
+            "dumps",
+            "segv",
+            "abort",
+            "kill",
+            "thread",
+            "exception",
+            "disabled",
+        ] {
+            let recording = same(&python(&version, "faults.py", &[how]));
+            recording.hot("burn", 40.0);
+        }
+    }
+}
+
+#[test]
+fn recursion_of_fifty_thousand() {
+    for version in pythons_for("recursion") {
+        let recording = same(&python(&version, "recursion.py", &[]));
+        // Without optimisation a walk of this depth takes longer than a period.
+        let full = if cfg!(debug_assertions) { 50.0 } else { 90.0 };
+        recording.hot("burn", 60.0).full(full);
+    }
+}
+
+#[test]
+fn threads_and_the_lock() {
+    for version in pythons_for("threads") {
+        let recording = same(&python(&version, "threads.py", &[]).slack(4.0));
+        recording
+            .hot("alpha", 8.0)
+            .hot("beta", 8.0)
+            .hot("hashes", 8.0)
+            .whole(99.5);
+    }
+}
+
+#[test]
+fn own_signals() {
+    for version in pythons_for("signals") {
+        same(&python(&version, "signals.py", &[])).hot("burn", 60.0);
+    }
+}
+
+#[test]
+fn every_end() {
+    for version in pythons_for("ends") {
+        let ends = [
+            "return",
+            "exit",
+            "text",
+            "_exit",
+            "exception",
+            "kill",
+            "interrupt",
+            "thread",
+            "pipe",
+            "exec",
+            "fork",
+        ];
+        for how in ends {
+            same(&python(&version, "ends.py", &[how])).hot("burn", 40.0);
+        }
+    }
+}
+
+#[test]
+fn native_code_below_and_between() {
+    for version in pythons_for("native_calls") {
+        let recording = same(&python(&version, "native_calls.py", &[]));
+        recording
+            .hot("compresses", 15.0)
+            .hot("key_of", 5.0)
+            .hot("compare_by_ctypes", 5.0);
+        recording.hot("pure_loop", 15.0).whole(99.5);
+        let calls = |inner: &str, outer: &str| {
+            let inside = |names: &[&str]| {
+                let inner = names.iter().position(|name| *name == inner);
+                inner.is_some_and(|at| names[at..].contains(&outer))
+            };
+            recording.seconds_where(|sample| inside(&recording.names(sample)))
+        };
+        assert!(
+            calls("key_of", "sorts_with_key") > 0.02,
+            "{}",
+            recording.outline()
+        );
+        assert!(
+            calls("compare_by_ctypes", "qsorts") > 0.02,
+            "{}",
+            recording.outline()
+        );
+    }
+}
+
+#[test]
+fn numpy_in_threads() {
+    if let Some(version) = python_with("numpy") {
+        let recording = same(&python(&version, "numpy_threads.py", &[]));
+        recording.hot("multiplies", 20.0).hot("sorts", 0.5);
+    }
+}
+
+#[test]
+fn green_threads() {
+    for (module, function) in [("greenlet", "burn_left"), ("gevent", "burn_in_pool")] {
+        if let Some(version) = python_with(module) {
+            let recording = same(&python(&version, "greenlets.py", &[module]));
+            let found = |sample: &_| {
+                recording
+                    .names(sample)
+                    .iter()
+                    .any(|name| name.contains(function))
+            };
+            assert!(
+                recording.seconds_where(found) > 0.1,
+                "{}",
+                recording.outline()
+            );
+        }
+    }
+}
+
+#[test]
+fn started_in_other_ways() {
+    for version in pythons_for("started") {
+        let target = source("shares.py");
+        let text = fs::read_to_string(&target).unwrap();
+        let new = || Program::new(&version.path).slack(2.0);
+        same(&new().with(&["-c", text.as_str()])).hot("half", 35.0);
+        same(&new().with(&["-"]).input(text.as_str())).hot("half", 35.0);
+        let folder = scratch().join("package");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("__main__.py"), &text).unwrap();
+        same(&new().with(&[&folder])).hot("half", 35.0);
+        let folder_name = folder.parent().unwrap().as_os_str();
+        same(
+            &new()
+                .with(&["-m", "package"])
+                .env("PYTHONPATH", folder_name),
+        )
+        .hot("half", 35.0);
+        same(&new().with(&[&target]).env("PYTHONMALLOC", "debug")).hot("half", 35.0);
+        same(&new().with(&["-X", "tracemalloc=5"]).with(&[&target])).hot("half", 25.0);
+        same(
+            &new()
+                .with(&["-m", "cProfile", "-o", "stats"])
+                .with(&[&target]),
+        )
+        .hot("half", 35.0);
+        let venv = scratch().join(format!("venv-{}.{}", version.version.0, version.version.1));
+        let mut make = Command::new(&version.path);
+        make.args(["-m", "venv", "--without-pip"]).arg(&venv);
+        if make.output().is_ok_and(|output| output.status.success()) {
+            same(&Program::new(venv.join("bin/python")).with(&[&target])).hot("half", 35.0);
+        } else {
+            skip("no venv for this Python");
+        }
+        if let Some(shell) = tool("sh") {
+            let wrapper = scratch().join("wrapper.sh");
+            fs::write(
+                &wrapper,
+                "# A wrapper, as tools install them.\nexec \"$@\"\n",
+            )
+            .unwrap();
+            let program = Program::new(shell).with(&[&wrapper, &version.path, &target]);
+            same(&program).hot("half", 35.0);
+        }
+    }
+}
+
+#[test]
+fn embedded_in_a_program() {
+    for version in pythons_for("embedded-") {
+        let mut config = version.path.clone().into_os_string();
+        config.push("-config");
+        let Ok(output) = Command::new(&config)
+            .args(["--embed", "--cflags", "--ldflags"])
+            .output()
+        else {
+            skip("no python3-config for this Python");
+            continue;
+        };
+        let flags = String::from_utf8(output.stdout).unwrap();
+        let library = version.path.parent().unwrap().join("../lib");
+        let path = format!("-Wl,-rpath,{}", library.display());
+        let mut flags: Vec<&str> = flags.split_whitespace().collect();
+        flags.push(&path);
+        if let Some(target) = cpp("embeds.cpp", &flags) {
+            let program = Program::new(target).with(&[source("shares.py")]);
+            same(&program.slack(2.0)).hot("half", 35.0);
+        }
+    }
+}

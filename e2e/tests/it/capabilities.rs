@@ -1,0 +1,39 @@
+//! What the kernel may refuse, and what becomes of a session then.
+
+use crate::run::Target;
+
+fn refused(arguments: &[&str]) {
+    let refused = Target::new(env!("CARGO_BIN_EXE_refused"));
+    refused
+        .with(arguments)
+        .says("it went on as well as it could");
+}
+
+#[test]
+fn perf_events_by_a_filter() {
+    // Forbidden, unknown to the kernel, and an attribute unknown to the kernel.
+    for errno in [
+        libc::EPERM,
+        libc::EACCES,
+        libc::ENOSYS,
+        libc::EINVAL,
+        libc::E2BIG,
+    ] {
+        refused(&["filter", &errno.to_string()]);
+    }
+}
+
+#[test]
+fn nothing_to_an_ordinary_user() {
+    refused(&["nobody"]);
+}
+
+#[test]
+fn descriptors_by_a_limit() {
+    refused(&["descriptors"]);
+}
+
+#[test]
+fn memory_by_a_limit() {
+    refused(&["memory"]);
+}

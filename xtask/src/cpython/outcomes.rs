@@ -1,0 +1,147 @@
+//! What became of each test, from the file that CPython's runner writes for machines.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::process::ExitStatus;
+
+/// Outcomes by the tests' names, and the end of their runner.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Outcomes {
+    tests: BTreeMap<String, &'static str>,
+    end: String,
+}
+
+impl Outcomes {
+    /// From the file's text, which is empty where the runner died, and how the runner ended.
+    pub fn new(xml: &str, end: ExitStatus) -> Self {
+        Self {
+            tests: tests(xml),
+            end: end.to_string(),
+        }
+    }
+
+    /// Whether the runner came as far as to write the file.
+    pub fn is_whole(&self) -> bool {
+        !self.tests.is_empty()
+    }
+
+    /// Tests that ended in two ways, with both of them; the runner's own end is one of them where
+    /// no test explains it.
+    pub fn differences(&self, other: &Self) -> BTreeMap<String, (String, String)> {
+        let mut differences = BTreeMap::new();
+        for name in self.tests.keys().chain(other.tests.keys()) {
+            let of = |outcomes: &Self| *outcomes.tests.get(name).unwrap_or(&"did not run");
+            if of(self) != of(other) {
+                differences.insert(name.clone(), (of(self).to_owned(), of(other).to_owned()));
+            }
+        }
+        if differences.is_empty() && self.end != other.end {
+            differences.insert(
+                "the whole".to_owned(),
+                (self.end.clone(), other.end.clone()),
+            );
+        }
+        differences
+    }
+}
+
+impl fmt::Display for Outcomes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for outcome in self.tests.values() {
+            *counts.entry(outcome).or_default() += 1;
+        }
+        for (outcome, count) in counts {
+            write!(f, "{count} {outcome}, ")?;
+        }
+        write!(f, "{}", self.end)
+    }
+}
+
+/// A test that has nothing inside has passed; a test may stand there several times, for its parts.
+fn tests(xml: &str) -> BTreeMap<String, &'static str> {
+    let mut tests = BTreeMap::new();
+    for case in xml.split("<testcase ").skip(1) {
+        let Some((_, rest)) = case.split_once("name=\"") else {
+            continue;
+        };
+        let Some((name, rest)) = rest.split_once('"') else {
+            continue;
+        };
+        let Some((head, body)) = rest.split_once('>') else {
+            continue;
+        };
+        let outcome = if head.ends_with('/') {
+            "passed"
+        } else if body.contains("<error") {
+            "error"
+        } else if body.contains("<failure") {
+            "failed"
+        } else if body.contains("<skipped") {
+            "skipped"
+        } else {
+            "passed"
+        };
+        // The worst of its parts is what counts, by the order of the words.
+        let known = tests.entry(unescaped(name)).or_insert(outcome);
+        if rank(outcome) > rank(known) {
+            *known = outcome;
+        }
+    }
+    tests
+}
+
+fn rank(outcome: &str) -> usize {
+    let order = ["passed", "skipped", "failed", "error"];
+    order
+        .iter()
+        .position(|known| *known == outcome)
+        .unwrap_or(0)
+}
+
+fn unescaped(name: &str) -> String {
+    let name = name.replace("&lt;", "<").replace("&gt;", ">");
+    name.replace("&quot;", "\"").replace("&amp;", "&")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    const XML: &str = r#"<testsuites tests="3"><testsuite tests="3"><testcase name="a.B.test_one" status="run" result="completed" time="0.1" /><testcase name="a.B.test_two" status="run" result="completed" time="0.1"><skipped>why</skipped></testcase><testcase name="a.B.test_&lt;three&gt;" status="run"><failure type="x">no</failure></testcase></testsuite></testsuites>"#;
+
+    #[test]
+    fn outcomes_are_read() {
+        let outcomes = Outcomes::new(XML, ExitStatus::from_raw(0));
+        let words: Vec<(&str, &str)> = (outcomes.tests.iter())
+            .map(|(name, outcome)| (name.as_str(), *outcome))
+            .collect();
+        assert_eq!(
+            words,
+            [
+                ("a.B.test_<three>", "failed"),
+                ("a.B.test_one", "passed"),
+                ("a.B.test_two", "skipped")
+            ]
+        );
+        assert!(outcomes.differences(&outcomes).is_empty());
+    }
+
+    #[test]
+    fn differences_are_found() {
+        let before = Outcomes::new(XML, ExitStatus::from_raw(0));
+        let changed = XML.replace("<failure type=\"x\">no</failure>", "");
+        let after = Outcomes::new(&changed, ExitStatus::from_raw(0));
+        let differences = before.differences(&after);
+        let expected = ("failed".to_owned(), "passed".to_owned());
+        assert_eq!(
+            differences.into_iter().next(),
+            Some(("a.B.test_<three>".to_owned(), expected))
+        );
+        let died = Outcomes::new("", ExitStatus::from_raw(11));
+        assert!(!died.is_whole());
+        assert_eq!(before.differences(&died).len(), 3);
+    }
+}

@@ -1,0 +1,67 @@
+//! Tasks for those who work on Profundo, run as `cargo xtask TASK`: what a script would do, in the
+//! language of the house, the same on every machine.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a task talks to the terminal"
+)]
+
+mod cpython;
+mod metadata;
+mod test;
+mod tidy;
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+tasks:
+  test    everything that must pass: format, clippy, tidy, all tests, loom and Miri where they
+          are; the last line is `N passed, N failed, N skipped`
+  cpython-tests [--all | --short] [PYTHON…] [test_MODULE…]
+          CPython's own tests without and with `profundo record`: those that a profiler is most
+          likely to break, with --all every one, with --short those that `test` runs
+  tidy    the rules of the house that no compiler knows: arrows between crates, file headers and
+          lengths, links in documents, unfinished business, manifests";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments[..] {
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        ["test"] => test::run(&root()),
+        ["cpython-tests", ref rest @ ..] => cpython::run(&root(), rest),
+        ["tidy"] => tidy::run(&root()),
+        ["test" | "tidy", unknown, ..] => {
+            eprintln!("xtask: {unknown} is not known: it takes no options");
+            return ExitCode::from(2);
+        }
+        [unknown, ..] => {
+            eprintln!(
+                "xtask: there is no task {unknown}: the tasks are test, tidy and cpython-tests"
+            );
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the repository, wherever the task was started.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}

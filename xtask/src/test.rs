@@ -1,0 +1,212 @@
+//! Everything that must pass, one step after the other, and one line at the end. A step that this
+//! machine cannot take is skipped with its reason, never silently.
+
+mod runner;
+pub mod tally;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::metadata::{self, Metadata, cargo};
+use crate::{cpython, tidy};
+use runner::Runner;
+use tally::Tally;
+
+/// An example whose source has this line is run, with what follows as its arguments.
+const RUN_MARK: &str = "//! xtask: run";
+
+/// Crates that Miri can run: no system calls, no assembly.
+const FOR_MIRI: &[&str] = &["profundo-wire", "profundo-model"];
+
+/// Runs all; true where nothing failed. Whatever happens, the closing line is the last one.
+pub fn run(root: &Path) -> Result<bool> {
+    let mut all = Tally::default();
+    if let Err(error) = steps(root, &mut all) {
+        all.check(&format!("{error:#}"), false);
+    }
+    report(&all);
+    Ok(all.failed == 0)
+}
+
+fn steps(root: &Path, all: &mut Tally) -> Result<()> {
+    let metadata = metadata::load(root)?;
+    let runner = Runner::new(root, &metadata.target)?;
+    step(all, "rustfmt", || format(&runner));
+    step(all, "tidy", || {
+        let mut tally = Tally::default();
+        tally.check("tidy", tidy::run(root)?);
+        Ok(tally)
+    });
+    step(all, "clippy", || clippy(&runner));
+    // Unit, integration and documentation tests; this builds the examples too.
+    let tests = with(&["test", "--workspace", "--no-fail-fast"]);
+    step(all, "tests", || runner.tests("tests", tests));
+    step(all, "CPython's own tests", || cpython::short(root));
+    for (package, example, arguments) in marked_examples(&metadata)? {
+        let name = format!("example {example}");
+        let mut command = with(&[
+            "run",
+            "--quiet",
+            "--package",
+            &package,
+            "--example",
+            &example,
+        ]);
+        command.args(arguments);
+        step(all, &name, || runner.check(&name, command));
+    }
+    if root.join("crates/profundo-probe/tests/loom.rs").exists() {
+        step(all, "loom", || runner.tests("loom", loom(&metadata)));
+    }
+    step(all, "tokio's hooks", || {
+        runner.tests("tokio's hooks", tokio_hooks(&metadata))
+    });
+    step(all, "aarch64", || aarch64(&runner));
+    step(all, "Miri", || miri(&runner, &metadata));
+    Ok(())
+}
+
+/// Takes a step between two lines that say so. A step that cannot even begin has failed.
+fn step(all: &mut Tally, name: &str, run: impl FnOnce() -> Result<Tally>) {
+    println!("== {name}");
+    let start = Instant::now();
+    let part = run().unwrap_or_else(|error| {
+        let mut failed = Tally::default();
+        failed.check(&format!("{name}: {error:#}"), false);
+        failed
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    println!("== {name}: {} ({seconds:.1} s)", part.closing_line());
+    all.add(part);
+}
+
+fn report(all: &Tally) {
+    if !all.reasons.is_empty() {
+        println!("== skipped, because");
+        for (why, times) in &all.reasons {
+            println!("{times:>4} × {why}");
+        }
+    }
+    if !all.failures.is_empty() {
+        println!("== failed");
+        all.failures.iter().for_each(|name| println!("     {name}"));
+    }
+    println!("{}", all.closing_line());
+}
+
+fn with(arguments: &[&str]) -> Command {
+    let mut command = cargo();
+    command.args(arguments);
+    command
+}
+
+fn skipped(why: &str) -> Result<Tally> {
+    let mut tally = Tally::default();
+    tally.skip(why);
+    Ok(tally)
+}
+
+fn format(runner: &Runner) -> Result<Tally> {
+    if !runner.has(&["fmt", "--version"]) {
+        return skipped("rustfmt is not installed (rustup component add rustfmt)");
+    }
+    runner.check("rustfmt", with(&["fmt", "--all", "--check"]))
+}
+
+fn clippy(runner: &Runner) -> Result<Tally> {
+    if !runner.has(&["clippy", "--version"]) {
+        return skipped("clippy is not installed (rustup component add clippy)");
+    }
+    let arguments = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    runner.check("clippy", with(&arguments))
+}
+
+/// In a target folder of its own, for the flag changes every crate.
+fn loom(metadata: &Metadata) -> Command {
+    let mut command = with(&[
+        "test",
+        "--package",
+        "profundo-probe",
+        "--test",
+        "loom",
+        "--release",
+    ]);
+    command.env("RUSTFLAGS", "--cfg loom");
+    command.env("CARGO_TARGET_DIR", metadata.target.join("loom"));
+    command
+}
+
+/// tokio offers its hooks only under a flag, which changes every crate too.
+fn tokio_hooks(metadata: &Metadata) -> Command {
+    let mut command = with(&[
+        "test",
+        "--package",
+        "profundo",
+        "--features",
+        "tokio",
+        "--test",
+        "tokio_hooks",
+    ]);
+    command.env("RUSTFLAGS", "--cfg tokio_unstable");
+    command.env("CARGO_TARGET_DIR", metadata.target.join("tokio"));
+    command
+}
+
+/// The other architecture is type-checked where its standard library is installed.
+fn aarch64(runner: &Runner) -> Result<Tally> {
+    const TARGET: &str = "aarch64-unknown-linux-gnu";
+    let installed = std::process::Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", TARGET])
+        .output()
+        .is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists());
+    if !installed {
+        return skipped("aarch64 is not installed (rustup target add aarch64-unknown-linux-gnu)");
+    }
+    let command = with(&["check", "--package", "profundo", "--target", TARGET]);
+    runner.check("aarch64", command)
+}
+
+fn miri(runner: &Runner, metadata: &Metadata) -> Result<Tally> {
+    if !runner.has(&["miri", "--version"]) {
+        return skipped("Miri is not installed for this toolchain (it comes with nightly)");
+    }
+    let mut command = with(&["miri", "test", "--no-fail-fast"]);
+    for package in FOR_MIRI {
+        command.args(["--package", package]);
+    }
+    command.env("CARGO_TARGET_DIR", metadata.target.join("miri"));
+    runner.tests("Miri", command)
+}
+
+/// Package, example and arguments of the examples that ask to be run.
+fn marked_examples(metadata: &Metadata) -> Result<Vec<(String, String, Vec<String>)>> {
+    let mut marked = Vec::new();
+    for package in &metadata.packages {
+        for example in &package.examples {
+            let source = fs::read_to_string(&example.source)?;
+            let mark = source.lines().find_map(|line| line.strip_prefix(RUN_MARK));
+            let Some(rest) = mark.filter(|rest| rest.is_empty() || rest.starts_with(' ')) else {
+                continue;
+            };
+            let mut arguments = Vec::new();
+            if !example.features.is_empty() {
+                arguments.push(format!("--features={}", example.features.join(",")));
+            }
+            arguments.push("--".to_owned());
+            arguments.extend(rest.split_whitespace().map(str::to_owned));
+            marked.push((package.name.clone(), example.name.clone(), arguments));
+        }
+    }
+    Ok(marked)
+}

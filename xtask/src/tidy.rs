@@ -1,0 +1,71 @@
+//! The rules of the house that no compiler knows. Each rule is a table or a function of text, so
+//! it can be tested without a repository; what it finds is printed as `path:line: what`.
+
+mod arrows;
+mod links;
+mod manifests;
+mod sources;
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::{metadata, tree};
+
+/// What a rule found.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub path: String,
+    /// From 1; 0 where the whole file is meant.
+    pub line: usize,
+    pub what: String,
+}
+
+impl Finding {
+    pub fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            line,
+            what: what.into(),
+        }
+    }
+}
+
+/// Prints what all rules find; true where that is nothing.
+pub fn run(root: &Path) -> Result<bool> {
+    let findings = check(root)?;
+    for Finding { path, line, what } in &findings {
+        match line {
+            0 => println!("{path}: {what}"),
+            line => println!("{path}:{line}: {what}"),
+        }
+    }
+    match findings.len() {
+        0 => println!("tidy: nothing to mend"),
+        1 => println!("tidy: 1 thing to mend"),
+        many => println!("tidy: {many} things to mend"),
+    }
+    Ok(findings.is_empty())
+}
+
+fn check(root: &Path) -> Result<Vec<Finding>> {
+    let metadata = metadata::load(root)?;
+    let mut findings = Vec::new();
+    arrows::check(&metadata.packages, root, &mut findings);
+    for source in tree::files(root, &[".rs"])? {
+        sources::check_header(&source, &mut findings);
+        sources::check_length(&source, &mut findings);
+    }
+    sources::check_exemptions(root, &mut findings);
+    for text in tree::files(root, &[".rs", ".toml", ".md", ".sh"])? {
+        sources::check_unfinished(&text, &mut findings);
+    }
+    for document in tree::files(root, &[".md"])? {
+        links::check(&document, &|path| root.join(path).exists(), &mut findings);
+    }
+    for package in &metadata.packages {
+        manifests::check(root, &package.manifest, &mut findings)?;
+    }
+    findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    Ok(findings)
+}

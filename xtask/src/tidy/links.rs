@@ -1,0 +1,132 @@
+//! A document never points at a file that is not there: links, and paths of ours in `code`.
+
+use super::Finding;
+use crate::tree::Text;
+
+/// Folders of ours: a path in `code` that begins with one of them is a pointer too.
+const OURS: &[&str] = &[
+    "crates/",
+    "docs/",
+    "xtask/",
+    "testdata/",
+    "fuzz/",
+    "bench/",
+    "examples/",
+];
+
+pub fn check(document: &Text, exists: &dyn Fn(&str) -> bool, findings: &mut Vec<Finding>) {
+    let folder = document
+        .path
+        .rsplit_once('/')
+        .map_or("", |(folder, _)| folder);
+    let mut in_block = false;
+    for (index, line) in document.text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        } else if !in_block {
+            let links = links(line).filter_map(|link| local(folder, link));
+            let paths = paths(line).map(str::to_owned);
+            for path in links.chain(paths) {
+                if !exists(&path) {
+                    let what = format!("{path} is not there");
+                    findings.push(Finding::new(&document.path, index + 1, what));
+                }
+            }
+        }
+    }
+}
+
+/// What stands in the brackets of `[text](target)`, and after `[name]: `.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    let inline = line
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split([')', ' ']).next());
+    let definition = line
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("]: "));
+    inline.chain(definition.and_then(|(_, target)| target.split_whitespace().next()))
+}
+
+/// A link's path from the root of the repository; nothing where it leads elsewhere.
+fn local(folder: &str, link: &str) -> Option<String> {
+    let path = link
+        .trim_matches(['<', '>'])
+        .split('#')
+        .next()
+        .unwrap_or_default();
+    if path.is_empty() || path.contains("://") || path.starts_with("mailto:") {
+        return None;
+    }
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// Paths of ours in `code`, without those that stand for several.
+fn paths(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2).filter(|code| {
+        OURS.iter().any(|folder| code.starts_with(folder))
+            && !code.contains(|c: char| c.is_whitespace() || "*<>{}…$[]".contains(c))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing(path: &str, text: &str) -> Vec<(usize, String)> {
+        let document = Text {
+            path: path.into(),
+            text: text.into(),
+        };
+        let there = ["docs", "docs/a.md", "README.md", "crates/one/src/lib.rs"];
+        let mut findings = Vec::new();
+        check(&document, &|path| there.contains(&path), &mut findings);
+        findings
+            .into_iter()
+            .map(|finding| (finding.line, finding.what))
+            .collect()
+    }
+
+    #[test]
+    fn links_lead_somewhere() {
+        let fine = "[a](docs/a.md#part) [b](https://x.y/z) [c](#here) [d](mailto:a@b)\n\
+                    [e]: docs/a.md\n![f](./README.md \"title\")\n";
+        assert_eq!(missing("README.md", fine), []);
+        assert_eq!(missing("docs/a.md", "[up](../README.md) [side](a.md)"), []);
+        assert_eq!(
+            missing("docs/a.md", "one\n[x](b.md) and [y](../docs/gone.md)"),
+            [
+                (2, "docs/b.md is not there".into()),
+                (2, "docs/gone.md is not there".into())
+            ]
+        );
+        assert_eq!(
+            missing("a.md", "[x]: gone.md"),
+            [(1, "gone.md is not there".into())]
+        );
+    }
+
+    #[test]
+    fn code_is_no_link_but_its_paths_are() {
+        assert_eq!(
+            missing("a.md", "```\n[x](gone.md) `docs/gone.md`\n```\n"),
+            []
+        );
+        assert_eq!(
+            missing("a.md", "`crates/one/src/lib.rs` `crates/*/x` `gone.md`"),
+            []
+        );
+        assert_eq!(
+            missing("a.md", "see `docs/gone.md`"),
+            [(1, "docs/gone.md is not there".into())]
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! Every crate has the house's lints, licence and compiler: what is written once in the root's
+//! manifest holds for all.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::Finding;
+use crate::tree;
+
+/// What each manifest says, as (section, line).
+const INHERITED: &[(&str, &str)] = &[
+    ("[lints]", "workspace = true"),
+    ("[package]", "edition.workspace = true"),
+    ("[package]", "rust-version.workspace = true"),
+    ("[package]", "license.workspace = true"),
+];
+
+pub fn check(root: &Path, manifest: &Path, findings: &mut Vec<Finding>) -> Result<()> {
+    let text = fs::read_to_string(manifest);
+    let text = text.with_context(|| format!("cannot read {}", manifest.display()))?;
+    let path = tree::relative(root, manifest);
+    for (section, line) in missing(&text) {
+        findings.push(Finding::new(&path, 0, format!("{section} lacks `{line}`")));
+    }
+    Ok(())
+}
+
+/// The lines are compared as they are written: there is one way to write them here.
+fn missing(text: &str) -> Vec<(&'static str, &'static str)> {
+    let mut section = "";
+    let mut missing = INHERITED.to_vec();
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line;
+        }
+        missing.retain(|wanted| *wanted != (section, line));
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_inherited_is_found() {
+        let package = "[package]\nedition.workspace = true\nrust-version.workspace = true\n";
+        let whole = format!("{package}license.workspace = true\n[lints]\nworkspace = true\n");
+        assert_eq!(missing(&whole), []);
+        let other = format!("{package}license = \"MIT\"\n[dependencies]\nworkspace = true\n");
+        assert_eq!(
+            missing(&other),
+            [
+                ("[lints]", "workspace = true"),
+                ("[package]", "license.workspace = true")
+            ]
+        );
+    }
+}
