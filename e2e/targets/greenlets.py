@@ -24,10 +24,10 @@ def plain():
             left_one.switch()
 
     def burn_left():
-        burn(0.0005)
+        burn(0.0007)
 
     def burn_right():
-        burn(0.0005)
+        burn(0.0004)
 
     left_one, right_one = greenlet(left), greenlet(right)
     left_one.switch(500)

@@ -1,6 +1,7 @@
 //! Everything that must pass, one step after the other, and one line at the end. A step that this
 //! machine cannot take is skipped with its reason, never silently.
 
+mod again;
 mod runner;
 pub mod tally;
 
@@ -43,8 +44,12 @@ fn steps(root: &Path, all: &mut Tally) -> Result<()> {
     });
     step(all, "clippy", || clippy(&runner));
     // Unit, integration and documentation tests; this builds the examples too.
-    let tests = with(&["test", "--workspace", "--no-fail-fast"]);
-    step(all, "tests", || runner.tests("tests", tests));
+    step(all, "tests", || {
+        let tests = || with(&["test", "--workspace", "--no-fail-fast"]);
+        let mut tally = runner.tests("tests", tests())?;
+        runner.try_again(&mut tally, tests())?;
+        Ok(tally)
+    });
     step(all, "CPython's own tests", || cpython::short(root));
     for (package, example, arguments) in marked_examples(&metadata)? {
         let name = format!("example {example}");
@@ -90,6 +95,11 @@ fn report(all: &Tally) {
         for (why, times) in &all.reasons {
             println!("{times:>4} × {why}");
         }
+    }
+    if !all.second_tries.is_empty() {
+        println!("== failed among the others, passed alone");
+        let names = all.second_tries.iter();
+        names.for_each(|name| println!("     {name}"));
     }
     if !all.failures.is_empty() {
         println!("== failed");

@@ -45,11 +45,13 @@ impl Scale {
         (i128::from(cycles) * all_nanos / all_cycles) as u64
     }
 
-    /// The cycle counter at an instant of the monotonic clock.
+    /// The cycle counter at an instant of the monotonic clock. It is reckoned from the last look,
+    /// so that what was measured wrongly at the beginning, and a clock that is being corrected,
+    /// matter little where one has just looked.
     pub(crate) fn cycles_at(&self, monotonic: u64) -> u64 {
         let (all_cycles, all_nanos) = self.spans();
-        let since = i128::from(monotonic) - i128::from(self.first.monotonic);
-        (i128::from(self.first.cycles) + since * all_cycles / all_nanos).max(0) as u64
+        let since = i128::from(monotonic) - i128::from(self.last.monotonic);
+        (i128::from(self.last.cycles) + since * all_cycles / all_nanos).max(0) as u64
     }
 }
 
@@ -67,5 +69,21 @@ mod tests {
         let off = scale.nanoseconds(guess.abs_diff(now.cycles));
         assert!(off < 100_000, "{off} ns off");
         assert_eq!(scale.nanoseconds(0), 0);
+    }
+
+    #[test]
+    fn a_bad_beginning_does_not_matter_where_one_has_just_looked() {
+        let at = |cycles, monotonic| Instant {
+            cycles,
+            monotonic,
+            unix: 0,
+        };
+        // Two cycles a nanosecond, but for the first reading, which is a millisecond late.
+        let scale = Scale {
+            first: at(2_000_000, 0),
+            last: at(2_000_000_000, 1_000_000_000),
+        };
+        let guess = scale.cycles_at(999_990_000);
+        assert!(guess.abs_diff(1_999_980_000) < 100, "{guess}");
     }
 }

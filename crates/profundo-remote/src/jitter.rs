@@ -3,8 +3,10 @@
 //! It is done about once a second and not more often, because the kernel restarts a clock whose
 //! period changes: what had run of the old period is lost.
 
-/// The period is drawn from this part of the nominal one, up and down, in parts of a hundred.
-const SPREAD: u64 = 3;
+/// A period differs from the nominal one by this much at least and at most, up or down, in parts of
+/// a hundred. At least, because round figures are what loops of programs have too, and a rate that
+/// is nearly a loop's own sees the same part of it for a long time.
+const SPREAD: (u64, u64) = (1, 3);
 
 /// Draws periods in pairs that cancel, so that the rate is right on average.
 #[derive(Debug)]
@@ -33,11 +35,19 @@ impl Jitter {
         self.state ^= self.state << 25;
         self.state ^= self.state >> 27;
         let bits = self.state.wrapping_mul(0x2545_F491_4F6C_DD1D);
-        let spread = self.nominal / 100 * SPREAD;
-        let width = u128::from(2 * spread + 1);
-        let deviation = ((u128::from(bits) * width) >> 64) as u64;
-        self.opposite = Some(self.nominal + spread - deviation);
-        self.nominal - spread + deviation
+        let (least, most) = SPREAD;
+        let least = self.nominal * least / 100;
+        let width = u128::from((self.nominal * most / 100).saturating_sub(least) + 1);
+        // The lowest bit says up or down.
+        let deviation = least + ((u128::from(bits >> 1) * width) >> 63) as u64;
+        let (up, down) = (self.nominal + deviation, self.nominal - deviation);
+        let (this, next) = if bits & 1 == 0 {
+            (up, down)
+        } else {
+            (down, up)
+        };
+        self.opposite = Some(next);
+        this
     }
 }
 
@@ -51,7 +61,9 @@ mod tests {
         for _ in 0..100 {
             let (one, other) = (jitter.next(), jitter.next());
             assert_eq!(one + other, 2_000_000);
-            assert!((970_000..=1_030_000).contains(&one));
+            assert!((10_000..=30_000).contains(&one.abs_diff(1_000_000)));
         }
+        let mut small = Jitter::new(1);
+        assert_eq!(small.next() + small.next(), 2);
     }
 }

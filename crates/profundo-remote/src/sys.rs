@@ -111,13 +111,20 @@ pub(crate) fn nanoseconds(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Now, on three clocks. The cycle counter is read on both sides of the monotonic clock.
+/// Now, on three clocks. The cycle counter is read on both sides of the monotonic clock; of a few
+/// readings the tightest is taken, because we may be interrupted in the middle of one.
 pub(crate) fn instant() -> Instant {
-    let before = profundo_probe::clock::now();
-    let monotonic = nanoseconds(libc::CLOCK_MONOTONIC);
-    let after = profundo_probe::clock::now();
+    const READINGS: usize = 3;
+    let reading = || {
+        let before = profundo_probe::clock::now();
+        let monotonic = nanoseconds(libc::CLOCK_MONOTONIC);
+        let width = profundo_probe::clock::now().wrapping_sub(before);
+        (width, before + width / 2, monotonic)
+    };
+    let tightest = std::iter::repeat_with(reading).take(READINGS).min();
+    let (_, cycles, monotonic) = tightest.unwrap_or_default();
     Instant {
-        cycles: before + after.wrapping_sub(before) / 2,
+        cycles,
         monotonic,
         unix: nanoseconds(libc::CLOCK_REALTIME),
     }

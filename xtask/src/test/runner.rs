@@ -3,10 +3,11 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result};
 
+use super::again::Again;
 use super::tally::{Tally, test_outcome};
 use crate::metadata::cargo;
 
@@ -59,31 +60,13 @@ impl<'a> Runner<'a> {
         let mut tally = Tally::default();
         // What an earlier command left is not ours.
         let _ = fs::remove_file(&self.skip_file);
-        command.env(SKIP_FILE, &self.skip_file);
-        command
-            .current_dir(self.root)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .with_context(|| format!("cannot run {name}"))?;
-        let output = child.stdout.take().context("the runner has no output")?;
         let mut shown = Vec::new();
-        for line in BufReader::new(output).split(b'\n') {
-            let line = line.with_context(|| format!("cannot read what {name} prints"))?;
-            let line = String::from_utf8_lossy(&line);
-            tally.runner_line(&line);
+        let status = self.lines(name, &mut command, |line| {
+            tally.runner_line(line);
             if line.starts_with("skipped: ") {
-                shown.push(line.to_string());
+                shown.push(line.to_owned());
             }
-            // A thousand tests that passed hide the one that did not.
-            if test_outcome(&line).is_none_or(|(_, outcome)| outcome != "ok") && !line.is_empty() {
-                println!("{line}");
-            }
-        }
-        let status = child
-            .wait()
-            .with_context(|| format!("cannot wait for {name}"))?;
+        })?;
         tally.runners_gone(name);
         if !status.success() && tally.failed == 0 {
             tally.check(&format!("{name} ({status})"), false);
@@ -97,5 +80,53 @@ impl<'a> Runner<'a> {
             .filter(|line| !written.contains(&line.as_str()));
         only_shown.for_each(|line| tally.skip_line(line));
         Ok(tally)
+    }
+
+    /// Runs those tests alone that failed, one after the other, if they are few: where many fail,
+    /// it is not the machine.
+    pub fn try_again(&self, tally: &mut Tally, mut command: Command) -> Result<()> {
+        const FEW: usize = 12;
+        if tally.failures.is_empty() || tally.failures.len() > FEW {
+            return Ok(());
+        }
+        println!("== tried again, alone: {}", tally.failures.join(", "));
+        command.args(["--", "--exact", "--test-threads=1"]);
+        command.args(&tally.failures);
+        let mut again = Again::default();
+        self.lines("tests that failed", &mut command, |line| {
+            again.runner_line(line);
+        })?;
+        again.correct(tally);
+        Ok(())
+    }
+
+    /// Runs a test runner and looks at its lines as they come.
+    fn lines(
+        &self,
+        name: &str,
+        command: &mut Command,
+        mut look: impl FnMut(&str),
+    ) -> Result<ExitStatus> {
+        command.env(SKIP_FILE, &self.skip_file);
+        command
+            .current_dir(self.root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .with_context(|| format!("cannot run {name}"))?;
+        let output = child.stdout.take().context("the runner has no output")?;
+        for line in BufReader::new(output).split(b'\n') {
+            let line = line.with_context(|| format!("cannot read what {name} prints"))?;
+            let line = String::from_utf8_lossy(&line);
+            look(&line);
+            // A thousand tests that passed hide the one that did not.
+            if test_outcome(&line).is_none_or(|(_, outcome)| outcome != "ok") && !line.is_empty() {
+                println!("{line}");
+            }
+        }
+        child
+            .wait()
+            .with_context(|| format!("cannot wait for {name}"))
     }
 }

@@ -14,6 +14,8 @@ pub struct Tally {
     pub reasons: BTreeMap<String, u64>,
     /// The names of what failed.
     pub failures: Vec<String>,
+    /// Those that failed among the others and passed alone.
+    pub second_tries: Vec<String>,
     /// Runners that began and have not ended.
     pub running: u64,
 }
@@ -79,6 +81,7 @@ impl Tally {
         self.failed += part.failed;
         self.skipped += part.skipped;
         self.failures.extend(part.failures);
+        self.second_tries.extend(part.second_tries);
         for (why, times) in part.reasons {
             *self.reasons.entry(why).or_default() += times;
         }

@@ -52,6 +52,10 @@ impl Recorder {
                 Vec::new()
             }
         };
+        if !records.is_empty() {
+            // Their times are compared with those of the agents.
+            self.scale.look();
+        }
         for (time, record) in records {
             match record {
                 Record::Fork { pid, parent, .. } if pid != parent => {

@@ -1,0 +1,68 @@
+//! What failed is tried again, alone: many of our tests judge how long a thing takes or how often a
+//! clock ticks, and a machine that is busy with the tests beside them, or with another guest's work,
+//! makes fools of them. What fails alone too has failed. What does not is named in the report, so
+//! that a test that needs it often is seen.
+
+use std::collections::BTreeSet;
+
+use super::tally::{Tally, test_outcome};
+
+/// What trying again has shown.
+#[derive(Debug, Default)]
+pub struct Again {
+    passed: BTreeSet<String>,
+    failed: BTreeSet<String>,
+}
+
+impl Again {
+    /// Takes in a line that a test runner printed.
+    pub fn runner_line(&mut self, line: &str) {
+        match test_outcome(line) {
+            Some((name, "ok")) => self.passed.insert(name.to_owned()),
+            Some((name, "FAILED")) => self.failed.insert(name.to_owned()),
+            _ => false,
+        };
+    }
+
+    /// Corrects what the first run gave: failures that have passed now are none. Several tests may
+    /// have one name; one that fails again speaks for all of them.
+    pub fn correct(&self, tally: &mut Tally) {
+        let mended = |name: &String| self.passed.contains(name) && !self.failed.contains(name);
+        let (passed, failed) = std::mem::take(&mut tally.failures)
+            .into_iter()
+            .partition::<Vec<_>, _>(mended);
+        tally.failures = failed;
+        let count = passed.len() as u64;
+        tally.failed = tally.failed.saturating_sub(count);
+        tally.passed += count;
+        tally.second_tries.extend(passed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_passes_alone_is_forgiven() {
+        let mut tally = Tally {
+            passed: 10,
+            failed: 3,
+            failures: vec!["a".into(), "b".into(), "c".into()],
+            ..Tally::default()
+        };
+        let mut again = Again::default();
+        for line in [
+            "running 2 tests",
+            "test a ... ok",
+            "test b ... FAILED",
+            "test b ... ok",
+        ] {
+            again.runner_line(line);
+        }
+        again.correct(&mut tally);
+        assert_eq!(tally.closing_line(), "11 passed, 2 failed, 0 skipped");
+        assert_eq!(tally.failures, ["b", "c"]);
+        assert_eq!(tally.second_tries, ["a"]);
+    }
+}
