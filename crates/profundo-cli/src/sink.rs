@@ -43,7 +43,7 @@ pub struct Done {
 impl Sink {
     /// Begins the file.
     pub fn create(path: &Path, start: Start, max_size: u64) -> Result<Self> {
-        let ingest = Ingest::new(start);
+        let ingest = Ingest::new(start).max_stacks(stacks_within(max_size));
         let writer = create_file(path, &ingest.profile().meta)
             .map_err(|error| reading::why_not_written(path, error))
             .context("nothing was run, because the recording could not be begun")?
@@ -116,6 +116,18 @@ impl Sink {
             failure: writer.finish(&mut profile).err(),
         }
     }
+}
+
+/// How many rows of the stack table a file of this size has room for beside its samples.
+fn stacks_within(max_size: u64) -> usize {
+    /// What a row takes in the file where no two stacks are alike.
+    const BYTES: u64 = 3;
+    /// A quarter of the file is for them.
+    const PART: u64 = 4;
+    /// Fewer would not even tell the ordinary stacks of a program.
+    const LEAST: usize = 1 << 12;
+    let rows = usize::try_from(max_size / BYTES / PART).unwrap_or(usize::MAX);
+    rows.clamp(LEAST, profundo_ingest::MOST_STACKS)
 }
 
 /// Adds up what each stack weighs.

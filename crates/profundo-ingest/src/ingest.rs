@@ -25,7 +25,7 @@ use crate::stacks::Stacks;
 const HELD_BACK: usize = 1 << 18;
 
 /// Rows of the stack table, some 40 bytes each, if nothing else is asked for.
-const MOST_STACKS: usize = 8 << 20;
+pub const MOST_STACKS: usize = 8 << 20;
 
 /// How far a key may be ahead of those before it.
 const FAR: usize = 1 << 12;
@@ -134,9 +134,9 @@ impl Ingest {
         }
     }
 
-    /// How many rows the stack table may have before stacks that are new end at the first level
-    /// that no other stack has, with `[truncated]` above it. What a program calls must not fill the
-    /// memory, even if it never calls it twice.
+    /// How many rows the stack table may have before of stacks that are new only the known part
+    /// and the innermost frame are kept, with `[callers not kept]` between them. What a program
+    /// calls must not fill the memory, even if it never calls it twice.
     pub fn max_stacks(mut self, rows: usize) -> Self {
         self.most_stacks = rows;
         self
@@ -240,6 +240,13 @@ impl Ingest {
         // On the wall clock the samples are not meant to add up to CPU time.
         meta.cpu = is_cpu.then_some(Nanos(finish.cpu));
         meta.own_cost = finish.own_cost.map(Nanos);
+        if self.profile.stacks.len() >= self.most_stacks {
+            self.profile.meta.notes.push(format!(
+                "the program has more than {} different stacks and prefixes: of those that came later \
+                 only the innermost frame and known callers are kept",
+                self.most_stacks
+            ));
+        }
         self.profile.name_reasons();
         // Nobody will ask for code by its number any more, or for modules by a process.
         self.profile.growing = Growing::default();

@@ -22,7 +22,7 @@ mod stacks;
 use profundo_model::Profile;
 use profundo_wire::recording::{Event, Finish, ProcessInfo, Recording, Start};
 
-pub use ingest::Ingest;
+pub use ingest::{Ingest, MOST_STACKS};
 pub use people::PARKED;
 
 /// Turns a recording into a profile whose locations are addresses.

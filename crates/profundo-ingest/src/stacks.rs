@@ -85,8 +85,8 @@ impl Stacks {
     }
 
     /// The stack of a sample. `None` if it has a code object that was not told of yet, unless
-    /// `at_once` is set: such frames have no name then. From `most` rows of the stack table on, a
-    /// stack that is new ends where it becomes so.
+    /// `at_once` is set: such frames have no name then. From `most` rows of the stack table on, of
+    /// a stack that is new only the innermost frame is kept below what is known of it.
     pub(crate) fn intern(
         &mut self,
         profile: &mut Profile,
@@ -113,16 +113,7 @@ impl Stacks {
         let known = self.locate(profile, &levels, frames, head.clock, is_settled, at_once);
         self.levels = levels;
         known?;
-        let mut parent = None;
-        for &location in self.locations.iter().rev() {
-            if profile.stacks.len() >= most && profile.stacks.find(parent, location).is_none() {
-                // A program that never repeats itself must not fill the memory.
-                let location = reason(profile, Reason::Truncated);
-                parent = Some(profile.stacks.intern(parent, location));
-                break;
-            }
-            parent = Some(profile.stacks.intern(parent, location));
-        }
+        let parent = self.rows(profile, most);
         let stack = parent.unwrap_or_else(|| {
             // A walk that found nothing and says it is whole: keep the weight all the same.
             let location = reason(profile, Reason::Broken);
@@ -136,6 +127,74 @@ impl Stacks {
             self.whole.insert(self.key.as_slice().into(), stack);
         }
         Some(stack)
+    }
+
+    /// The stack of `locations`.
+    fn rows(&self, profile: &mut Profile, most: usize) -> Option<StackId> {
+        let mut parent = None;
+        for (below, &location) in self.locations.iter().enumerate().rev() {
+            if profile.stacks.len() >= most && profile.stacks.find(parent, location).is_none() {
+                let new = self.locations.get(..=below)?;
+                return self.short_of_room(profile, parent, new, most);
+            }
+            parent = Some(profile.stacks.intern(parent, location));
+        }
+        parent
+    }
+
+    /// A program that never repeats itself must not fill the memory. Shares of lines and functions
+    /// stay true, because the innermost frames are kept: first below the callers that are known,
+    /// then below none, and when even that is too much, not at all.
+    fn short_of_room(
+        &self,
+        profile: &mut Profile,
+        known: Option<StackId>,
+        new: &[LocationId],
+        most: usize,
+    ) -> Option<StackId> {
+        let innermost = self.innermost(profile);
+        let not_kept = reason(profile, Reason::NotKept);
+        let (first, kept) = match new.len() <= innermost.len() {
+            true => (known, new),
+            false => (profile.stacks.find(known, not_kept), innermost),
+        };
+        let below_none = profile.stacks.find(None, not_kept);
+        // What is there takes no room.
+        for (parent, below) in [(first, kept), (below_none, innermost)] {
+            let Some(parent) = parent else { continue };
+            let found = below.iter().rev().try_fold(parent, |parent, &location| {
+                profile.stacks.find(Some(parent), location)
+            });
+            if found.is_some() {
+                return found;
+            }
+        }
+        let rows = profile.stacks.len();
+        let (parent, below) = match known {
+            _ if rows >= most + most / 8 => (profile.stacks.intern(None, not_kept), innermost),
+            Some(known) if new.len() <= innermost.len() => (known, new),
+            known => (profile.stacks.intern(known, not_kept), innermost),
+        };
+        if rows >= most + most / 4 {
+            return Some(parent);
+        }
+        let stack = below.iter().rev().fold(parent, |parent, &location| {
+            profile.stacks.intern(Some(parent), location)
+        });
+        Some(stack)
+    }
+
+    /// The innermost frame and, where the interpreter runs near it, those up to the line that it
+    /// runs: whose time it is depends on that.
+    fn innermost<'a>(&'a self, profile: &Profile) -> &'a [LocationId] {
+        /// The interpreter's own functions between a line and what runs for it.
+        const NEAR: usize = 12;
+        let is_line = |location: &LocationId| {
+            let kind = profile.locations.get(*location).kind;
+            matches!(kind, LocationKind::Python { .. })
+        };
+        let line = self.locations.iter().take(NEAR).position(is_line);
+        self.locations.get(..=line.unwrap_or(0)).unwrap_or_default()
     }
 
     /// Fills `locations` with those of the levels.

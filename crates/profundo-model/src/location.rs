@@ -65,11 +65,13 @@ pub enum Reason {
     PythonUnnamed,
     /// Native frames and the interpreter's do not fit together.
     Unmerged,
+    /// The recording had no room for yet another way to the innermost frame.
+    NotKept,
 }
 
 impl Reason {
     /// Every reason, in the order of their codes in saved files.
-    pub const ALL: [Reason; 11] = [
+    pub const ALL: [Reason; 12] = [
         Reason::Truncated,
         Reason::Broken,
         Reason::FramePointerUnknown,
@@ -81,6 +83,7 @@ impl Reason {
         Reason::PythonBroken,
         Reason::PythonUnnamed,
         Reason::Unmerged,
+        Reason::NotKept,
     ];
 
     /// The name that reports show.
@@ -97,6 +100,7 @@ impl Reason {
             Self::PythonBroken => "[broken Python stack]",
             Self::PythonUnnamed => "[unnamed Python code]",
             Self::Unmerged => "[native and Python do not fit]",
+            Self::NotKept => "[callers not kept]",
         }
     }
 }

@@ -313,3 +313,38 @@ fn a_file_grows_no_further_than_it_may() {
     assert!(said.out.contains("hot"), "{said:#?}");
     let _ = Path::new(program);
 }
+
+/// Which of forty functions calls which is drawn anew at each call.
+const NEVER_TWICE: &str = "\
+import random, time
+def make(number):
+    def function(depth):
+        x = 0
+        for _ in range(40): x += number
+        return random.choice(functions)(depth - 1) if depth else x
+    return function
+functions = [make(number) for number in range(40)]
+end = time.process_time() + 2
+while time.process_time() < end: functions[0](random.randrange(60))
+";
+
+#[test]
+fn nor_does_that_of_a_program_whose_stacks_never_repeat() {
+    let Some(python) = crate::machine::python() else {
+        return;
+    };
+    let folder = Folder::new();
+    folder.file("never.py", NEVER_TWICE);
+    let python = python.to_str().unwrap();
+    let record = ["record", "-r", "4000", "--max-size", "300K", "-o"];
+    let words = [&record[..], &["x.profundo", python, "never.py"]].concat();
+    folder.said(&words).succeeded();
+    let size = fs::metadata(folder.path().join("x.profundo"))
+        .unwrap()
+        .len();
+    assert!(size <= 320_000, "{size}");
+    let said = folder.said(&["report", "x.profundo", "functions"]);
+    assert!(said.out.contains("[callers not kept]"), "{said:#?}");
+    // Whose time it is does not depend on what was not kept.
+    assert!(said.out.contains("function"), "{said:#?}");
+}

@@ -610,19 +610,42 @@ fn a_recording_that_was_cut_goes_on() {
 
 #[test]
 fn ever_new_stacks_do_not_fill_the_memory() {
-    let mut ingest = begun().max_stacks(3);
-    for level in 0..50 {
-        let frames = [0x3100 + level, 0x3010, 0x3020];
-        tell(&mut ingest, 1, &[sample(1500 + level, &frames, &[])]);
+    let mut ingest = begun().max_stacks(80);
+    for number in 0..500 {
+        let frames = [
+            0x3100 + number % 7,
+            0x3200 + number,
+            0x3300 + number,
+            0x3020,
+        ];
+        tell(&mut ingest, 1, &[sample(1500 + number, &frames, &[])]);
     }
     let profile = finish(ingest);
-    assert_eq!(profile.samples.len(), 50);
-    assert_eq!(profile.stacks.len(), 4);
-    assert_eq!(shown(&profile, &profile.samples[0]), "3020 3010 3100");
-    assert_eq!(
-        shown(&profile, &profile.samples[49]),
-        "3020 3010 [truncated]"
-    );
+    assert_eq!(profile.samples.len(), 500);
+    assert!(profile.stacks.len() <= 100, "{}", profile.stacks.len());
+    let text = |number: usize| shown(&profile, &profile.samples[number]);
+    assert_eq!(text(0), "3020 3300 3200 3100");
+    // 3020 is known, and what 3100 + 26 % 7 is called by is not.
+    assert_eq!(text(40), "3020 [callers not kept] 3105");
+    for number in 0..500 {
+        let innermost = format!("{:x}", 0x3100 + number % 7);
+        assert!(text(number).ends_with(&innermost), "{}", text(number));
+    }
+}
+
+#[test]
+fn even_ever_new_innermost_frames_do_not() {
+    let mut ingest = begun().max_stacks(80);
+    for number in 0..500 {
+        let frames = [0x3100 + number, 0x3020];
+        tell(&mut ingest, 1, &[sample(1500 + number, &frames, &[])]);
+    }
+    let profile = finish(ingest);
+    assert_eq!(profile.samples.len(), 500);
+    assert!(profile.stacks.len() <= 102, "{}", profile.stacks.len());
+    assert_eq!(shown(&profile, &profile.samples[85]), "3020 3155");
+    let last = shown(&profile, &profile.samples[499]);
+    assert_eq!(last, "[callers not kept]");
 }
 
 #[test]
