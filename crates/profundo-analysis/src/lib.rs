@@ -57,7 +57,7 @@ pub use group::{Group, GroupBy, groups};
 pub use interval::{Estimate, Interval, Mass, effective_samples};
 pub use kind::{KindShares, Split};
 pub use lines::{FileLines, LineShare, LinesOptions, SourceShares, lines};
-pub use own::is_library_file;
+pub use own::{Ownership, is_library_file};
 pub use pattern::Pattern;
 pub use place::Place;
 pub use quality::{Quality, quality};

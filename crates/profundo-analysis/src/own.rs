@@ -12,7 +12,7 @@ use crate::Place;
 
 /// Who owns what, by table.
 #[derive(Debug)]
-pub(crate) struct Ownership<'a> {
+pub struct Ownership<'a> {
     profile: &'a Profile,
     /// By frame.
     frames: Vec<bool>,
@@ -21,7 +21,8 @@ pub(crate) struct Ownership<'a> {
 }
 
 impl<'a> Ownership<'a> {
-    pub(crate) fn new(profile: &'a Profile) -> Self {
+    /// Looks at every file and module of the profile once.
+    pub fn new(profile: &'a Profile) -> Self {
         let strings = &profile.strings;
         let files: Vec<bool> = (profile.files.iter())
             .map(|file| {
@@ -51,7 +52,7 @@ impl<'a> Ownership<'a> {
     }
 
     /// Whether a place is not the reader's own.
-    pub(crate) fn is_library(&self, place: Place, location: LocationId) -> bool {
+    pub fn is_library(&self, place: Place, location: LocationId) -> bool {
         let in_library_module = || {
             let module = self.profile.locations.get(location).module;
             module.is_some_and(|module| self.modules[module.index()])

@@ -12,6 +12,9 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 
+/// What the names of agents begin with.
+const PREFIX: &str = "libprofundo-agent-";
+
 static AGENT: &[u8] = include_bytes!(env!("PROFUNDO_AGENT"));
 
 /// The path of the agent's file, which is written where it does not exist yet.
@@ -21,7 +24,12 @@ pub fn file() -> Result<PathBuf> {
             "this profundo was built without its agent; build it with `cargo build -p profundo-cli`"
         );
     }
-    let name = format!("agent-{:08x}-{:x}.so", crc32fast::hash(AGENT), AGENT.len());
+    // By the beginning of its name its frames are known as the profiler's own.
+    let name = format!(
+        "{PREFIX}{:08x}-{:x}.so",
+        crc32fast::hash(AGENT),
+        AGENT.len()
+    );
     let mut last = anyhow!("there is no folder for it");
     for folder in folders() {
         match place(&folder, &name) {
@@ -107,7 +115,8 @@ fn place(folder: &Path, name: &str) -> io::Result<PathBuf> {
 fn remove_old(folder: &Path) {
     const OLD: Duration = Duration::from_secs(30 * 24 * 3600);
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let is_agent = entry.file_name().as_bytes().starts_with(b"agent-");
+        let name = entry.file_name();
+        let is_agent = name.as_bytes().starts_with(PREFIX.as_bytes());
         let written = entry.metadata().and_then(|metadata| metadata.modified());
         let is_old = written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > OLD));
         if is_agent && is_old {

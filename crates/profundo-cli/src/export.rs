@@ -4,37 +4,40 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use profundo_analysis::Filter;
 use profundo_formats::export::{Format, Options, to_path};
 
-use crate::options::{Export, ExportFormat, Flame};
+use crate::options::{self, Export, ExportFormat, Flame};
 use crate::{reading, say};
 
 pub fn export(options: &Export) -> Result<ExitCode> {
-    let filter = options.filters.filter(options.until.until);
-    let format = match options.format {
+    let (format, until) = options.format().unwrap_or_else(|why| options::refuse(&why));
+    let format = match format {
         ExportFormat::Pprof => Format::Pprof,
         ExportFormat::Collapsed => Format::Collapsed,
         ExportFormat::Speedscope => Format::Speedscope,
     };
+    let filter = options.filters.filter(until);
+    let output = options.output.as_deref();
     write(
         format,
         &options.recording,
-        options.output.as_deref(),
+        output,
         &filter,
-        options.c,
+        &options.options(),
     )
 }
 
 pub fn flame(options: &Flame) -> Result<ExitCode> {
     let filter = options.filters.filter(options.until.to);
+    let output = options.output.as_deref();
     write(
         Format::Flame,
         &options.recording,
-        options.output.as_deref(),
+        output,
         &filter,
-        options.c,
+        &options.options(),
     )
 }
 
@@ -43,19 +46,28 @@ fn write(
     file: &Path,
     output: Option<&Path>,
     filter: &Filter,
-    c: bool,
+    options: &Options,
 ) -> Result<ExitCode> {
+    if let Some(why) = options::misfit(format, options) {
+        options::refuse(why);
+    }
     let mut profile = reading::open(file)?;
+    let had_samples = !profile.samples.is_empty();
     reading::keep_only(&mut profile, filter);
+    if had_samples && profile.samples.is_empty() {
+        let words = profundo_report::Choices::command().filter(filter.clone());
+        let words = words.words().unwrap_or_default();
+        bail!("no samples pass the filter ({words}); nothing was written");
+    }
     let beside = beside(file, format);
     let output = output.unwrap_or(&beside);
-    let options = Options {
-        include_runtime: c,
-        ..Options::default()
-    };
-    to_path(&profile, Some(format), &options, output)?;
+    to_path(&profile, Some(format), options, output)?;
     if output != Path::new("-") {
-        say::note(&format!("wrote {}", output.display()));
+        let empty = match had_samples {
+            true => "",
+            false => ", which is empty: no samples were taken",
+        };
+        say::note(&format!("wrote {}{empty}", output.display()));
     }
     Ok(ExitCode::SUCCESS)
 }

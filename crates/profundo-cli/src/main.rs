@@ -25,6 +25,7 @@ use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
+use launch::Unstarted;
 use options::{Arguments, Verb};
 
 /// Wrong usage.
@@ -59,7 +60,8 @@ fn main() -> ExitCode {
         Err(error) if say::is_broken_pipe(&error) => launch::end_by_broken_pipe(),
         Err(error) => {
             say::error(&error);
-            ExitCode::from(FAILURE)
+            let unstarted = error.downcast_ref::<Unstarted>();
+            ExitCode::from(unstarted.map_or(FAILURE, |unstarted| unstarted.code))
         }
     }
 }

@@ -47,12 +47,20 @@ impl<'a> Shape<'a> {
             name,
             looking,
         };
-        match (what, name) {
-            (What::Callers, None) => {
-                options::refuse("`callers` wants the name of a function: report FILE callers NAME")
+        match name {
+            None if what.wants_name() => {
+                let what = what.name();
+                options::refuse(&format!(
+                    "`{what}` wants the name of a function: report FILE {what} NAME"
+                ))
             }
-            (What::Callers, Some(_)) | (_, None) => {}
-            (_, Some(name)) => options::refuse(&format!("`{name}` is one word too many")),
+            Some(name) if !what.wants_name() => {
+                options::refuse(&format!("`{name}` is one word too many"))
+            }
+            _ => {}
+        }
+        if let Some(why) = looking.shape.misfit(what) {
+            options::refuse(&why);
         }
         if let Some(format) = shape.library_format()
             && let Err(error) = shape.library_report(format).check()
@@ -98,20 +106,30 @@ impl<'a> Shape<'a> {
         look: Look,
         out: &mut impl Write,
     ) -> Result<()> {
+        let style = &self.looking.style;
         macro_rules! write_view {
             ($view:expr) => {{
-                let view = $view.choices(self.choices()).look(look);
-                match self.looking.style.json {
+                let mut view = $view.choices(self.choices()).look(look);
+                if style.no_quality {
+                    view = view.quality(false);
+                }
+                match style.json {
                     true => view.write_json(profile, &mut *out)?,
                     false => view.write(profile, &mut *out)?,
                 }
             }};
         }
+        let name = self.name.unwrap_or_default();
         match self.what {
-            What::Summary => write_view!(Summary::new().next(next(recording))),
-            What::Lines => write_view!(Lines::new()),
-            What::Functions => write_view!(Functions::new()),
-            What::Callers => write_view!(Callers::new(self.name.unwrap_or_default())),
+            What::Summary => write_view!(self.summary().next(next(recording))),
+            What::Lines => write_view!(self.lines()),
+            What::Functions if self.looking.shape.is_grouped() => {
+                write_view!(self.library_report(Format::Functions))
+            }
+            What::Functions => write_view!(self.functions()),
+            What::Callers => write_view!(Callers::new(name)),
+            What::Callees => write_view!(Callers::callees_of(name)),
+            What::Calls => write_view!(Callers::both(name)),
             What::Statprof => write_view!(Statprof::new()),
             What::Tree => write_view!(self.library_report(Format::Tree)),
             What::Flat => write_view!(self.library_report(Format::Flat)),
@@ -124,13 +142,14 @@ impl<'a> Shape<'a> {
         match self.what {
             What::Tree => Some(Format::Tree),
             What::Flat => Some(Format::Flat),
+            What::Functions if self.looking.shape.is_grouped() => Some(Format::Functions),
             _ => None,
         }
     }
 
     /// What the report is about.
     fn choices(&self) -> Choices {
-        let hidden = match self.looking.style.c {
+        let hidden = match self.looking.filters.c {
             true => Hidden::Nothing,
             false => Hidden::Runtime,
         };
@@ -140,26 +159,72 @@ impl<'a> Shape<'a> {
             .only_mine(self.looking.filters.only_mine)
     }
 
+    fn summary(&self) -> Summary {
+        let shape = &self.looking.shape;
+        let summary = Summary::new().from_disk(!shape.no_disk);
+        match shape.limit {
+            // The tree has several lines for each function.
+            Some(limit) => {
+                (summary.lines(limit).functions(limit).table(limit)).tree(limit.saturating_mul(2))
+            }
+            None => summary,
+        }
+    }
+
+    fn lines(&self) -> Lines {
+        let shape = &self.looking.shape;
+        let mut lines = Lines::new()
+            .all_lines(shape.all_lines)
+            .total(shape.total)
+            .libraries(shape.libraries)
+            .from_disk(!shape.no_disk);
+        if let Some(context) = shape.context {
+            lines = lines.context(context);
+        }
+        if let Some(min_share) = shape.min_share {
+            lines = lines.min_share(min_share);
+        }
+        if let Some(limit) = shape.limit {
+            lines = lines.limit(limit);
+        }
+        lines
+    }
+
+    fn functions(&self) -> Functions {
+        let shape = &self.looking.shape;
+        let mut functions = Functions::new();
+        if let Some(order) = shape.sortedby {
+            functions = functions.sorted_by(order);
+        }
+        if let Some(limit) = shape.limit {
+            functions = functions.limit(limit);
+        }
+        if let Some(min_share) = shape.min_share {
+            functions = functions.min_share(min_share);
+        }
+        functions
+    }
+
     /// The library's own reports, with all of their options.
     fn library_report(&self, format: Format) -> profundo_report::Report {
-        let style = &self.looking.style;
+        let shape = &self.looking.shape;
         let mut report = profundo_report::Report::new()
             .format(format)
             .choices(self.choices())
-            .combine(!style.no_combine)
-            .hot_first(style.hot_first)
-            .group_by(style.groupby.unwrap_or_default())
-            .recur(style.recur.unwrap_or_default());
-        if let Some(maxdepth) = style.maxdepth {
+            .combine(!shape.no_combine)
+            .hot_first(shape.hot_first)
+            .group_by(shape.groupby.unwrap_or_default())
+            .recur(shape.recur.unwrap_or_default());
+        if let Some(maxdepth) = shape.maxdepth {
             report = report.maxdepth(maxdepth);
         }
-        if let Some(mincount) = style.mincount {
+        if let Some(mincount) = shape.mincount {
             report = report.mincount(mincount);
         }
-        if let Some(noisefloor) = style.noisefloor {
+        if let Some(noisefloor) = shape.noisefloor {
             report = report.noisefloor(noisefloor);
         }
-        if let Some(order) = style.sortedby {
+        if let Some(order) = shape.sortedby {
             report = report.sorted_by(order);
         }
         report

@@ -10,18 +10,21 @@ use profundo_remote::{EngineChoice, Options, Recorder, Remains};
 use profundo_wire::recording::HowEnded;
 
 use crate::launch::{
-    Child, Ended, Environment, Got, Program, Signals, bury, end_as, has_ended, pass_on, stop_too,
-    was_stopped,
+    Child, Ended, Environment, Got, Program, Signals, Unstarted, bury, end_as, has_ended, pass_on,
+    stop_too, was_stopped,
 };
-use crate::options::{self, Record, Recording, Run, What};
+use crate::options::{self, Record, Recording, Run};
 use crate::report::{Shape, Stream};
 use crate::sink::{Done, Sink};
 use crate::{carried, reading, say};
 
 pub fn run(options: &Run) -> Result<ExitCode> {
     let what = options.format.unwrap_or_default();
-    if what == What::Callers {
-        options::refuse("`callers` wants a name: record first, then report FILE callers NAME");
+    if what.wants_name() {
+        let what = what.name();
+        options::refuse(&format!(
+            "`{what}` wants the name of a function: record first, then report FILE {what} NAME"
+        ));
     }
     let shape = Shape::new(what, None, &options.looking);
     let recorded = whole(&options.recording, &options.command.words)?;
@@ -118,11 +121,7 @@ fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
     if let Err(error) = child.release() {
         // Nothing ran, so nothing was recorded.
         let _ = std::fs::remove_file(&path);
-        bail!(
-            "cannot run {}: {}",
-            program.path.display(),
-            say::reason(&error)
-        );
+        bail!(Unstarted::refused(&program.path, &error));
     }
     let ended = accompany(&mut recorder, &mut sink, &signals, pid, options)?;
     let finish = recorder.finish(&mut |event| sink.event(event));

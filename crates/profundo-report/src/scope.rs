@@ -64,7 +64,7 @@ impl Choices {
     }
 
     /// The filter in words, where there is one.
-    pub(crate) fn words(&self) -> Option<String> {
+    pub fn words(&self) -> Option<String> {
         use profundo_analysis::{ProcessChoice, TaskChoice, ThreadChoice};
         let filter = &self.filter;
         let mut words: Vec<String> = Vec::new();

@@ -8,7 +8,44 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+/// Why a program was not started, and the exit code that shells have for it.
+#[derive(Debug)]
+pub struct Unstarted {
+    why: String,
+    /// 127 where there is no such program, 126 where it cannot be run.
+    pub code: u8,
+}
+
+impl std::fmt::Display for Unstarted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for Unstarted {}
+
+impl Unstarted {
+    fn missing(why: String) -> Self {
+        Self { why, code: 127 }
+    }
+
+    fn unfit(why: String) -> Self {
+        Self { why, code: 126 }
+    }
+
+    /// What the kernel said when it was to be executed.
+    pub fn refused(path: &Path, error: &io::Error) -> Self {
+        let shown = shown(path.as_os_str());
+        match error.kind() {
+            // The file was there a moment ago: it is its interpreter that is not.
+            io::ErrorKind::NotFound => Self::missing(format!(
+                "cannot run {shown}: the interpreter that it names (after `#!`, or its loader) is \
+                 not here"
+            )),
+            _ => Self::unfit(format!("cannot run {shown}: {}", said(error))),
+        }
+    }
+}
 
 /// A program that can be executed, or so it seems.
 #[derive(Debug, Clone)]
@@ -23,18 +60,20 @@ pub struct Program {
 
 impl Program {
     /// The program of a command line.
-    pub fn find(words: &[OsString]) -> Result<Self> {
+    pub fn find(words: &[OsString]) -> Result<Self, Unstarted> {
         let (first, rest) = words
             .split_first()
-            .ok_or_else(|| anyhow!("no program was named"))?;
+            .ok_or_else(|| Unstarted::missing("no program was named".into()))?;
         let name = Path::new(first)
             .file_name()
             .map_or_else(|| "program".into(), |name| name.to_string_lossy());
         if let Some(python) = python_for(first)? {
             let mut arguments = vec![python.clone(), first.clone()];
             arguments.extend_from_slice(rest);
-            let path = search(&python)?
-                .ok_or_else(|| anyhow!("python3, which runs {}, is not in PATH", shown(first)))?;
+            let path = search(&python)?.ok_or_else(|| {
+                let why = format!("python3, which runs {}, is not in PATH", shown(first));
+                Unstarted::missing(why)
+            })?;
             let stem = name.strip_suffix(".py").unwrap_or(&name);
             return Ok(Self::new(path, arguments, stem));
         }
@@ -69,38 +108,43 @@ impl Program {
 }
 
 /// The interpreter, if the word names a file of Python source.
-fn python_for(word: &OsStr) -> Result<Option<OsString>> {
+fn python_for(word: &OsStr) -> Result<Option<OsString>, Unstarted> {
     let path = Path::new(word);
     if path.extension() != Some(OsStr::new("py")) {
         return Ok(None);
     }
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => Ok(Some("python3".into())),
-        Ok(_) => bail!("{} is not a file", shown(word)),
+        Ok(_) => Err(Unstarted::unfit(format!("{} is not a file", shown(word)))),
         // It may still be a command of that name.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if !word.as_bytes().contains(&b'/') && search(word)?.is_some() {
                 return Ok(None);
             }
-            bail!("there is no file {}", shown(word))
+            Err(Unstarted::missing(format!(
+                "there is no file {}",
+                shown(word)
+            )))
         }
-        Err(error) => Err(anyhow!("cannot read {}: {}", shown(word), said(&error))),
+        Err(error) => {
+            let why = format!("cannot read {}: {}", shown(word), said(&error));
+            Err(Unstarted::unfit(why))
+        }
     }
 }
 
-fn nowhere(word: &OsStr) -> anyhow::Error {
+fn nowhere(word: &OsStr) -> Unstarted {
     let here = Path::new(word);
+    let mut why = format!("no program {} is in PATH", shown(word));
     if here.is_file() {
-        return anyhow!(
-            "no program {0} is in PATH; to run the file of this folder, write ./{0}",
-            word.to_string_lossy()
-        );
+        let word = word.to_string_lossy();
+        why += &format!("; to run the file of this folder, write ./{word}");
     }
-    anyhow!("no program {} is in PATH", shown(word))
+    Unstarted::missing(why)
 }
 
 /// The file of that name in the folders of PATH.
-fn search(name: &OsStr) -> Result<Option<PathBuf>> {
+fn search(name: &OsStr) -> Result<Option<PathBuf>, Unstarted> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let mut refused = None;
     for folder in std::env::split_paths(&path) {
@@ -120,17 +164,19 @@ fn search(name: &OsStr) -> Result<Option<PathBuf>> {
 }
 
 /// Whether the file can be executed by us.
-fn check(file: &Path) -> Result<()> {
+fn check(file: &Path) -> Result<(), Unstarted> {
     let shown = shown(file.as_os_str());
     let metadata = fs::metadata(file).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => anyhow!("there is no program {shown}"),
-        _ => anyhow!("cannot run {shown}: {}", said(&error)),
+        io::ErrorKind::NotFound => Unstarted::missing(format!("there is no program {shown}")),
+        _ => Unstarted::unfit(format!("cannot run {shown}: {}", said(&error))),
     })?;
     if metadata.is_dir() {
-        bail!("cannot run {shown}: it is a folder");
+        return Err(Unstarted::unfit(format!(
+            "cannot run {shown}: it is a folder"
+        )));
     }
     let c_path = std::ffi::CString::new(file.as_os_str().as_bytes())
-        .map_err(|_| anyhow!("there is no program {shown}"))?;
+        .map_err(|_| Unstarted::missing(format!("there is no program {shown}")))?;
     // As the kernel will ask: by the effective user.
     // SAFETY: the path is a C string.
     let may = unsafe {
@@ -143,7 +189,9 @@ fn check(file: &Path) -> Result<()> {
     };
     // To root everything is permitted, but not to execute what nobody may.
     if may != 0 || metadata.permissions().mode() & 0o111 == 0 {
-        bail!("cannot run {shown}: it is not executable (chmod +x, or name its interpreter first)");
+        return Err(Unstarted::unfit(format!(
+            "cannot run {shown}: it is not executable (chmod +x, or name its interpreter first)"
+        )));
     }
     Ok(())
 }
@@ -162,7 +210,7 @@ fn said(error: &io::Error) -> String {
 mod tests {
     use super::*;
 
-    fn found(words: &[&str]) -> Result<Program> {
+    fn found(words: &[&str]) -> Result<Program, Unstarted> {
         let words: Vec<OsString> = words.iter().map(Into::into).collect();
         Program::find(&words)
     }
@@ -179,15 +227,16 @@ mod tests {
 
     #[test]
     fn what_cannot_run_is_said() {
-        for (words, part) in [
-            (&["no-such-program-anywhere"][..], "is in PATH"),
-            (&["/no/such/program"], "there is no program"),
-            (&["/"], "it is a folder"),
-            (&["/etc/passwd"], "not executable"),
-            (&["/no/such/file.py"], "there is no file"),
+        for (words, part, code) in [
+            (&["no-such-program-anywhere"][..], "is in PATH", 127),
+            (&["/no/such/program"], "there is no program", 127),
+            (&["/"], "it is a folder", 126),
+            (&["/etc/passwd"], "not executable", 126),
+            (&["/no/such/file.py"], "there is no file", 127),
         ] {
-            let said = found(words).unwrap_err().to_string();
-            assert!(said.contains(part), "{said}");
+            let error = found(words).unwrap_err();
+            assert!(error.why.contains(part), "{error}");
+            assert_eq!(error.code, code, "{error}");
         }
     }
 }

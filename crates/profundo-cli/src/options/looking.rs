@@ -1,14 +1,15 @@
-//! How a recording is looked at: which samples, in which shape, in which style.
+//! How a report looks: in which shape, and in which style. Each shape takes some of the options;
+//! what it does not take is refused, since an option that changes nothing misleads.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use profundo_analysis::Filter;
 use profundo_report::{GroupBy, Recur, SortBy, When};
 
-use super::values::seconds;
+use super::filters::{Filters, Until};
+use super::values::percent;
 
 /// The shapes of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -26,8 +27,34 @@ pub enum What {
     Functions,
     /// Who calls the function NAME
     Callers,
+    /// What the function NAME calls
+    Callees,
+    /// Both: who calls the function NAME, and what it calls
+    Calls,
     /// The table of Python's statprof
     Statprof,
+}
+
+impl What {
+    /// The name by which it is asked for.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Summary => "summary",
+            Self::Tree => "tree",
+            Self::Flat => "flat",
+            Self::Lines => "lines",
+            Self::Functions => "functions",
+            Self::Callers => "callers",
+            Self::Callees => "callees",
+            Self::Calls => "calls",
+            Self::Statprof => "statprof",
+        }
+    }
+
+    /// Whether it is about one function, whose name it wants.
+    pub fn wants_name(self) -> bool {
+        matches!(self, Self::Callers | Self::Callees | Self::Calls)
+    }
 }
 
 /// The values of one of the library's options, under its names.
@@ -40,51 +67,6 @@ fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     })
 }
 
-/// Which samples count.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Which samples")]
-pub struct Filters {
-    /// Only this thread: its number, its tid or its name; may be repeated
-    #[arg(long, value_name = "THREAD")]
-    pub thread: Vec<String>,
-    /// Only this process: its pid or a part of its command line; may be repeated
-    #[arg(long, value_name = "PROCESS")]
-    pub process: Vec<String>,
-    /// Only this task: its number or its name; may be repeated
-    #[arg(long, value_name = "TASK")]
-    pub task: Vec<String>,
-    /// Only stacks through a file whose path contains this; may be repeated
-    #[arg(long, value_name = "FILE")]
-    pub file: Vec<String>,
-    /// Only stacks through a function whose name contains this; may be repeated
-    #[arg(long, value_name = "FUNCTION")]
-    pub function: Vec<String>,
-    /// Show no frames of libraries: their time goes to the line of yours that called them
-    #[arg(long)]
-    pub only_mine: bool,
-    /// Only samples from this time on, in seconds since the start
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub from: Option<Duration>,
-}
-
-/// The end of the time that counts.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Which samples")]
-pub struct Until {
-    /// Only samples before this time
-    #[arg(long, visible_alias = "until", value_name = "SECONDS", value_parser = seconds)]
-    pub to: Option<Duration>,
-}
-
-/// The same where `--to` is a format.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Which samples")]
-pub struct OnlyUntil {
-    /// Only samples before this time
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub until: Option<Duration>,
-}
-
 /// Everything about how a report looks.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Looking {
@@ -92,6 +74,8 @@ pub struct Looking {
     pub filters: Filters,
     #[command(flatten)]
     pub until: Until,
+    #[command(flatten)]
+    pub shape: ShapeOptions,
     #[command(flatten)]
     pub style: Style,
 }
@@ -103,6 +87,7 @@ impl Looking {
     }
 }
 
+/// What every report takes.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The report")]
 pub struct Style {
@@ -112,33 +97,9 @@ pub struct Style {
     /// Write the report there
     #[arg(long, value_name = "FILE")]
     pub report_to: Option<PathBuf>,
-    /// Show the frames of the interpreter and of the C runtime too
+    /// Leave out the line on quality, and the notes
     #[arg(long)]
-    pub c: bool,
-    /// A row for each address instead of each line
-    #[arg(long)]
-    pub no_combine: bool,
-    /// Unfold a tree down to this level
-    #[arg(long, value_name = "LEVEL")]
-    pub maxdepth: Option<usize>,
-    /// Hide what has fewer samples
-    #[arg(long, value_name = "COUNT")]
-    pub mincount: Option<u64>,
-    /// Hide a tree's nodes below this times the square root of their caller's count
-    #[arg(long, value_name = "FACTOR")]
-    pub noisefloor: Option<f64>,
-    /// The order of rows: filefuncline, count, overhead or flat_count
-    #[arg(long, value_name = "ORDER", visible_alias = "sort-by", value_parser = one_of(SortBy::CHOICES), hide_possible_values = true)]
-    pub sortedby: Option<SortBy>,
-    /// Break down by none, thread, task, or both as thread,task or task,thread
-    #[arg(long, value_name = "WHAT", visible_alias = "group-by", value_parser = one_of(GroupBy::CHOICES), hide_possible_values = true)]
-    pub groupby: Option<GroupBy>,
-    /// Recursion in a tree: off, flat or flatc
-    #[arg(long, value_name = "HOW", value_parser = one_of(Recur::CHOICES), hide_possible_values = true)]
-    pub recur: Option<Recur>,
-    /// Start with the hottest instead of ending with it
-    #[arg(long)]
-    pub hot_first: bool,
+    pub no_quality: bool,
     /// Print for this many columns
     #[arg(long, value_name = "COLUMNS")]
     pub width: Option<usize>,
@@ -153,31 +114,153 @@ pub struct Style {
     pub editor: Option<String>,
 }
 
-impl Filters {
-    /// The filter in the words of the analysis.
-    pub fn filter(&self, to: Option<Duration>) -> Filter {
-        let mut filter = Filter::default();
-        for thread in &self.thread {
-            filter = filter.thread(thread);
+/// What some of the reports take.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "The report")]
+pub struct ShapeOptions {
+    /// Show at most so many rows of each table (summary, functions), or files (lines)
+    #[arg(long, value_name = "COUNT")]
+    pub limit: Option<usize>,
+    /// Hide what has a smaller share, in percent (functions, lines)
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    pub min_share: Option<f64>,
+    /// Show files whole, cold lines too (lines)
+    #[arg(long)]
+    pub all_lines: bool,
+    /// Show so many lines around a hot one (lines)
+    #[arg(long, value_name = "LINES")]
+    pub context: Option<u32>,
+    /// Count all samples with a line on their stack, not only those it is the innermost of (lines)
+    #[arg(long)]
+    pub total: bool,
+    /// Give lines of libraries time of their own, even if a line of yours called them (lines)
+    #[arg(long, conflicts_with = "only_mine")]
+    pub libraries: bool,
+    /// Show only the source that the recording carries, and none from the disk (lines, summary)
+    #[arg(long)]
+    pub no_disk: bool,
+    /// The order of rows: filefuncline, count, overhead or flat_count (tree, flat, functions)
+    #[arg(long, value_name = "ORDER", visible_alias = "sort-by", value_parser = one_of(SortBy::CHOICES), hide_possible_values = true)]
+    pub sortedby: Option<SortBy>,
+    /// Break down by none, thread, task, process, or two of them as thread,task or task,thread
+    /// (tree, flat, functions)
+    #[arg(long, value_name = "WHAT", visible_alias = "group-by", value_parser = one_of(GroupBy::CHOICES), hide_possible_values = true)]
+    pub groupby: Option<GroupBy>,
+    /// A row for each address instead of each line (tree, flat)
+    #[arg(long)]
+    pub no_combine: bool,
+    /// Hide what has fewer samples (tree, flat)
+    #[arg(long, value_name = "COUNT")]
+    pub mincount: Option<u64>,
+    /// Start with the hottest instead of ending with it (tree, flat)
+    #[arg(long)]
+    pub hot_first: bool,
+    /// Unfold down to this level (tree)
+    #[arg(long, value_name = "LEVEL")]
+    pub maxdepth: Option<usize>,
+    /// Hide nodes below this times the square root of their caller's count (tree)
+    #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
+    pub noisefloor: Option<f64>,
+    /// Recursion: off, flat or flatc (tree)
+    #[arg(long, value_name = "HOW", value_parser = one_of(Recur::CHOICES), hide_possible_values = true)]
+    pub recur: Option<Recur>,
+}
+
+/// An option, whether it was given, and the shapes that it is for.
+type Fit = (&'static str, fn(&ShapeOptions) -> bool, &'static [What]);
+
+const FITS: [Fit; 15] = {
+    use What::{Flat, Functions, Lines, Summary, Tree};
+    [
+        (
+            "limit",
+            |it| it.limit.is_some(),
+            &[Summary, Functions, Lines],
+        ),
+        (
+            "min-share",
+            |it| it.min_share.is_some(),
+            &[Functions, Lines],
+        ),
+        ("all-lines", |it| it.all_lines, &[Lines]),
+        ("context", |it| it.context.is_some(), &[Lines]),
+        ("total", |it| it.total, &[Lines]),
+        ("libraries", |it| it.libraries, &[Lines]),
+        ("no-disk", |it| it.no_disk, &[Lines, Summary]),
+        (
+            "sortedby",
+            |it| it.sortedby.is_some(),
+            &[Tree, Flat, Functions],
+        ),
+        (
+            "groupby",
+            |it| it.groupby.is_some(),
+            &[Tree, Flat, Functions],
+        ),
+        ("no-combine", |it| it.no_combine, &[Tree, Flat]),
+        ("mincount", |it| it.mincount.is_some(), &[Tree, Flat]),
+        ("hot-first", |it| it.hot_first, &[Tree, Flat]),
+        ("maxdepth", |it| it.maxdepth.is_some(), &[Tree]),
+        ("noisefloor", |it| it.noisefloor.is_some(), &[Tree]),
+        ("recur", |it| it.recur.is_some(), &[Tree]),
+    ]
+};
+
+impl ShapeOptions {
+    /// Whether the report is broken down into groups.
+    pub fn is_grouped(&self) -> bool {
+        self.groupby.is_some_and(|by| by != GroupBy::None)
+    }
+
+    /// Why these options do not go with a shape, if they do not.
+    pub fn misfit(&self, what: What) -> Option<String> {
+        let misfit = |(name, is_given, shapes): &Fit| {
+            let is_misfit = is_given(self) && !shapes.contains(&what);
+            is_misfit.then(|| {
+                let shapes: Vec<&str> = shapes.iter().map(|shape| shape.name()).collect();
+                let (shape, of) = (what.name(), shapes.join(", "));
+                format!("`{shape}` has no `--{name}`, which is an option of: {of}")
+            })
+        };
+        let grouped = || {
+            let given = [
+                ("limit", self.limit.is_some()),
+                ("min-share", self.min_share.is_some()),
+            ];
+            let (name, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
+            (what == What::Functions && self.is_grouped())
+                .then(|| format!("`--{name}` and `--groupby` do not go together"))
+        };
+        FITS.iter().find_map(misfit).or_else(grouped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_are_typed() {
+        for what in What::value_variants() {
+            let typed = what.to_possible_value().expect("all can be typed");
+            assert_eq!(typed.get_name(), what.name());
         }
-        for process in &self.process {
-            filter = filter.process(process);
-        }
-        for task in &self.task {
-            filter = filter.task(task);
-        }
-        for file in &self.file {
-            filter = filter.file(file);
-        }
-        for function in &self.function {
-            filter = filter.function(function);
-        }
-        if let Some(from) = self.from {
-            filter = filter.from_seconds(from.as_secs_f64());
-        }
-        if let Some(to) = to {
-            filter = filter.to_seconds(to.as_secs_f64());
-        }
-        filter
+    }
+
+    #[test]
+    fn an_option_that_changes_nothing_is_refused() {
+        let context = ShapeOptions {
+            context: Some(3),
+            ..ShapeOptions::default()
+        };
+        assert_eq!(context.misfit(What::Lines), None);
+        let why = context.misfit(What::Tree).expect("a tree has no lines");
+        assert!(why.contains("--context") && why.contains("lines"), "{why}");
+        let grouped = ShapeOptions {
+            limit: Some(3),
+            groupby: Some(GroupBy::Thread),
+            ..ShapeOptions::default()
+        };
+        assert!(grouped.misfit(What::Functions).is_some());
     }
 }

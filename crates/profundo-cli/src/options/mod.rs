@@ -1,6 +1,8 @@
 //! What can be typed. One name means one thing in every verb, so the options that several verbs
 //! share are written once and taken in whole.
 
+mod exporting;
+mod filters;
 mod looking;
 mod recording;
 mod values;
@@ -11,7 +13,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-pub use looking::{Filters, Looking, OnlyUntil, Style, Until, What};
+pub use exporting::{Export, ExportFormat, Flame, misfit};
+pub use looking::{Looking, Style, What};
 pub use recording::{EngineChoice, Recording};
 
 const EXAMPLES: &str = "\
@@ -21,7 +24,8 @@ Examples:
   profundo report app.profundo lines      the hot source lines of a recording, in their files
   profundo flame app.profundo -o app.svg  a picture to click through
 
-Exit codes: the program's own (or its signal); 2 for wrong usage; 1 for a failure before it ran.";
+Exit codes: the program's own (or its signal); 127 if there is no such program, 126 if it cannot be
+run, 2 for wrong usage, 1 for another failure before it ran.";
 
 /// A profiler for programs as they are, native and Python.
 #[derive(Debug, Parser)]
@@ -105,7 +109,7 @@ pub struct Report {
     /// What to print [default: summary]
     #[arg(value_enum, value_name = "WHAT")]
     pub what: Option<What>,
-    /// The function whose callers are wanted
+    /// The function that `callers`, `callees` and `calls` are about
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     /// What to print, as an option
@@ -119,54 +123,6 @@ pub struct Report {
     pub format: Option<What>,
     #[command(flatten)]
     pub looking: Looking,
-}
-
-/// Formats of other tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// Gzipped protobuf for `pprof` and everything that reads it
-    Pprof,
-    /// A line for each stack, for flame graph scripts
-    Collapsed,
-    /// JSON for speedscope.app
-    Speedscope,
-}
-
-#[derive(Debug, Args)]
-pub struct Export {
-    /// The recording
-    #[arg(value_name = "FILE")]
-    pub recording: PathBuf,
-    /// The format
-    #[arg(long = "to", value_enum, value_name = "FORMAT")]
-    pub format: ExportFormat,
-    /// Where to write it; `-` is the standard output
-    #[arg(short, long, value_name = "OUT")]
-    pub output: Option<PathBuf>,
-    #[command(flatten)]
-    pub filters: Filters,
-    #[command(flatten)]
-    pub until: OnlyUntil,
-    /// The frames of the interpreter and of the C runtime too
-    #[arg(long)]
-    pub c: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct Flame {
-    /// The recording
-    #[arg(value_name = "FILE")]
-    pub recording: PathBuf,
-    /// Where to write it; `-` is the standard output
-    #[arg(short, long, value_name = "OUT")]
-    pub output: Option<PathBuf>,
-    #[command(flatten)]
-    pub filters: Filters,
-    #[command(flatten)]
-    pub until: Until,
-    /// The frames of the interpreter and of the C runtime too
-    #[arg(long)]
-    pub c: bool,
 }
 
 /// What `ctl` can ask for.

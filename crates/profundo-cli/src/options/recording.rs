@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::values::{Size, rate, seconds};
+use super::values::{Size, rate, seconds, some_seconds};
 
 /// What makes the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -28,13 +28,13 @@ pub struct Recording {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Samples per second of a thread's CPU time
-    #[arg(short, long, value_name = "HZ", default_value = "1000", value_parser = rate)]
+    #[arg(short, long, value_name = "HZ", default_value = "1000", value_parser = rate, allow_negative_numbers = true)]
     pub rate: f64,
     /// Stop sampling after so long; the program goes on
-    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true)]
     pub duration: Option<Duration>,
     /// Begin sampling only then
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub start_after: Option<Duration>,
     /// Begin sampling only when `profundo ctl PID start` says so
     #[arg(long, conflicts_with = "start_after")]
@@ -49,7 +49,12 @@ pub struct Recording {
     #[arg(long, value_enum, default_value_t, hide_possible_values = false)]
     pub engine: EngineChoice,
     /// Let the recording grow to this size, then keep time more coarsely
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1G",
+        allow_negative_numbers = true
+    )]
     pub max_size: Size,
     /// Keep no lines of source code in the recording
     #[arg(long)]

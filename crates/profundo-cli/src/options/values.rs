@@ -43,6 +43,23 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds.min(3e9)).map_err(|_| wrong())
 }
 
+/// Seconds of which there are some.
+pub fn some_seconds(text: &str) -> Result<Duration, String> {
+    match seconds(text)? {
+        Duration::ZERO => Err("nothing can be recorded in 0 seconds".into()),
+        some => Ok(some),
+    }
+}
+
+/// A share in percent, as a part of 1.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    match number.trim().parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("a share lies between 0 and 100 percent".into()),
+    }
+}
+
 /// Samples per second and thread.
 pub fn rate(text: &str) -> Result<f64, String> {
     let number = text
@@ -78,6 +95,23 @@ mod tests {
         assert!(seconds("1e99").is_ok(), "as good as never");
         for wrong in ["", "-1", "NaN", "soon"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_recording_takes_some_time() {
+        assert_eq!(some_seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["0", "0.0", "-1", "0s"] {
+            assert!(some_seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shares_are_percent() {
+        assert_eq!(percent("50"), Ok(0.5));
+        assert_eq!(percent("2.5%"), Ok(0.025));
+        for wrong in ["", "-1", "101", "NaN", "half"] {
+            assert!(percent(wrong).is_err(), "{wrong}");
         }
     }
 

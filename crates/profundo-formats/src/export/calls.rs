@@ -1,7 +1,7 @@
 //! The tree of calls: stacks in which equal frames are one, whatever their addresses. What is
 //! equal is the reader's choice: a function, or a function at a line.
 
-use profundo_model::{Kind, Kinds, Profile, Sample, ThreadId};
+use profundo_model::{Kind, Kinds, Profile, Sample, TaskId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::owner;
@@ -11,7 +11,7 @@ use super::{Merge, Options, Weights, add};
 /// What a call is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Callee {
-    /// A process or a thread: a row of [`Calls::owners`].
+    /// A process, a thread or a task: a row of [`Calls::owners`].
     Owner(u32),
     /// A function, at a line where lines are told apart (else 0).
     Function { function: u32, line: u32 },
@@ -39,6 +39,7 @@ pub(crate) struct Manner {
     pub system: bool,
     pub processes: bool,
     pub threads: bool,
+    pub tasks: bool,
 }
 
 impl Manner {
@@ -49,6 +50,7 @@ impl Manner {
             system,
             processes: options.processes,
             threads: options.threads,
+            tasks: options.tasks,
         }
     }
 }
@@ -65,6 +67,9 @@ pub(crate) struct Calls {
     lines: Vec<(u32, u32)>,
     /// The root of each thread.
     roots: Vec<Option<u32>>,
+    /// The root of each task on each thread, where tasks have one.
+    task_roots: FxHashMap<(ThreadId, TaskId), Option<u32>>,
+    tasks: bool,
     merge: Merge,
 }
 
@@ -78,6 +83,8 @@ impl Calls {
             met: FxHashMap::default(),
             lines: Vec::new(),
             roots: Vec::new(),
+            task_roots: FxHashMap::default(),
+            tasks: manner.tasks,
             merge: manner.merge,
         };
         calls.roots = (profile.threads.iter())
@@ -86,7 +93,7 @@ impl Calls {
         // Most samples repeat a stack that was seen before.
         let mut sums: FxHashMap<(Option<u32>, u32, bool), (u64, u64)> = FxHashMap::default();
         for sample in &profile.samples {
-            let root = calls.roots[sample.thread.index()];
+            let root = calls.root_of(profile, sample);
             let is_system = manner.system && kinds.kind(sample) == Kind::System;
             let sum = sums.entry((root, view.node(sample.stack), is_system));
             let sum = sum.or_default();
@@ -113,6 +120,25 @@ impl Calls {
         root
     }
 
+    /// What all stacks of a sample's thread, or of its task on it, stand on.
+    fn root_of(&mut self, profile: &Profile, sample: &Sample) -> Option<u32> {
+        let root = self.roots[sample.thread.index()];
+        if !self.tasks {
+            return root;
+        }
+        let key = (sample.thread, sample.task);
+        if let Some(&known) = self.task_roots.get(&key) {
+            return known;
+        }
+        let is_task = owner::is_task(profile, sample.task);
+        let root = match is_task {
+            true => Some(self.owner(root, owner::task(profile, sample.task))),
+            false => root,
+        };
+        self.task_roots.insert(key, root);
+        root
+    }
+
     fn owner(&mut self, parent: Option<u32>, name: String) -> u32 {
         let row = (self.owners.iter().position(|owner| *owner == name)).unwrap_or_else(|| {
             self.owners.push(name);
@@ -123,7 +149,7 @@ impl Calls {
 
     /// The call in which a sample ends.
     pub(crate) fn of_sample(&mut self, view: &View<'_>, sample: &Sample, is_system: bool) -> u32 {
-        let root = self.roots[sample.thread.index()];
+        let root = self.root_of(view.profile, sample);
         self.of_node(view, root, view.node(sample.stack), is_system)
     }
 

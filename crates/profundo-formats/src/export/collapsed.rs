@@ -22,7 +22,7 @@ use crate::Error;
 /// Writes the stacks, those of one caller side by side, in the order of their names. They weigh
 /// their counts unless told otherwise.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
-    let view = View::new(profile, options.include_runtime);
+    let view = View::new(profile, options);
     let weights = options.weights.unwrap_or(Weights::Samples);
     let manner = Manner::new(options, weights, options.kinds);
     let calls = Calls::new(&view, &Kinds::of(profile), manner);

@@ -9,7 +9,8 @@
 //!
 //! All of them look at a profile through one `View`, which decides what is shown, so that a
 //! function has the same time of its own in each of them and in our reports. Nothing is left out
-//! in silence: a sample of which every frame is hidden stands under `[runtime]`.
+//! in silence: a sample of which every frame is hidden stands under `[runtime]`, or `[libraries]`
+//! where those are hidden too.
 //!
 //! ```
 //! use profundo_formats::export::{Format, Options, write};
@@ -181,6 +182,8 @@ impl FromStr for Merge {
 pub struct Options {
     /// Show the interpreter's own frames and what starts a program or a thread, too.
     pub include_runtime: bool,
+    /// Show only the reader's own code: the time of libraries is that of their nearest caller.
+    pub only_mine: bool,
     /// What a sample weighs; by default each format's own custom.
     pub weights: Option<Weights>,
     /// What is one frame; by default each format's own custom.
@@ -189,6 +192,8 @@ pub struct Options {
     pub processes: bool,
     /// Put each thread's name under all of its stacks.
     pub threads: bool,
+    /// Put each task's name under all of its stacks; what runs outside of tasks has none.
+    pub tasks: bool,
     /// Mark frames with their kind, in the way of the format: `_[k]` for the kernel's.
     pub kinds: bool,
     /// What the picture or the file is called; by default the command line.

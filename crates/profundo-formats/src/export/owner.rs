@@ -36,6 +36,14 @@ pub(crate) fn thread(profile: &Profile, id: ThreadId) -> String {
     }
 }
 
+/// Whether this is a task, and not what a thread does outside of all tasks.
+pub(crate) fn is_task(profile: &Profile, task: TaskId) -> bool {
+    profile.tasks.len() > task.index() && {
+        let task = profile.tasks.get(task);
+        !task.is_root && task.number != 0
+    }
+}
+
 /// A task's name, or its number as reports show it.
 pub(crate) fn task(profile: &Profile, task: TaskId) -> String {
     let task = profile.tasks.get(task);

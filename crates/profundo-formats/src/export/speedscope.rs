@@ -35,7 +35,7 @@ fn bounded(
     most_numbers: u64,
     out: &mut impl Write,
 ) -> Result<(), Error> {
-    let view = View::new(profile, options.include_runtime);
+    let view = View::new(profile, options);
     let weights = Weights::or_time(options.weights, profile);
     let options = Options {
         merge: Some(options.merge.unwrap_or(Merge::Line)),

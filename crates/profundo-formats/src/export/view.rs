@@ -6,10 +6,13 @@
 
 use std::borrow::Cow;
 
+use profundo_analysis::{Ownership, Place};
 use profundo_model::{
     FileId, Frame, Language, LocationId, LocationKind, ModuleId, Profile, StackId, StringId,
 };
 use rustc_hash::FxHashMap;
+
+use super::Options;
 
 /// Whose code a frame is, by which pictures colour it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,16 +74,18 @@ const NONE: u32 = u32::MAX;
 
 /// What stands for a stack of which every frame is hidden.
 const HIDDEN: &str = "[runtime]";
+/// The same where libraries are hidden.
+const NOT_MINE: &str = "[libraries]";
 
 impl<'a> View<'a> {
-    pub(crate) fn new(profile: &'a Profile, include_runtime: bool) -> Self {
-        let mut naming = Naming::new(profile, include_runtime);
+    pub(crate) fn new(profile: &'a Profile, options: &Options) -> Self {
+        let mut naming = Naming::new(profile, options);
         let mut spots: Vec<Box<[Point]>> = (profile.locations.iter())
             .map(|(id, _)| naming.spot(id))
             .collect();
         let hidden = Point {
             function: naming.add(Function {
-                name: HIDDEN.into(),
+                name: if options.only_mine { NOT_MINE } else { HIDDEN }.into(),
                 signature: "",
                 file: FileId(0),
                 side: Side::Runtime,
@@ -173,6 +178,8 @@ impl<'a> View<'a> {
 struct Naming<'a> {
     profile: &'a Profile,
     include_runtime: bool,
+    /// Who owns what, where only the reader's own code is shown.
+    owners: Option<Ownership<'a>>,
     functions: Vec<Function<'a>>,
     /// Functions are told apart by name, file and whether they are the kernel's.
     named: FxHashMap<(StringId, FileId, bool), u32>,
@@ -182,10 +189,11 @@ struct Naming<'a> {
 }
 
 impl<'a> Naming<'a> {
-    fn new(profile: &'a Profile, include_runtime: bool) -> Self {
+    fn new(profile: &'a Profile, options: &Options) -> Self {
         Self {
             profile,
-            include_runtime,
+            include_runtime: options.include_runtime,
+            owners: options.only_mine.then(|| Ownership::new(profile)),
             functions: Vec::new(),
             named: FxHashMap::default(),
             unknown: FxHashMap::default(),
@@ -208,7 +216,15 @@ impl<'a> Naming<'a> {
             inlined: false,
         };
         let is_kernel = self.is_kernel(id);
+        let is_library = |place| {
+            let owners = self.owners.as_ref();
+            owners.is_some_and(|owners| owners.is_library(place, id))
+        };
         if location.frames.is_empty() {
+            let is_code = !matches!(location.kind, LocationKind::Reason(_));
+            if is_code && is_library(Place::Unknown) {
+                return Box::default();
+            }
             let function = match location.kind {
                 LocationKind::Reason(reason) => self.reason(reason.name()),
                 _ => self.nameless(location.module, is_kernel),
@@ -220,9 +236,13 @@ impl<'a> Naming<'a> {
             _ => 0,
         };
         let mut points = Vec::with_capacity(location.frames.len());
-        for &frame in &location.frames {
+        let is_mine: Vec<bool> = (location.frames.iter())
+            .map(|&frame| !is_library(Place::Frame(frame)))
+            .collect();
+        for (&frame, is_mine) in location.frames.iter().zip(is_mine) {
             let frame = profile.frames.get(frame);
-            if frame.language == Language::Runtime && !self.include_runtime {
+            let is_hidden = frame.language == Language::Runtime && !self.include_runtime;
+            if is_hidden || !is_mine {
                 continue;
             }
             points.push(if says_nothing(frame) {

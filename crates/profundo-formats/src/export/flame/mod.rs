@@ -30,7 +30,7 @@ const MOST_BYTES: usize = 1_900_000;
 /// Writes the picture. Boxes are as wide as their time, but as their counts where no sample says
 /// how much time it stands for, or where that is asked for.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
-    let view = View::new(profile, options.include_runtime);
+    let view = View::new(profile, options);
     let weights = Weights::or_time(options.weights, profile);
     let kinds = Kinds::of(profile);
     let calls = Calls::new(&view, &kinds, Manner::new(options, weights, true));

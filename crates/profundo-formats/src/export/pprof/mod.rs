@@ -31,7 +31,7 @@ use proto::{Message, Strings};
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
     let out = GzBuilder::new().write(out, Compression::default());
     let mut writer = Writer {
-        view: View::new(profile, options.include_runtime),
+        view: View::new(profile, options),
         strings: Strings::default(),
         message: Message::default(),
         out,
@@ -146,11 +146,9 @@ impl<W: Write> Writer<'_, W> {
         self.text_label("thread", &owner::thread_name(profile, key.thread));
         self.number_label("thread_number", thread.number);
         self.number_label("tid", u64::from(thread.tid));
-        if let Some(task) = (profile.tasks.len() > key.task.index())
-            .then(|| profile.tasks.get(key.task))
-            .filter(|task| !task.is_root && task.number != 0)
-        {
-            self.number_label("task_number", task.number);
+        if owner::is_task(profile, key.task) {
+            let number = profile.tasks.get(key.task).number;
+            self.number_label("task_number", number);
             self.text_label("task", &owner::task(profile, key.task));
         }
         self.text_label("kind", &key.kind.name().to_ascii_lowercase());
