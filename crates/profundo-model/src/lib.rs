@@ -27,6 +27,7 @@ mod ids;
 mod kind;
 mod location;
 mod loss;
+mod made;
 mod meta;
 mod module;
 mod plumbing;

@@ -2,8 +2,8 @@
 
 use crate::{
     File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Growing, Language, LocationId,
-    LocationKind, LocationTable, Meta, ModuleTable, Process, ProcessId, Sample, SourceLines,
-    StackTable, StringTable, Task, TaskId, TaskTable, Thread, ThreadId, ThreadTable,
+    LocationKind, LocationTable, Meta, ModuleTable, Process, Sample, SourceLines, StackTable,
+    StringTable, TaskTable, ThreadTable,
 };
 
 /// A profile.
@@ -108,27 +108,5 @@ impl Profile {
             });
             self.locations.set_frames(id, &[frame]);
         }
-    }
-
-    /// A thread for data made by hand.
-    pub fn hand_made_thread(&mut self, number: u64, name: &str) -> ThreadId {
-        if self.processes.is_empty() {
-            self.processes.push(Process::default());
-        }
-        let name = self.strings.intern(name);
-        self.threads.push(Thread {
-            number,
-            name,
-            process: ProcessId(0),
-            ..Thread::default()
-        })
-    }
-
-    /// A task for data made by hand.
-    pub fn hand_made_task(&mut self, number: u64) -> TaskId {
-        self.tasks.push(Task {
-            number,
-            ..Task::default()
-        })
     }
 }

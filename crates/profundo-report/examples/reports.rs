@@ -1,5 +1,6 @@
-//! How long the command's reports take on ten million samples of depth 40 with twenty thousand
-//! distinct stacks, from eight threads. Run it with `--release`; a number is that of samples.
+//! How long the reports take on ten million samples of depth 40 from eight threads, with twenty
+//! thousand distinct stacks; and the library's where nearly every stack of a million is new. Run it
+//! with `--release`; a number is that of samples.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -8,7 +9,8 @@ use profundo_model::{
     FrameKey, Language, LocationId, LocationKind, Nanos, Profile, Sample, StackId, State, Thread,
 };
 use profundo_report::{
-    Callers, Choices, Error, Filter, Format, Functions, GroupBy, Lines, Report, Statprof, Summary,
+    Callers, Choices, Error, Filter, Format, Functions, GroupBy, Lines, Recur, Report, Statprof,
+    Summary,
 };
 
 const STACKS: u64 = 20_000;
@@ -17,12 +19,37 @@ const THREADS: u64 = 8;
 
 fn main() -> Result<(), Error> {
     let samples = std::env::args().nth(1).and_then(|it| it.parse().ok());
-    let profile = profile(samples.unwrap_or(10_000_000));
+    let samples = samples.unwrap_or(10_000_000);
+    commands(&named(profile(samples, STACKS)))?;
+    library(&named(profile(samples / 10, samples / 10)))
+}
+
+fn named(profile: Profile) -> Profile {
     eprint_row(&format!(
         "{} samples, {} distinct stacks or prefixes",
         profile.samples.len(),
         profile.stacks.len()
     ));
+    profile
+}
+
+/// The library's reports, in the ways that make the most of distinct stacks.
+fn library(profile: &Profile) -> Result<(), Error> {
+    let report = Report::new().width(120);
+    for (what, report) in [
+        ("tree", report.clone()),
+        ("tree, C, by address", report.clone().c(true).combine(false)),
+        ("tree, flattened", report.clone().recur(Recur::Flat)),
+        ("flat", report.clone().format(Format::Flat)),
+        ("functions", report.clone().format(Format::Functions)),
+    ] {
+        time(what, || report.render(profile))?;
+    }
+    Ok(())
+}
+
+/// The command's.
+fn commands(profile: &Profile) -> Result<(), Error> {
     let command = Choices::command();
     let tree = Report::new().choices(command.clone()).width(120);
     let window = (command.clone()).filter(Filter::default().from_seconds(1.0).thread("2"));
@@ -30,29 +57,27 @@ fn main() -> Result<(), Error> {
         .clone()
         .filter(Filter::default().function("function_20"));
     let mine = command.only_mine(true);
-    time("summary", || Summary::new().render(&profile))?;
-    time("lines", || Lines::new().render(&profile))?;
-    time("functions", || Functions::new().render(&profile))?;
+    time("summary", || Summary::new().render(profile))?;
+    time("lines", || Lines::new().render(profile))?;
+    time("functions", || Functions::new().render(profile))?;
     time("functions, mine", || {
-        Functions::new().choices(mine).render(&profile)
+        Functions::new().choices(mine).render(profile)
     })?;
     time("functions, window", || {
-        Functions::new().choices(window).render(&profile)
+        Functions::new().choices(window).render(profile)
     })?;
     time("functions, within", || {
-        Functions::new().choices(within).render(&profile)
+        Functions::new().choices(within).render(profile)
     })?;
-    time("statprof", || Statprof::new().render(&profile))?;
-    time("callers", || Callers::both("function_20").render(&profile))?;
-    time("tree", || tree.render(&profile))?;
+    time("statprof", || Statprof::new().render(profile))?;
+    time("callers", || Callers::both("function_20").render(profile))?;
+    time("tree", || tree.render(profile))?;
     let threads = tree.clone().group_by(GroupBy::Thread).noisefloor(2.0);
-    time("tree by thread", || threads.render(&profile))?;
-    time("flat", || {
-        tree.clone().format(Format::Flat).render(&profile)
-    })?;
-    time("tree, JSON", || tree.json(&profile))?;
-    time("lines, JSON", || Lines::new().json(&profile))?;
-    time("summary, JSON", || Summary::new().json(&profile))
+    time("tree by thread", || threads.render(profile))?;
+    time("flat", || tree.clone().format(Format::Flat).render(profile))?;
+    time("tree, JSON", || tree.json(profile))?;
+    time("lines, JSON", || Lines::new().json(profile))?;
+    time("summary, JSON", || Summary::new().json(profile))
 }
 
 fn time(what: &str, report: impl FnOnce() -> Result<String, Error>) -> Result<(), Error> {
@@ -71,7 +96,7 @@ fn eprint_row(text: &str) {
     eprintln!("{text}");
 }
 
-fn profile(samples: u64) -> Profile {
+fn profile(samples: u64, distinct: u64) -> Profile {
     let mut profile = Profile::default();
     profile.meta.period = Nanos(1_000_000);
     profile.hand_made_thread(1, "main");
@@ -88,7 +113,7 @@ fn profile(samples: u64) -> Profile {
         .map(|number| location(&mut profile, number))
         .collect();
     let mut random = Random(88_172_645_463_325_252);
-    let stacks: Vec<StackId> = (0..STACKS)
+    let stacks: Vec<StackId> = (0..distinct)
         .map(|_| {
             let mut stack = None;
             for level in 0..DEPTH {
@@ -105,7 +130,7 @@ fn profile(samples: u64) -> Profile {
     for index in 0..samples {
         let random = random.next();
         // A few stacks are hot.
-        let at = (random % STACKS) * ((random >> 20) % STACKS) / STACKS;
+        let at = (random % distinct) * ((random >> 20) % distinct) / distinct;
         let is_system = (random >> 40).is_multiple_of(50);
         profile.samples.push(Sample {
             time: Nanos(index * 125_000),

@@ -1,5 +1,7 @@
 //! Short names for places: the function, and its file and line without what all files share.
 
+use std::borrow::Cow;
+
 use profundo_analysis::{Place, is_library_file};
 use profundo_model::{FileId, Profile};
 
@@ -57,6 +59,16 @@ impl<'a> Names<'a> {
             },
             Label::Reason(reason) => reason,
             Label::Unknown => NO_FUNCTION,
+        }
+    }
+
+    /// The same where nothing follows that says where it is: what has no name is told by its
+    /// module.
+    pub(crate) fn alone(&self, place: Place) -> Cow<'a, str> {
+        let (name, at) = (self.function(place), self.at(place));
+        match name {
+            NO_FUNCTION if !at.is_empty() => format!("[unknown in {at}]").into(),
+            name => name.into(),
         }
     }
 

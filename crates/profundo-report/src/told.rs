@@ -10,7 +10,7 @@ use crate::json::Json;
 use crate::label::address;
 use crate::order::Order;
 use crate::section::Body;
-use crate::views::{Envelope, place, tell_amounts};
+use crate::views::{place, tell_amounts, tell_head};
 use crate::{Format, Report};
 
 /// Tells the whole report.
@@ -27,17 +27,12 @@ pub(crate) fn tell(report: &Report, profile: &Profile, json: &mut Json<'_>) {
         (GroupBy::None, [group]) => group.selection.clone(),
         _ => Selection::new(profile, &choices.filter),
     };
-    let envelope = Envelope {
-        report: match report.format {
-            Format::Tree => "tree",
-            Format::Flat => "flat",
-            Format::Functions => "function_groups",
-        },
-        profile,
-        choices: &choices,
-        selection: &all,
+    let name = match report.format {
+        Format::Tree => "tree",
+        Format::Flat => "flat",
+        Format::Functions => "function_groups",
     };
-    envelope.tell(json);
+    tell_head(json, name, profile, &choices, &all);
     json.array("groups", |json| {
         for group in &groups {
             json.object("", |json| {

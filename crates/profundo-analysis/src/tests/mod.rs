@@ -11,8 +11,8 @@ mod tree;
 mod whose;
 
 use profundo_model::{
-    Avma, CodeAddress, FrameKey, Language, LocationId, LocationKind, Module, Nanos, Profile,
-    Sample, StackId, State,
+    Avma, CodeAddress, FrameKey, Language, LocationId, LocationKind, Nanos, Profile, Sample,
+    StackId, State,
 };
 
 use crate::{Filter, Selection};
@@ -26,20 +26,12 @@ fn location(profile: &mut Profile, number: u64, function: &str, line: u32) -> Lo
         language: Language::Rust,
         ..FrameKey::default()
     };
-    let frame = profile.frame(key);
-    let location = profile
-        .locations
-        .intern(LocationKind::Invented(number), None);
-    profile.locations.set_frames(location, &[frame]);
-    location
+    profile.hand_made_location(LocationKind::Invented(number), None, &[key])
 }
 
 /// A stack from its root.
 fn stack(profile: &mut Profile, locations: &[LocationId]) -> StackId {
-    let stack = locations
-        .iter()
-        .fold(None, |at, &it| Some(profile.stacks.intern(at, it)));
-    stack.expect("a stack has a location")
+    profile.hand_made_stack(locations)
 }
 
 fn all(profile: &Profile) -> Selection {
@@ -69,38 +61,18 @@ fn mixed() -> Profile {
     let mut profile = Profile::from_folded("").unwrap();
     let mut next = 0;
     let mut native = |profile: &mut Profile, function, path: &str, language| {
-        let path = profile.strings.intern(path);
-        let module = profile.modules.push(Module {
-            path,
-            ..Module::default()
-        });
+        let module = profile.hand_made_module(path);
         next += 16;
         let kind = LocationKind::Code(CodeAddress::Instruction(Avma(next)));
-        let location = profile.locations.intern(kind, Some(module));
-        let frame = profile.frame(FrameKey {
+        let key = FrameKey {
             function,
             language,
             ..FrameKey::default()
-        });
-        profile.locations.set_frames(location, &[frame]);
-        location
+        };
+        profile.hand_made_location(kind, Some(module), &[key])
     };
     let python = |profile: &mut Profile, function, file, line| {
-        let frame = profile.frame(FrameKey {
-            function,
-            file,
-            line,
-            language: Language::Python,
-            ..FrameKey::default()
-        });
-        let kind = LocationKind::Python {
-            frame,
-            column: 0,
-            is_call: false,
-        };
-        let location = profile.locations.intern(kind, None);
-        profile.locations.set_frames(location, &[frame]);
-        location
+        profile.hand_made_python(file, function, line, false)
     };
     let it = &mut profile;
     let start = native(it, "start", "/usr/bin/x", Language::Runtime);

@@ -2,8 +2,8 @@
 
 use profundo_model::{
     Avma, CodeAddress, Engine, FrameKey, Gil, Language, LocationId, LocationKind, Module, ModuleId,
-    Nanos, Process, ProcessId, Profile, Reason, Role, Sample, SampleKind, StackId, State, Task,
-    TaskId, Thread, ThreadId,
+    Nanos, ProcessId, Profile, Reason, Role, Sample, SampleKind, StackId, State, Task, TaskId,
+    Thread, ThreadId,
 };
 
 /// The clock of the kernel's upper half, where its code lies.
@@ -36,47 +36,23 @@ impl Maker {
         frames: &[FrameKey<'_>],
     ) -> LocationId {
         let kind = LocationKind::Code(CodeAddress::Return(Avma(address)));
-        let location = self.profile.locations.intern(kind, module);
-        let frames: Vec<_> = frames.iter().map(|&key| self.profile.frame(key)).collect();
-        self.profile.locations.set_frames(location, &frames);
-        location
+        self.profile.hand_made_location(kind, module, frames)
     }
 
     pub fn python(&mut self, function: &str, file: &str, line: u32) -> LocationId {
-        let frame = self.profile.frame(FrameKey {
+        let key = FrameKey {
             function,
             file,
             line,
             language: Language::Python,
             ..FrameKey::default()
-        });
+        };
         let kind = LocationKind::Python {
-            frame,
+            frame: self.profile.frame(key),
             column: 5,
             is_call: true,
         };
-        let location = self.profile.locations.intern(kind, None);
-        self.profile.locations.set_frames(location, &[frame]);
-        location
-    }
-
-    /// A stack, root first.
-    pub fn stack(&mut self, locations: &[LocationId]) -> StackId {
-        let mut stack = None;
-        for &location in locations {
-            stack = Some(self.profile.stacks.intern(stack, location));
-        }
-        stack.unwrap()
-    }
-
-    pub fn process(&mut self, pid: u32, command: &str) -> ProcessId {
-        let command = self.profile.strings.intern(command);
-        self.profile.processes.push(Process {
-            pid,
-            command,
-            ..Process::default()
-        });
-        ProcessId::from_index(self.profile.processes.len() - 1)
+        self.profile.hand_made_location(kind, None, &[key])
     }
 
     pub fn thread(&mut self, process: ProcessId, number: u64, name: &str) -> ThreadId {
@@ -168,8 +144,12 @@ pub fn odd() -> Profile {
     let app = maker.module("/srv/my app/bin/server", 0x5555_0000_0000, &[]);
     let kernel = maker.module("[kernel]", KERNEL, &[]);
 
-    let first = maker.process(4001, "python3 app.py --name \"a;b\" <x> & ]]>");
-    let second = maker.process(4100, "/srv/my app/bin/server");
+    let first = maker
+        .profile
+        .hand_made_process(4001, "python3 app.py --name \"a;b\" <x> & ]]>");
+    let second = maker
+        .profile
+        .hand_made_process(4100, "/srv/my app/bin/server");
     let main = maker.thread(first, 1, "MainThread");
     let worker = maker.thread(first, 2, "");
     let server = maker.thread(second, 3, "tokio; worker 12");
@@ -327,7 +307,7 @@ pub fn odd() -> Profile {
     // In turns, as threads run.
     for turn in 0..3 {
         for (locations, times, owner, state, gil) in stacks {
-            let stack = maker.stack(locations);
+            let stack = maker.profile.hand_made_stack(locations);
             let times = times / 3 + u64::from(turn < times % 3);
             maker.samples(times, owner, stack, state, gil);
         }
@@ -357,7 +337,9 @@ pub fn large(samples: usize) -> Profile {
     };
     maker.profile.meta.period = Nanos(1_000_000);
     let app = maker.module("/usr/local/bin/service", 0x5555_0000_0000, &[7; 20]);
-    let process = maker.process(77, "/usr/local/bin/service --config /etc/service.toml");
+    let process = maker
+        .profile
+        .hand_made_process(77, "/usr/local/bin/service --config /etc/service.toml");
     let threads: Vec<_> = (1..=8)
         .map(|number| {
             let thread = maker.thread(process, number, &format!("worker-{number}"));
@@ -402,7 +384,7 @@ pub fn large(samples: usize) -> Profile {
                     locations[(level * 61 + choice) as usize % locations.len()]
                 })
                 .collect();
-            maker.stack(&path)
+            maker.profile.hand_made_stack(&path)
         })
         .collect();
     for turn in 0..samples {

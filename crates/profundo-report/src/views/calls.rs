@@ -2,14 +2,13 @@
 
 use std::io;
 
-use profundo_analysis::{Call, Calls, Pattern, calls};
+use profundo_analysis::{Call, Calls, Pattern, Selection, calls};
 use profundo_model::Profile;
 
 use super::functions::push_name;
 use super::told::tell_share;
 use super::{
-    BOLD, Envelope, GRAY, KindColumns, push_share, share_width, tell_amounts, view, write_empty,
-    write_end,
+    BOLD, GRAY, KindColumns, push_share, share_width, tell_amounts, view, write_empty, write_end,
 };
 use crate::json::Json;
 use crate::line::{Line, Style};
@@ -63,25 +62,24 @@ impl Callers {
         }
     }
 
-    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+    fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
         let profile = page.profile;
-        let selection = self.choices.select(profile);
-        if write_empty(page, &self.choices, &selection)? {
-            return crate::quality::write(page, &selection, self.quality);
+        if write_empty(page, &self.choices, selection)? {
+            return crate::quality::write(page, selection, self.quality);
         }
-        let calls = calls(profile, &selection, &self.name, self.choices.shown);
+        let calls = calls(profile, selection, &self.name, self.choices.shown);
         if calls.functions.is_empty() {
             let name = self.name.text();
             let text = format!(" no function that is shown and was sampled is called “{name}”.");
             page.marked("Warning:", Color::Yellow, &text)?;
-            return write_end(page, &self.choices, &selection, self.quality);
+            return write_end(page, &self.choices, selection, self.quality);
         }
         let functions = calls.functions.iter().map(|&(place, _)| place);
         let neighbours = calls.callers.iter().chain(&calls.callees);
         let places = functions.chain(neighbours.filter_map(|call| call.place));
         let names = Names::of_places(profile, places);
         self.write_head(page, &calls, &names)?;
-        let kinds = KindColumns::new(profile, &selection, page.columns);
+        let kinds = KindColumns::new(profile, selection, page.columns);
         let all = selection.weight(profile);
         if self.callers {
             page.plain("")?;
@@ -103,7 +101,7 @@ impl Callers {
             write_table(page, &names, kinds, all, "Callees", &rows)?;
         }
         page.plain("")?;
-        write_end(page, &self.choices, &selection, self.quality)
+        write_end(page, &self.choices, selection, self.quality)
     }
 
     /// Writes which functions are meant, and what they take.
@@ -137,20 +135,16 @@ impl Callers {
         ))
     }
 
-    fn tell(&self, profile: &Profile, json: &mut Json<'_>) {
-        let selection = self.choices.select(profile);
-        let envelope = Envelope {
-            report: match (self.callers, self.callees) {
-                (true, true) => "calls",
-                (false, true) => "callees",
-                _ => "callers",
-            },
-            profile,
-            choices: &self.choices,
-            selection: &selection,
-        };
-        envelope.tell(json);
-        let calls = calls(profile, &selection, &self.name, self.choices.shown);
+    fn report(&self) -> &'static str {
+        match (self.callers, self.callees) {
+            (true, true) => "calls",
+            (false, true) => "callees",
+            _ => "callers",
+        }
+    }
+
+    fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+        let calls = calls(profile, selection, &self.name, self.choices.shown);
         let all = selection.weight(profile);
         json.object("function", |json| {
             json.text("asked", self.name.text());

@@ -4,12 +4,11 @@
 use std::cmp::Reverse;
 use std::io;
 
-use profundo_analysis::{FunctionShare, Place, shares};
+use profundo_analysis::{FunctionShare, Place, Selection, shares};
 use profundo_model::Profile;
 
 use super::{
-    BOLD, Envelope, GRAY, KindColumns, push_share, share_width, tell_amounts, view, write_empty,
-    write_end,
+    BOLD, GRAY, KindColumns, push_share, share_width, tell_amounts, view, write_empty, write_end,
 };
 use crate::json::Json;
 use crate::line::{Line, Style};
@@ -70,7 +69,7 @@ impl Functions {
         self
     }
 
-    fn rows(&self, profile: &Profile, selection: &profundo_analysis::Selection) -> Rows {
+    fn rows(&self, profile: &Profile, selection: &Selection) -> Rows {
         let mut shown = shares(profile, selection, self.choices.shown);
         let all = shown.len();
         let own: f64 = shown.iter().map(|row| row.own.share).sum();
@@ -84,14 +83,13 @@ impl Functions {
         }
     }
 
-    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+    fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
         let profile = page.profile;
-        let selection = self.choices.select(profile);
-        if write_empty(page, &self.choices, &selection)? {
-            return crate::quality::write(page, &selection, self.quality);
+        if write_empty(page, &self.choices, selection)? {
+            return crate::quality::write(page, selection, self.quality);
         }
-        let rows = self.rows(profile, &selection);
-        let kinds = KindColumns::new(profile, &selection, page.columns);
+        let rows = self.rows(profile, selection);
+        let kinds = KindColumns::new(profile, selection, page.columns);
         let names = Names::of_places(profile, rows.shown.iter().map(|row| row.place));
         let most = rows.shown.iter().map(|row| row.total_amount.samples).max();
         let samples = digits(most.unwrap_or(0)).max(7);
@@ -132,20 +130,16 @@ impl Functions {
             page.plain(&text)?;
         }
         page.plain("")?;
-        write_end(page, &self.choices, &selection, self.quality)
+        write_end(page, &self.choices, selection, self.quality)
     }
 
-    fn tell(&self, profile: &Profile, json: &mut Json<'_>) {
-        let selection = self.choices.select(profile);
-        let envelope = Envelope {
-            report: "functions",
-            profile,
-            choices: &self.choices,
-            selection: &selection,
-        };
-        envelope.tell(json);
+    fn report(&self) -> &'static str {
+        "functions"
+    }
+
+    fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
         let all = selection.weight(profile);
-        let rows = self.rows(profile, &selection);
+        let rows = self.rows(profile, selection);
         json.array("functions", |json| {
             for row in &rows.shown {
                 json.row("", |json| tell_function(json, profile, row, all));

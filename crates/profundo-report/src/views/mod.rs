@@ -20,7 +20,7 @@ pub use functions::Functions;
 pub use lines::Lines;
 pub use statprof::Statprof;
 pub use summary::Summary;
-pub(crate) use told::{Envelope, place, tell_amounts};
+pub(crate) use told::{place, tell_amounts, tell_head};
 
 use crate::line::{Line, Style};
 use crate::palette::Color;
@@ -30,8 +30,9 @@ use crate::warning::Warning;
 use crate::{Choices, Unit};
 
 /// What all of these reports can do. They have to bring
-/// `fn text(&self, page: &mut Page<'_>) -> io::Result<()>` and
-/// `fn tell(&self, profile: &Profile, json: &mut Json<'_>)`.
+/// `fn report(&self) -> &'static str`, the name that JSON has for it,
+/// `fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()>` and
+/// `fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>)`.
 macro_rules! view {
     ($name:ident) => {
         impl $name {
@@ -63,7 +64,7 @@ macro_rules! view {
                 let mut out = std::io::BufWriter::new(out);
                 let mut page = $crate::printer::Page::new(&self.look, profile, &mut out);
                 page.breaks = self.look.is_terminal();
-                self.text(&mut page)?;
+                self.text(&mut page, &self.choices.select(profile))?;
                 Ok(std::io::Write::flush(&mut out)?)
             }
 
@@ -83,7 +84,17 @@ macro_rules! view {
                 profile: &profundo_model::Profile,
                 mut out: impl std::io::Write,
             ) -> Result<(), $crate::Error> {
-                $crate::json::Json::document(&mut out, |json| self.tell(profile, json))?;
+                let selection = self.choices.select(profile);
+                $crate::json::Json::document(&mut out, |json| {
+                    $crate::views::tell_head(
+                        json,
+                        self.report(),
+                        profile,
+                        &self.choices,
+                        &selection,
+                    );
+                    self.tell(profile, &selection, json);
+                })?;
                 Ok(out.flush()?)
             }
 

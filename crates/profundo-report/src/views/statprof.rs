@@ -3,11 +3,11 @@
 
 use std::io;
 
-use profundo_analysis::{FunctionShare, line_shares};
+use profundo_analysis::{FunctionShare, Selection, line_shares};
 use profundo_model::Profile;
 
 use super::functions::{sort, tell_function};
-use super::{Envelope, view, write_empty, write_filter};
+use super::{view, write_empty, write_filter};
 use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::names::Names;
@@ -40,23 +40,18 @@ impl Statprof {
         Self::default()
     }
 
-    fn rows(
-        &self,
-        profile: &Profile,
-        selection: &profundo_analysis::Selection,
-    ) -> Vec<FunctionShare> {
+    fn rows(&self, profile: &Profile, selection: &Selection) -> Vec<FunctionShare> {
         let mut rows = line_shares(profile, selection, self.choices.shown);
         sort(profile, &mut rows, SortBy::Overhead);
         rows
     }
 
-    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+    fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
         let profile = page.profile;
-        let selection = self.choices.select(profile);
-        if write_empty(page, &self.choices, &selection)? {
-            return crate::quality::write(page, &selection, self.quality);
+        if write_empty(page, &self.choices, selection)? {
+            return crate::quality::write(page, selection, self.quality);
         }
-        let rows = self.rows(profile, &selection);
+        let rows = self.rows(profile, selection);
         let names = Names::of_places(profile, rows.iter().map(|row| row.place));
         page.plain("  %   cumulative      self")?;
         page.plain(" time    seconds   seconds  name")?;
@@ -88,22 +83,18 @@ impl Statprof {
         page.plain(&format!("Sample count: {}", selection.len()))?;
         let total = selection.weight(profile) as f64 / 1e9;
         page.plain(&format!("Total time: {total:.6} seconds"))?;
-        write_filter(page, &self.choices, &selection)?;
-        crate::quality::write(page, &selection, self.quality)
+        write_filter(page, &self.choices, selection)?;
+        crate::quality::write(page, selection, self.quality)
     }
 
-    fn tell(&self, profile: &Profile, json: &mut Json<'_>) {
-        let selection = self.choices.select(profile);
-        let envelope = Envelope {
-            report: "statprof",
-            profile,
-            choices: &self.choices,
-            selection: &selection,
-        };
-        envelope.tell(json);
+    fn report(&self) -> &'static str {
+        "statprof"
+    }
+
+    fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
         let all = selection.weight(profile);
         json.array("lines", |json| {
-            for row in &self.rows(profile, &selection) {
+            for row in &self.rows(profile, selection) {
                 json.row("", |json| tell_function(json, profile, row, all));
             }
         });

@@ -150,7 +150,8 @@ impl Answers {
             Place::Frame(frame) => Some(profile.frames.get(frame).file),
             _ => None,
         });
+        // The folder that names leave out is that of the lines: they are the reader's own.
         let lines = self.lines.iter().map(|(file, _)| *file);
-        Names::new(profile, files.chain(lines).collect::<Vec<_>>())
+        Names::new(profile, lines.chain(files).collect::<Vec<_>>())
     }
 }

@@ -11,73 +11,68 @@ use crate::label::Label;
 const SCHEMA: u64 = 1;
 
 /// The members that every document starts with.
-pub(crate) struct Envelope<'a> {
-    pub report: &'static str,
-    pub profile: &'a Profile,
-    pub choices: &'a Choices,
-    pub selection: &'a Selection,
+pub(crate) fn tell_head(
+    json: &mut Json<'_>,
+    report: &str,
+    profile: &Profile,
+    choices: &Choices,
+    selection: &Selection,
+) {
+    json.row("profundo", |json| {
+        json.number("schema", SCHEMA);
+        json.text("report", report);
+    });
+    json.object("recording", |json| tell_recording(json, profile, selection));
+    json.object("selection", |json| {
+        match choices.words() {
+            Some(words) => json.text("filter", &words),
+            None => json.null("filter"),
+        }
+        json.number("samples", selection.len() as u64);
+        let weight = selection.weight(profile);
+        json.seconds("seconds", Some(weight));
+        tell_kinds(json, "", selection.split(profile).shares(weight));
+        json.share("share_margin", quality(profile, selection).margin);
+    });
 }
 
-impl Envelope<'_> {
-    pub(crate) fn tell(&self, json: &mut Json<'_>) {
-        json.row("profundo", |json| {
-            json.number("schema", SCHEMA);
-            json.text("report", self.report);
-        });
-        json.object("recording", |json| self.recording(json));
-        let profile = self.profile;
-        json.object("selection", |json| {
-            match self.choices.words() {
-                Some(words) => json.text("filter", &words),
-                None => json.null("filter"),
-            }
-            json.number("samples", self.selection.len() as u64);
-            let weight = self.selection.weight(profile);
-            json.seconds("seconds", Some(weight));
-            tell_kinds(json, "", self.selection.split(profile).shares(weight));
-            json.share("share_margin", quality(profile, self.selection).margin);
-        });
-    }
-
-    fn recording(&self, json: &mut Json<'_>) {
-        let profile = self.profile;
-        let meta = &profile.meta;
-        let quality = quality(profile, self.selection);
-        let command = profile.processes.first();
-        let command = command.map_or("", |process| profile.strings.get(process.command));
-        json.text_or_null("command", command);
-        json.text(
-            "measures",
-            match meta.kind {
-                SampleKind::Cpu => "cpu",
-                SampleKind::Wall => "wall",
-            },
-        );
-        json.text("engine", Engine::name(meta.engine));
-        json.seconds("period_seconds", quality.period.map(|it| it.0));
-        json.seconds(
-            "started_unix_seconds",
-            (meta.started_at_unix > 0).then_some(meta.started_at_unix),
-        );
-        json.seconds(
-            "duration_seconds",
-            (meta.duration.0 > 0).then_some(meta.duration.0),
-        );
-        json.seconds("cpu_seconds", meta.cpu.map(|it| it.0));
-        json.number("samples", quality.samples);
-        json.number("samples_counted", quality.counted);
-        json.share("samples_expected", quality.expected);
-        json.number("samples_lost", quality.lost);
-        json.number("stacks_truncated", quality.truncated);
-        json.number("stacks_broken", quality.broken);
-        json.share("own_cost_share", quality.own_cost);
-        json.is("buffer_was_full", meta.buffer_was_full);
-        json.array("notes", |json| {
-            for note in &meta.notes {
-                json.text("", note);
-            }
-        });
-    }
+fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection) {
+    let meta = &profile.meta;
+    let quality = quality(profile, selection);
+    let command = profile.processes.first();
+    let command = command.map_or("", |process| profile.strings.get(process.command));
+    json.text_or_null("command", command);
+    json.text(
+        "measures",
+        match meta.kind {
+            SampleKind::Cpu => "cpu",
+            SampleKind::Wall => "wall",
+        },
+    );
+    json.text("engine", Engine::name(meta.engine));
+    json.seconds("period_seconds", quality.period.map(|it| it.0));
+    json.seconds(
+        "started_unix_seconds",
+        (meta.started_at_unix > 0).then_some(meta.started_at_unix),
+    );
+    json.seconds(
+        "duration_seconds",
+        (meta.duration.0 > 0).then_some(meta.duration.0),
+    );
+    json.seconds("cpu_seconds", meta.cpu.map(|it| it.0));
+    json.number("samples", quality.samples);
+    json.number("samples_counted", quality.counted);
+    json.share("samples_expected", quality.expected);
+    json.number("samples_lost", quality.lost);
+    json.number("stacks_truncated", quality.truncated);
+    json.number("stacks_broken", quality.broken);
+    json.share("own_cost_share", quality.own_cost);
+    json.is("buffer_was_full", meta.buffer_was_full);
+    json.array("notes", |json| {
+        for note in &meta.notes {
+            json.text("", note);
+        }
+    });
 }
 
 /// The members of a place.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use profundo_analysis::{Amount, Totals};
+use profundo_analysis::{Amount, Selection, Totals};
 use profundo_model::{ProcessEnd, ProcessId, Profile};
 
 use super::{BOLD, GRAY, KindColumns, heat};
@@ -179,12 +179,10 @@ fn signal_name(signal: u8) -> String {
 }
 
 /// Tells both tables.
-pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, totals: &Totals, all: u64) {
+pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, totals: &Totals, selection: &Selection) {
+    let (all, mass) = (selection.weight(profile), selection.mass(profile));
     let amount = |json: &mut Json<'_>, amount: &Amount| {
-        json.number("samples", amount.samples);
-        json.seconds("seconds", Some(amount.weight));
-        json.share("share", Some(amount.weight as f64 / all.max(1) as f64));
-        super::told::tell_kinds(json, "", amount.split.shares(all));
+        super::told::tell_share(json, "", &amount.share(mass), amount, all);
     };
     json.array("processes", |json| {
         for total in &totals.processes {

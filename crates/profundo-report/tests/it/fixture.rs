@@ -41,12 +41,7 @@ pub fn frame<'a>(function: &'a str, file: &'a str, line: u32) -> FrameKey<'a> {
 
 /// Adds a location with these frames, the innermost first.
 pub fn location(profile: &mut Profile, number: u64, frames: &[FrameKey<'_>]) -> LocationId {
-    let frames: Vec<_> = frames.iter().map(|&key| profile.frame(key)).collect();
-    let location = profile
-        .locations
-        .intern(LocationKind::Invented(number), None);
-    profile.locations.set_frames(location, &frames);
-    location
+    profile.hand_made_location(LocationKind::Invented(number), None, frames)
 }
 
 /// Adds samples of a stack, given from its leaf.
@@ -57,11 +52,8 @@ pub fn samples(
     thread: ThreadId,
     task: TaskId,
 ) {
-    let stack = leaf_first
-        .iter()
-        .rev()
-        .fold(None, |at, &it| Some(profile.stacks.intern(at, it)));
-    let stack = stack.expect("a stack has a location");
+    let root_first: Vec<LocationId> = leaf_first.iter().rev().copied().collect();
+    let stack = profile.hand_made_stack(&root_first);
     let (weight, state) = (profile.meta.period, State::Running);
     for _ in 0..count {
         let time = Nanos(profile.samples.len() as u64);

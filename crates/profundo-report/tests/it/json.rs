@@ -69,45 +69,6 @@ fn the_documented_examples_are_what_is_written() {
     }
 }
 
-/// Every member of every object, by its path.
-fn members(value: &Value, path: &str, found: &mut Vec<String>) {
-    match value {
-        Value::Object(object) => {
-            for (key, value) in object {
-                found.push(key.clone());
-                members(value, &format!("{path}.{key}"), found);
-            }
-        }
-        Value::Array(array) => {
-            for value in array {
-                members(value, path, found);
-            }
-        }
-        _ => {}
-    }
-}
-
-#[test]
-fn every_member_is_documented() {
-    let text = std::fs::read_to_string(document()).unwrap();
-    for (report, json) in reports() {
-        let value: Value = serde_json::from_str(&json).unwrap();
-        assert_eq!(value["profundo"]["report"], report);
-        let mut found = Vec::new();
-        members(&value, "", &mut found);
-        for member in found {
-            let bare = member
-                .strip_prefix("self_")
-                .or(member.strip_prefix("total_"));
-            let is_documented = [Some(member.as_str()), bare]
-                .into_iter()
-                .flatten()
-                .any(|name| text.contains(&format!("`{name}`")));
-            assert!(is_documented, "{report}: {member} is not in docs/json.md");
-        }
-    }
-}
-
 #[test]
 fn a_tree_names_callers_that_came_before() {
     let (_, json) = reports()

@@ -14,6 +14,7 @@ mod orders;
 mod properties;
 mod quality;
 mod refusals;
+mod schema;
 mod screens;
 mod views;
 mod warnings;

@@ -1,9 +1,8 @@
 //! A profile of a Python program with native code below it, several threads and two processes.
 
 use profundo_model::{
-    Avma, CodeAddress, Engine, FrameKey, Language, LocationId, LocationKind, Module, Nanos,
-    Process, ProcessEnd, ProcessId, Profile, Role, Sample, StackId, State, TaskId, Thread,
-    ThreadId,
+    Avma, CodeAddress, Engine, FrameKey, Language, LocationId, LocationKind, Nanos, Process,
+    ProcessEnd, ProcessId, Profile, Sample, State, TaskId, Thread, ThreadId,
 };
 
 /// Where the program lies, which is nowhere.
@@ -74,41 +73,15 @@ impl Maker {
 
     /// A line of Python.
     pub fn python(&mut self, file: &str, function: &str, line: u32, is_call: bool) -> LocationId {
-        let frame = self.profile.frame(FrameKey {
-            function,
-            file,
-            line,
-            language: Language::Python,
-            ..FrameKey::default()
-        });
-        let kind = LocationKind::Python {
-            frame,
-            column: 0,
-            is_call,
-        };
-        let location = self.profile.locations.intern(kind, None);
-        self.profile.locations.set_frames(location, &[frame]);
-        location
+        self.profile.hand_made_python(file, function, line, is_call)
     }
 
     /// A native function in a module.
-    pub fn native(&mut self, module: &str, role: Role, key: FrameKey<'_>) -> LocationId {
-        let path = self.profile.strings.intern(module);
-        let known = (self.profile.modules.iter()).find(|(_, it)| it.path == path);
-        let module = match known.map(|(id, _)| id) {
-            Some(id) => id,
-            None => self.profile.modules.push(Module {
-                path,
-                role,
-                ..Module::default()
-            }),
-        };
+    pub fn native(&mut self, module: &str, key: FrameKey<'_>) -> LocationId {
+        let module = self.profile.hand_made_module(module);
         self.next += 16;
         let kind = LocationKind::Code(CodeAddress::Instruction(Avma(self.next)));
-        let frame = self.profile.frame(key);
-        let location = self.profile.locations.intern(kind, Some(module));
-        self.profile.locations.set_frames(location, &[frame]);
-        location
+        self.profile.hand_made_location(kind, Some(module), &[key])
     }
 
     /// From now on samples are of this thread.
@@ -119,9 +92,7 @@ impl Maker {
 
     /// Samples of a stack, given from its root.
     pub fn samples(&mut self, count: u64, stack: &[LocationId], state: State) {
-        let start = None;
-        let stack: Option<StackId> =
-            (stack.iter()).fold(start, |at, &it| Some(self.profile.stacks.intern(at, it)));
+        let stack = self.profile.hand_made_stack(stack);
         let weight = match state {
             State::System => Nanos(10_000_000),
             _ => Nanos(1_000_000),
@@ -132,7 +103,7 @@ impl Maker {
                 weight,
                 thread: self.thread,
                 task: self.task,
-                stack: stack.expect("a stack has a location"),
+                stack,
                 state,
                 ..Sample::default()
             });
@@ -162,21 +133,12 @@ pub fn python() -> Profile {
         function,
         ..FrameKey::default()
     };
-    let compress = it.native(zlib, Role::Ordinary, c("zlib_compress"));
-    let deflate = it.native(
-        "/usr/lib/x86_64-linux-gnu/libz.so.1.3",
-        Role::Ordinary,
-        c("deflate"),
-    );
-    let builtin_sum = it.native("/usr/bin/python3.12", Role::Interpreter, c("builtin_sum"));
-    let read = it.native(
-        "/usr/lib/x86_64-linux-gnu/libc.so.6",
-        Role::System,
-        c("__read"),
-    );
+    let compress = it.native(zlib, c("zlib_compress"));
+    let deflate = it.native("/usr/lib/x86_64-linux-gnu/libz.so.1.3", c("deflate"));
+    let builtin_sum = it.native("/usr/bin/python3.12", c("builtin_sum"));
+    let read = it.native("/usr/lib/x86_64-linux-gnu/libc.so.6", c("__read"));
     let bits = it.native(
         "/usr/lib/python3.12/lib-dynload/_random.cpython-312-x86_64-linux-gnu.so",
-        Role::Ordinary,
         c("_random_Random_getrandbits"),
     );
     let path = [root, main_boots, boot_resamples];
@@ -244,7 +206,6 @@ pub fn crowd() -> Profile {
     });
     let deflate = it.native(
         "/usr/bin/gzip",
-        Role::Ordinary,
         FrameKey {
             function: "deflate",
             file: "/build/gzip-1.12/deflate.c",
@@ -254,7 +215,6 @@ pub fn crowd() -> Profile {
     );
     let main = it.native(
         "/usr/bin/gzip",
-        Role::Ordinary,
         FrameKey {
             function: "main",
             file: "/build/gzip-1.12/gzip.c",
@@ -301,11 +261,10 @@ pub fn rust() -> Profile {
             line,
         )
     };
-    let main = it.native(exe, Role::Ordinary, mine("wordcount::main", 8));
-    let count = it.native(exe, Role::Ordinary, mine("wordcount::count", 21));
+    let main = it.native(exe, mine("wordcount::main", 8));
+    let count = it.native(exe, mine("wordcount::count", 21));
     let insert = it.native(
         exe,
-        Role::Ordinary,
         key(
             "std::collections::hash::map::HashMap<K,V,S>::insert",
             "/rustc/abc/library/std/src/collections/hash/map.rs",
@@ -316,7 +275,6 @@ pub fn rust() -> Profile {
     );
     let hash = it.native(
         exe,
-        Role::Ordinary,
         key(
             "core::hash::BuildHasher::hash_one",
             "/rustc/abc/library/core/src/hash/mod.rs",

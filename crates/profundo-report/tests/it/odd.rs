@@ -1,7 +1,7 @@
 //! The command's reports on profiles that nobody wishes for.
 
 use expect_test::expect;
-use profundo_model::{Engine, FrameKey, Language, Nanos, ProcessEnd, Profile, Role, State, Thread};
+use profundo_model::{Engine, FrameKey, Language, Nanos, ProcessEnd, Profile, State, Thread};
 use profundo_report::{
     Callers, Choices, Filter, Format, Functions, Lines, Look, Report, Statprof, Summary, When,
 };
@@ -102,7 +102,6 @@ fn hostile() -> Profile {
     let deep = it.python(&long, &"名".repeat(200), 4_294_967_295, false);
     let native = it.native(
         "/usr/lib/lib\u{1b}x.so",
-        Role::Ordinary,
         FrameKey {
             function: "",
             ..FrameKey::default()
@@ -110,7 +109,6 @@ fn hostile() -> Profile {
     );
     let main = it.native(
         "/bin/x",
-        Role::Ordinary,
         FrameKey {
             function: "m",
             file: "a\tb\n.c",

@@ -18,21 +18,20 @@ use crate::views::{
 use crate::width::digits;
 
 impl Lines {
-    pub(super) fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
         let profile = page.profile;
-        let selection = self.choices.select(profile);
-        if write_empty(page, &self.choices, &selection)? {
-            return crate::quality::write(page, &selection, self.quality);
+        if write_empty(page, &self.choices, selection)? {
+            return crate::quality::write(page, selection, self.quality);
         }
-        let shares = self.shares(profile, &selection);
+        let shares = self.shares(profile, selection);
         let files = self.hot_files(&shares);
         let names = Names::new(profile, files.iter().map(|file| file.file));
         for file in &files {
-            self.write_file(page, &selection, &names, file)?;
+            self.write_file(page, selection, &names, file)?;
             page.plain("")?;
         }
         self.write_rest(page, &shares, &files, &names)?;
-        write_end(page, &self.choices, &selection, self.quality)
+        write_end(page, &self.choices, selection, self.quality)
     }
 
     fn write_file(
@@ -192,7 +191,7 @@ impl Lines {
             let functions: Vec<String> = (shares.elsewhere_by.iter().take(3))
                 .map(|(place, amount)| {
                     let share = amount.share(shares.whole).share;
-                    format!("{} {} %", names.function(*place), share_text(share))
+                    format!("{} {} %", names.alone(*place), share_text(share))
                 })
                 .collect();
             page.plain(&format!(

@@ -1,25 +1,21 @@
 //! Lines as JSON.
 
-use profundo_analysis::FileLines;
+use profundo_analysis::{FileLines, Selection};
 use profundo_model::Profile;
 
 use super::Lines;
 use crate::json::Json;
 use crate::source::Source;
+use crate::views::tell_amounts;
 use crate::views::told::tell_share;
-use crate::views::{Envelope, tell_amounts};
 
 impl Lines {
-    pub(super) fn tell(&self, profile: &Profile, json: &mut Json<'_>) {
-        let selection = self.choices.select(profile);
-        let envelope = Envelope {
-            report: "lines",
-            profile,
-            choices: &self.choices,
-            selection: &selection,
-        };
-        envelope.tell(json);
-        let shares = self.shares(profile, &selection);
+    pub(super) fn report(&self) -> &'static str {
+        "lines"
+    }
+
+    pub(super) fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+        let shares = self.shares(profile, selection);
         let all = selection.weight(profile);
         let files = self.hot_files(&shares);
         json.array("files", |json| {

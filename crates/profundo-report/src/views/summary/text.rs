@@ -23,18 +23,17 @@ use crate::warning::Warning;
 use crate::width::{keep_head, keep_tail, width};
 
 impl Summary {
-    pub(super) fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
         let profile = page.profile;
-        let selection = self.choices.select(profile);
-        let kinds = KindColumns::new(profile, &selection, page.columns);
-        write_head(page, &selection)?;
-        if write_empty(page, &self.choices, &selection)? {
-            crate::quality::write(page, &selection, self.quality)?;
+        let kinds = KindColumns::new(profile, selection, page.columns);
+        write_head(page, selection)?;
+        if write_empty(page, &self.choices, selection)? {
+            crate::quality::write(page, selection, self.quality)?;
             return self.write_next(page);
         }
-        write_kinds(page, &selection, kinds)?;
+        write_kinds(page, selection, kinds)?;
         page.plain("")?;
-        let answers = self.answers(profile, &selection);
+        let answers = self.answers(profile, selection);
         let all = selection.weight(profile);
         let names = answers.names(profile);
         if !answers.lines.is_empty() {
@@ -60,7 +59,7 @@ impl Summary {
             write_threads(page, &answers.totals, kinds, all, self.table)?;
             page.plain("")?;
         }
-        write_end(page, &self.choices, &selection, self.quality)?;
+        write_end(page, &self.choices, selection, self.quality)?;
         self.write_next(page)
     }
 
@@ -267,7 +266,11 @@ fn write_tree(page: &mut Page<'_>, branches: &[Branch], names: &Names<'_>) -> io
             if at == 1 && branch.skipped > 0 {
                 line.push("… › ", GRAY);
             }
-            line.push(names.function(place), Style::PLAIN);
+            let is_last = at + 1 == branch.chain.len();
+            match is_last {
+                true => line.push(names.function(place), Style::PLAIN),
+                false => line.push(&names.alone(place), Style::PLAIN),
+            }
         }
         let at = branch
             .chain

@@ -1,24 +1,21 @@
 //! The summary as JSON.
 
+use profundo_analysis::Selection;
 use profundo_model::Profile;
 
 use super::Summary;
 use crate::json::Json;
 use crate::source::Source;
 use crate::views::functions::tell_function;
-use crate::views::{Envelope, tell_amounts, totals};
+use crate::views::{tell_amounts, totals};
 
 impl Summary {
-    pub(super) fn tell(&self, profile: &Profile, json: &mut Json<'_>) {
-        let selection = self.choices.select(profile);
-        let envelope = Envelope {
-            report: "summary",
-            profile,
-            choices: &self.choices,
-            selection: &selection,
-        };
-        envelope.tell(json);
-        let answers = self.answers(profile, &selection);
+    pub(super) fn report(&self) -> &'static str {
+        "summary"
+    }
+
+    pub(super) fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+        let answers = self.answers(profile, selection);
         let all = selection.weight(profile);
         json.array("lines", |json| {
             for (file, row) in &answers.lines {
@@ -46,6 +43,6 @@ impl Summary {
                 json.row("", |json| tell_function(json, profile, row, all));
             }
         });
-        totals::tell(json, profile, &answers.totals, all);
+        totals::tell(json, profile, &answers.totals, selection);
     }
 }

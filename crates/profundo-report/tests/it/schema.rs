@@ -1,0 +1,208 @@
+//! The schema in `docs/json.md` and what is written are the same, both ways: each object has the
+//! members of its definition, all of them and no others, of the types that stand there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use profundo_model::Profile;
+use profundo_report::{
+    Callers, Choices, Filter, Format, Functions, GroupBy, Lines, Report, Statprof, Summary,
+};
+use serde_json::Value;
+
+use crate::fixture::app;
+use crate::mixed::{crowd, python, rust};
+
+/// The definitions of the page, by name: a line that repeats a name goes on with it.
+#[derive(Debug)]
+struct Schema(BTreeMap<String, Vec<String>>);
+
+/// A member of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Member {
+    kind: String,
+    is_optional: bool,
+}
+
+impl Schema {
+    fn documented() -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json.md");
+        Self::of(&std::fs::read_to_string(path).unwrap())
+    }
+
+    fn of(page: &str) -> Self {
+        let (_, block) = page.split_once("```schema\n").unwrap();
+        let (block, _) = block.split_once("```").unwrap();
+        let mut definitions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for line in block.lines().filter(|line| !line.is_empty()) {
+            let (name, parts) = line.split_once(" = ").unwrap();
+            let parts = parts.split(", ").map(str::to_owned);
+            definitions.entry(name.into()).or_default().extend(parts);
+        }
+        Self(definitions)
+    }
+
+    /// The members of an object, each with `before` in front of its name.
+    fn members(&self, name: &str, before: &str) -> BTreeMap<String, Member> {
+        let parts = (self.0.get(name)).unwrap_or_else(|| panic!("{name} is not defined"));
+        let mut members = BTreeMap::new();
+        for part in parts {
+            if let Some((name, kind)) = part.split_once(": ") {
+                let bare = name.trim_end_matches('?');
+                let member = Member {
+                    kind: kind.into(),
+                    is_optional: bare != name,
+                };
+                let known = members.insert(format!("{before}{bare}"), member);
+                assert_eq!(known, None, "{part} is there twice");
+                continue;
+            }
+            let (prefix, of) = part.split_once(' ').unwrap_or(("", part));
+            members.extend(self.members(of, &format!("{before}{prefix}")));
+        }
+        members
+    }
+
+    /// What is wrong with a document.
+    fn faults(&self, value: &Value) -> Vec<String> {
+        let report = value["profundo"]["report"].as_str().unwrap_or_default();
+        let mut faults = Vec::new();
+        self.object(value, report, report, &mut faults);
+        faults
+    }
+
+    fn object(&self, value: &Value, name: &str, path: &str, faults: &mut Vec<String>) {
+        let Some(object) = value.as_object() else {
+            faults.push(format!("{path} is no object"));
+            return;
+        };
+        let members = self.members(name, "");
+        for key in object.keys().filter(|key| !members.contains_key(*key)) {
+            faults.push(format!("{path}.{key} is not documented"));
+        }
+        for (key, member) in members {
+            let path = format!("{path}.{key}");
+            match object.get(&key) {
+                Some(value) => self.value(value, &member.kind, &path, faults),
+                None if member.is_optional => {}
+                None => faults.push(format!("{path} is missing")),
+            }
+        }
+    }
+
+    fn value(&self, value: &Value, kind: &str, path: &str, faults: &mut Vec<String>) {
+        if let Some(inner) = kind.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
+            match value.as_array() {
+                Some(all) => {
+                    for value in all {
+                        self.value(value, inner, path, faults);
+                    }
+                }
+                None => faults.push(format!("{path} is no array")),
+            }
+            return;
+        }
+        let bare = kind.trim_end_matches('?');
+        if value.is_null() && bare != kind {
+            return;
+        }
+        let fits = match bare {
+            "number" => value.is_number(),
+            "text" => value.is_string(),
+            "bool" => value.is_boolean(),
+            name => return self.object(value, name, path, faults),
+        };
+        if !fits {
+            faults.push(format!("{path} is {value}, not {kind}"));
+        }
+    }
+}
+
+/// Every report on a profile, in every variation that changes its members.
+fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
+    let choices = || choices.clone();
+    let tree = Report::new().choices(choices());
+    let flat = tree.clone().format(Format::Flat);
+    let mut all = vec![
+        Summary::new().choices(choices()).json(profile),
+        Lines::new().choices(choices()).json(profile),
+        Lines::new()
+            .choices(choices())
+            .all_lines(true)
+            .json(profile),
+        Functions::new().choices(choices()).json(profile),
+        Statprof::new().choices(choices()).json(profile),
+        Callers::new("main").choices(choices()).json(profile),
+        Callers::callees_of("main").choices(choices()).json(profile),
+        Callers::both("nobody").choices(choices()).json(profile),
+    ];
+    for by in [GroupBy::None, GroupBy::Process, GroupBy::ThreadTask] {
+        all.push(tree.clone().group_by(by).json(profile));
+        all.push(tree.clone().group_by(by).combine(false).json(profile));
+        all.push(flat.clone().group_by(by).combine(false).json(profile));
+        let functions = flat.clone().format(Format::Functions);
+        all.push(functions.group_by(by).json(profile));
+    }
+    all.into_iter().map(Result::unwrap).collect()
+}
+
+#[test]
+fn what_is_written_is_what_is_documented() {
+    let schema = Schema::documented();
+    let nothing = Choices::command().filter(Filter::default().thread("nobody"));
+    let mut reports = std::collections::BTreeSet::new();
+    for profile in [python(), crowd(), rust(), app(), Profile::default()] {
+        for choices in [
+            Choices::command(),
+            Choices::new(),
+            Choices::command().only_mine(true),
+            nothing.clone(),
+        ] {
+            for document in documents(&profile, &choices) {
+                let value: Value = serde_json::from_str(&document).unwrap();
+                let faults = schema.faults(&value);
+                assert!(faults.is_empty(), "{faults:#?}\n{document}");
+                reports.insert(value["profundo"]["report"].as_str().unwrap().to_owned());
+            }
+        }
+    }
+    assert_eq!(reports.len(), 10, "{reports:?}");
+}
+
+#[test]
+fn each_definition_is_used_and_each_fault_is_found() {
+    let schema = Schema::documented();
+    let document = Summary::new().json(&python()).unwrap();
+    let whole: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(schema.faults(&whole), Vec::<String>::new());
+    let fault = |change: fn(&mut Value)| {
+        let mut value = whole.clone();
+        change(&mut value);
+        schema.faults(&value).join("; ")
+    };
+    assert_eq!(
+        fault(|it| it["functions"][0]["new"] = 1.into()),
+        "summary.functions.new is not documented"
+    );
+    assert_eq!(
+        fault(|it| {
+            it["recording"].as_object_mut().unwrap().remove("notes");
+        }),
+        "summary.recording.notes is missing"
+    );
+    assert!(fault(|it| it["lines"][0]["self_share"] = "much".into()).contains("not number"));
+    assert!(fault(|it| it["processes"][0]["pid"] = Value::Null).contains("not number"));
+    assert!(fault(|it| it["threads"] = Value::Null).contains("no array"));
+    // A definition that no report reaches would be documentation of nothing.
+    let text: Vec<&String> = schema.0.values().flatten().collect();
+    for name in schema.0.keys() {
+        let is_report = schema.0[name]
+            .first()
+            .is_some_and(|part| part == "document");
+        let is_used = text.iter().any(|part| {
+            let last = part.rsplit([' ', '[']).next().unwrap_or_default();
+            last.trim_end_matches(['?', ']']) == name
+        });
+        assert!(is_report || is_used, "{name} is used nowhere");
+    }
+}
