@@ -42,6 +42,9 @@ pub fn run(options: &Run) -> Result<ExitCode> {
 
 pub fn record(options: &Record) -> Result<ExitCode> {
     let recorded = whole(&options.recording, &options.command.words)?;
+    for note in &recorded.done.notes {
+        say::note(note);
+    }
     if !tell_failure(&recorded) {
         let path = recorded.path.display();
         say::note(&format!(

@@ -36,6 +36,8 @@ pub struct Sink {
 pub struct Done {
     /// How many samples are in the file.
     pub samples: usize,
+    /// What the reader has to know about the recording.
+    pub notes: Vec<String>,
     /// Why the file is not whole, if it is not.
     pub failure: Option<Error>,
 }
@@ -103,6 +105,7 @@ impl Sink {
         let Some(writer) = self.writer else {
             return Done {
                 samples: 0,
+                notes: profile.meta.notes,
                 failure: self.failure,
             };
         };
@@ -114,6 +117,7 @@ impl Sink {
         Done {
             samples,
             failure: writer.finish(&mut profile).err(),
+            notes: profile.meta.notes,
         }
     }
 }

@@ -121,6 +121,13 @@ pub(crate) fn runs_another_program(pid: u32, parent: u32) -> bool {
     }
 }
 
+/// With whose rights a process runs, which anybody may ask.
+pub(crate) fn effective_user(pid: u32) -> Option<u32> {
+    let status = String::from_utf8_lossy(&read(pid, "status")).into_owned();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    users.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Whether a thread belongs to a process.
 pub(crate) fn has_thread(pid: u32, tid: u32) -> bool {
     pid == tid || fs::symlink_metadata(format!("/proc/{pid}/task/{tid}")).is_ok()

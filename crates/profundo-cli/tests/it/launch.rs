@@ -146,16 +146,18 @@ fn what_cannot_start_is_one_sentence() {
     fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
     folder
         .said(&["run", "no-such-program"])
-        .refused(1, "no program `no-such-program` is in PATH");
+        .refused(127, "no program `no-such-program` is in PATH");
     folder
         .said(&["run", "./nothing"])
-        .refused(1, "there is no program `./nothing`");
-    folder.said(&["run", "./text"]).refused(1, "not executable");
-    folder.said(&["run", "text"]).refused(1, "write ./text");
-    folder.said(&["run", "/"]).refused(1, "it is a folder");
+        .refused(127, "there is no program `./nothing`");
+    folder
+        .said(&["run", "./text"])
+        .refused(126, "not executable");
+    folder.said(&["run", "text"]).refused(127, "write ./text");
+    folder.said(&["run", "/"]).refused(126, "it is a folder");
     folder
         .said(&["run", "missing.py"])
-        .refused(1, "there is no file `missing.py`");
+        .refused(127, "there is no file `missing.py`");
     // Nothing was recorded, and nothing is left behind.
     assert!(folder.recordings().is_empty());
 }

@@ -4,5 +4,7 @@ mod files;
 mod launch;
 mod looking;
 mod machine;
+mod options;
 mod terminal;
 mod usage;
+mod users;

@@ -79,6 +79,25 @@ pub(super) fn is_closed_to_agents(pid: u32, have_agent: bool) -> bool {
     }
 }
 
+/// Why a process that takes no agent is not sampled from outside either, and what helps.
+fn why_unsampled(pid: u32, error: &std::io::Error) -> String {
+    let name = proc::command_line(pid);
+    let not_permitted = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
+    match proc::effective_user(pid) {
+        Some(user) if not_permitted && user != sys::user() => format!(
+            "{name} (process {pid}) has the rights of another user (setuid), so it ran as always \
+             but could not be sampled; root can do it: sudo profundo run -- …"
+        ),
+        _ if not_permitted => format!(
+            "{name} (process {pid}) takes no agent, and may not be sampled from outside either: \
+             that wants root, or kernel.perf_event_paranoid at 2 or less"
+        ),
+        _ => format!(
+            "{name} (process {pid}) takes no agent, and cannot be sampled from outside: {error}"
+        ),
+    }
+}
+
 impl Recorder {
     /// Whether perf permits to sample from outside.
     pub(super) fn can_sample_outside(&self) -> bool {
@@ -123,10 +142,7 @@ impl Recorder {
             && !self.told.unreachable
         {
             self.told.unreachable = true;
-            let name = proc::command_line(pid);
-            sink(Event::Note(format!(
-                "{name} (process {pid}) takes no agent and may not be sampled from outside: {error}"
-            )));
+            sink(Event::Note(why_unsampled(pid, &error)));
         }
     }
 

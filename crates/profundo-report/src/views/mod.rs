@@ -25,7 +25,7 @@ pub(crate) use told::{place, tell_amounts, tell_head};
 use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::printer::Page;
-use crate::units::{percent, plus_minus, range, whole_percent};
+use crate::units::{duration, percent, plus_minus, range, whole_percent};
 use crate::warning::Warning;
 use crate::{Choices, Unit};
 
@@ -152,11 +152,27 @@ fn write_empty(page: &mut Page<'_>, choices: &Choices, selection: &Selection) ->
         }
         _ => {
             let warning = Warning::no_samples(page.profile, selection, Unit::Snapshots);
-            format!(" {}", warning.text(true))
+            match busy_time(page.profile) {
+                Some(cpu) if warning == Warning::NoSamples => format!(
+                    " no samples were taken, although the program used {} of CPU time.",
+                    duration(cpu)
+                ),
+                _ => format!(" {}", warning.text(true)),
+            }
         }
     };
     page.marked("Warning:", Color::Yellow, &text)?;
     Ok(true)
+}
+
+/// The CPU time that the kernel counted, where it is long enough that samples were to be expected.
+fn busy_time(profile: &Profile) -> Option<u64> {
+    const ENOUGH: u64 = 20;
+    let used = profile.processes.iter().flat_map(|it| [it.user, it.system]);
+    let used = used
+        .flatten()
+        .fold(0_u64, |sum, it| sum.saturating_add(it.0));
+    (profile.meta.period.0 > 0 && used / profile.meta.period.0 >= ENOUGH).then_some(used)
 }
 
 /// How hot a share is.

@@ -1,0 +1,108 @@
+//! Other users: programs with rights that we lack, folders and processes that are not ours.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::machine::{Folder, SPIN_C, Said, c_program, skip};
+
+const NOBODY: u32 = 65534;
+
+/// A folder of nobody's, with a copy of the command in it. The folder of the tests may be closed to
+/// others, and mounted without the rights of owners.
+struct Elsewhere(PathBuf);
+
+impl Elsewhere {
+    fn new(name: &str) -> Option<Self> {
+        // SAFETY: asks who we are, and cannot fail.
+        if unsafe { libc::geteuid() } != 0 {
+            skip("only root can become somebody else");
+            return None;
+        }
+        if Command::new("setpriv").arg("--version").output().is_err() {
+            skip("there is no setpriv");
+            return None;
+        }
+        let name = format!("profundo-cli-{name}-{}", std::process::id());
+        let path = Path::new("/var/tmp").join(name);
+        fs::create_dir(&path).unwrap();
+        std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+        fs::copy(env!("CARGO_BIN_EXE_profundo"), path.join("profundo")).unwrap();
+        Some(Self(path))
+    }
+
+    /// What the command says to nobody.
+    fn said(&self, words: &[&str]) -> Said {
+        let mut command = Command::new("setpriv");
+        let nobody = NOBODY.to_string();
+        command
+            .args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups"])
+            .arg(self.0.join("profundo"))
+            .args(words)
+            .env("HOME", &self.0)
+            .env_remove("XDG_CACHE_HOME")
+            .current_dir(&self.0);
+        Said::of(command.output().unwrap())
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_program_with_more_rights_runs_and_the_reason_is_said() {
+    let folder = Folder::new();
+    let (Some(there), Some(program)) =
+        (Elsewhere::new("setuid"), c_program(&folder, "spin", SPIN_C))
+    else {
+        return;
+    };
+    let file = there.0.join("spin");
+    fs::copy(program, &file).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o4755)).unwrap();
+    let owner = "has the rights of another user (setuid)";
+    let said = there.said(&["record", "-o", "x.profundo", "./spin", "0.3"]);
+    said.succeeded();
+    if !said.err.contains("0 samples in") {
+        return skip("the folder gives no file the rights of its owner");
+    }
+    assert_eq!(said.err.matches(owner).count(), 1, "{said:#?}");
+    assert!(said.err.contains("sudo profundo"), "{said:#?}");
+    assert!(!said.err.contains("os error"), "{said:#?}");
+    let said = there.said(&["report", "x.profundo", "--width", "300"]);
+    said.succeeded();
+    assert!(said.out.contains(owner), "{said:#?}");
+    assert!(
+        said.out.contains("no samples were taken, although") && !said.out.contains("too little"),
+        "{said:#?}"
+    );
+    let said = there.said(&["flame", "x.profundo", "-o", "x.svg"]);
+    assert!(said.succeeded().err.contains("no samples"), "{said:#?}");
+}
+
+#[test]
+fn what_is_somebody_elses_is_said() {
+    let Some(there) = Elsewhere::new("foreign") else {
+        return;
+    };
+    let recording = there.0.join("closed.profundo");
+    fs::write(&recording, "").unwrap();
+    fs::set_permissions(&recording, fs::Permissions::from_mode(0o600)).unwrap();
+    there
+        .said(&["report", "closed.profundo"])
+        .refused(1, "cannot read closed.profundo: permission denied");
+    there
+        .said(&["ctl", &std::process::id().to_string(), "stop"])
+        .refused(1, "is another user's");
+    // A folder that only root may write: nothing runs, and the way out is told.
+    let closed = there.0.join("closed");
+    fs::create_dir(&closed).unwrap();
+    let said = there.said(&["record", "-o", "closed/x.profundo", "touch", "ran"]);
+    said.refused(1, "cannot write closed/x.profundo");
+    assert!(said.err.contains("-o FILE"), "{said:#?}");
+    assert!(!there.0.join("ran").exists());
+}
