@@ -18,6 +18,9 @@ pub fn export(options: &Export) -> Result<ExitCode> {
         ExportFormat::Collapsed => Format::Collapsed,
         ExportFormat::Speedscope => Format::Speedscope,
     };
+    if let Some(why) = options.filters.misfit(until) {
+        options::refuse(&why);
+    }
     let filter = options.filters.filter(until);
     let output = options.output.as_deref();
     write(
@@ -30,6 +33,9 @@ pub fn export(options: &Export) -> Result<ExitCode> {
 }
 
 pub fn flame(options: &Flame) -> Result<ExitCode> {
+    if let Some(why) = options.filters.misfit(options.until.to) {
+        options::refuse(&why);
+    }
     let filter = options.filters.filter(options.until.to);
     let output = options.output.as_deref();
     write(

@@ -48,7 +48,10 @@ fn main() -> ExitCode {
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                         launch::end_by_broken_pipe()
                     }
-                    Err(_) => ExitCode::from(FAILURE),
+                    Err(error) => {
+                        say::note(&format!("cannot write the help: {}", say::reason(&error)));
+                        ExitCode::from(FAILURE)
+                    }
                 };
             }
             say::usage(&error);

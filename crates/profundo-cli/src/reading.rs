@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use profundo_analysis::{Filter, Selection};
 use profundo_formats::{Error, Warning};
 use profundo_model::Profile;
@@ -34,9 +34,38 @@ fn read(path: &Path) -> Result<(Profile, Vec<Warning>)> {
     Ok((profile, warnings))
 }
 
+/// Whether a recording may take the place of what is there: of nothing, or of another recording. A
+/// slip of the hand must not cost a source file.
+pub fn may_replace(path: &Path) -> Result<()> {
+    use std::io::Read;
+    use std::os::unix::fs::FileTypeExt;
+    let shown = path.display();
+    // What cannot be asked about cannot be written either, and that is said in due time.
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return Ok(());
+    };
+    let kind = metadata.file_type();
+    if kind.is_fifo() || kind.is_socket() {
+        bail!("cannot write {shown}: a recording has to be a file");
+    }
+    let mut start = Vec::new();
+    if kind.is_file()
+        && let Ok(file) = std::fs::File::open(path)
+        && file.take(16).read_to_end(&mut start).is_ok()
+        && !start.is_empty()
+        && !profundo_formats::is_profundo(&start)
+    {
+        bail!("{shown} is there and is no recording; name another file with -o FILE");
+    }
+    Ok(())
+}
+
 /// Why a file cannot be written.
 pub fn why_not_written(path: &Path, error: Error) -> anyhow::Error {
     match error {
+        Error::File { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
+            anyhow!("cannot write {}: it is a folder", path.display())
+        }
         Error::File { source, .. } => {
             let folder = match path.parent() {
                 Some(folder) if folder.as_os_str().is_empty() => Path::new("."),

@@ -59,6 +59,9 @@ impl<'a> Shape<'a> {
             }
             _ => {}
         }
+        if let Some(why) = looking.filters.misfit(looking.until.to) {
+            options::refuse(&why);
+        }
         if let Some(why) = looking.shape.misfit(what) {
             options::refuse(&why);
         }
@@ -90,11 +93,13 @@ impl<'a> Shape<'a> {
                 let stdout = io::stdout();
                 let look = look(style, stdout.is_terminal());
                 self.write(profile, recording, look, &mut BufWriter::new(stdout.lock()))
+                    .context("cannot write the report")
             }
             Stream::Error => {
                 let stderr = io::stderr();
                 let look = look(style, stderr.is_terminal());
                 self.write(profile, recording, look, &mut BufWriter::new(stderr.lock()))
+                    .context("cannot write the report")
             }
         }
     }
@@ -114,9 +119,10 @@ impl<'a> Shape<'a> {
                     view = view.quality(false);
                 }
                 match style.json {
-                    true => view.write_json(profile, &mut *out)?,
-                    false => view.write(profile, &mut *out)?,
+                    true => view.write_json(profile, &mut *out),
+                    false => view.write(profile, &mut *out),
                 }
+                .map_err(plain)?
             }};
         }
         let name = self.name.unwrap_or_default();
@@ -228,6 +234,14 @@ impl<'a> Shape<'a> {
             report = report.sorted_by(order);
         }
         report
+    }
+}
+
+/// What the system said, where it is the writing that failed: the caller says what was written.
+fn plain(error: profundo_report::Error) -> anyhow::Error {
+    match error {
+        profundo_report::Error::Write(source) => source.into(),
+        other => other.into(),
     }
 }
 

@@ -55,6 +55,9 @@ pub fn record(options: &Record) -> Result<ExitCode> {
     Ok(end_as(recorded.ended))
 }
 
+/// What comes before each reason why there is no recording.
+pub const UNBEGUN: &str = "nothing was run, because the recording could not be begun";
+
 /// A program that has run.
 struct Recorded {
     path: PathBuf,
@@ -77,6 +80,9 @@ fn tell_failure(recorded: &Recorded) -> bool {
 
 fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
     let program = Program::find(words)?;
+    if let Some(path) = &options.output {
+        reading::may_replace(path).context(UNBEGUN)?;
+    }
     let agent = match options.engine {
         options::EngineChoice::PerfRing => None,
         _ => Some(carried::file()?),

@@ -16,8 +16,9 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
         let text = cause
             .downcast_ref::<io::Error>()
             .map_or_else(|| cause.to_string(), reason);
+        let text = without_numbers(&text);
         // Some errors repeat their cause in their own text.
-        if sentence.ends_with(&text) {
+        if sentence.to_lowercase().contains(&text.to_lowercase()) {
             continue;
         }
         if !sentence.is_empty() {
@@ -50,16 +51,31 @@ pub fn note(sentence: &str) {
 
 /// Why the system refused, without the number.
 pub fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = match text.find(" (os error ") {
-        Some(at) => &text[..at],
-        None => &text,
-    };
+    let text = without_numbers(&error.to_string());
     let mut characters = text.chars();
     match characters.next() {
         Some(first) => first.to_lowercase().chain(characters).collect(),
-        None => text.into(),
+        None => text,
     }
+}
+
+/// The text without the numbers that Rust puts after what the system said.
+fn without_numbers(text: &str) -> String {
+    const BEFORE: &str = " (os error ";
+    let mut parts = text.split(BEFORE);
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                plain.push_str(rest);
+            }
+            _ => {
+                plain.push_str(BEFORE);
+                plain.push_str(part);
+            }
+        }
+    }
+    plain
 }
 
 /// Whether a broken pipe is among the causes: the reader of our output has gone.
@@ -69,4 +85,25 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
             .downcast_ref::<io::Error>()
             .is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_said_once_and_without_its_number() {
+        let full = || io::Error::from_raw_os_error(libc::ENOSPC);
+        let inside = anyhow::Error::new(full()).context(format!("no room ({}); free some", full()));
+        assert_eq!(
+            chain(inside.as_ref()),
+            "no room (No space left on device); free some"
+        );
+        let outside = anyhow::Error::new(full()).context("cannot write it");
+        assert_eq!(
+            chain(outside.as_ref()),
+            "cannot write it: no space left on device"
+        );
+        assert_eq!(without_numbers("(os error x) (os error 2)"), "(os error x)");
+    }
 }

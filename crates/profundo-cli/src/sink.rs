@@ -12,6 +12,7 @@ use profundo_ingest::Ingest;
 use profundo_model::Profile;
 use profundo_wire::recording::{Event, Finish, Start};
 
+use crate::run::UNBEGUN;
 use crate::{naming, reading, sources};
 
 /// How long samples wait in memory.
@@ -48,7 +49,7 @@ impl Sink {
         let ingest = Ingest::new(start).max_stacks(stacks_within(max_size));
         let writer = create_file(path, &ingest.profile().meta)
             .map_err(|error| reading::why_not_written(path, error))
-            .context("nothing was run, because the recording could not be begun")?
+            .context(UNBEGUN)?
             .max_size(max_size);
         let now = Instant::now();
         Ok(Self {

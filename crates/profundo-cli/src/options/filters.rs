@@ -56,6 +56,13 @@ pub struct OnlyUntil {
 }
 
 impl Filters {
+    /// Why no sample can pass, if that is so whatever was recorded.
+    pub fn misfit(&self, to: Option<Duration>) -> Option<String> {
+        let (from, to) = (self.from?, to?);
+        let (from, to) = (from.as_secs_f64(), to.as_secs_f64());
+        (from >= to).then(|| format!("nothing lies between --from {from} and --to {to}"))
+    }
+
     /// The filter in the words of the analysis.
     pub fn filter(&self, to: Option<Duration>) -> Filter {
         let mut filter = Filter::default();

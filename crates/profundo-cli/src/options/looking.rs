@@ -9,7 +9,7 @@ use profundo_analysis::Filter;
 use profundo_report::{GroupBy, Recur, SortBy, When};
 
 use super::filters::{Filters, Until};
-use super::values::percent;
+use super::values::{columns, percent};
 
 /// The shapes of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -101,7 +101,7 @@ pub struct Style {
     #[arg(long)]
     pub no_quality: bool,
     /// Print for this many columns
-    #[arg(long, value_name = "COLUMNS")]
+    #[arg(long, value_name = "COLUMNS", value_parser = columns, allow_negative_numbers = true)]
     pub width: Option<usize>,
     /// Colours: auto, always or never
     #[arg(long, value_name = "WHEN", value_parser = one_of(When::CHOICES), hide_possible_values = true)]
@@ -119,7 +119,7 @@ pub struct Style {
 #[command(next_help_heading = "The report")]
 pub struct ShapeOptions {
     /// Show at most so many rows of each table (summary, functions), or files (lines)
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub limit: Option<usize>,
     /// Hide what has a smaller share, in percent (functions, lines)
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
@@ -128,7 +128,7 @@ pub struct ShapeOptions {
     #[arg(long)]
     pub all_lines: bool,
     /// Show so many lines around a hot one (lines)
-    #[arg(long, value_name = "LINES")]
+    #[arg(long, value_name = "LINES", allow_negative_numbers = true)]
     pub context: Option<u32>,
     /// Count all samples with a line on their stack, not only those it is the innermost of (lines)
     #[arg(long)]
@@ -150,13 +150,13 @@ pub struct ShapeOptions {
     #[arg(long)]
     pub no_combine: bool,
     /// Hide what has fewer samples (tree, flat)
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub mincount: Option<u64>,
     /// Start with the hottest instead of ending with it (tree, flat)
     #[arg(long)]
     pub hot_first: bool,
     /// Unfold down to this level (tree)
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
     pub maxdepth: Option<usize>,
     /// Hide nodes below this times the square root of their caller's count (tree)
     #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]

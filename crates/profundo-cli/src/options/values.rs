@@ -51,6 +51,14 @@ pub fn some_seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A width that something fits into.
+pub fn columns(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(columns) if columns >= 20 => Ok(columns),
+        _ => Err("a report takes at least 20 columns".into()),
+    }
+}
+
 /// A share in percent, as a part of 1.
 pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text);

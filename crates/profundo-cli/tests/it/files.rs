@@ -131,6 +131,133 @@ fn a_cut_or_damaged_recording_gives_what_it_has() {
     assert_eq!(said.code, Some(1), "{said:#?}");
 }
 
+/// Bytes that are wrong, one at a time or from some place on, and what is cut anywhere: whatever
+/// comes of it is said in sentences, by every verb.
+#[test]
+fn no_damage_is_too_much() {
+    let folder = Folder::new();
+    let made = folder.path().join("made.profundo");
+    let profile = crate::options::profile(&folder.file("app.py", "main()\n"));
+    profundo_formats::write_file(&made, &profile).unwrap();
+    let whole = fs::read(&made).unwrap();
+    let check = |bytes: &[u8], what: &str| {
+        fs::write(folder.path().join("bad.profundo"), bytes).unwrap();
+        for words in [
+            &["report", "bad.profundo"][..],
+            &["export", "bad.profundo", "--to", "collapsed", "-o", "out"],
+            &["recover", "bad.profundo", "-o", "mended.profundo"],
+        ] {
+            let said = folder.said(words);
+            assert!(
+                matches!(said.code, Some(0 | 1)),
+                "{what} {words:?} {said:#?}"
+            );
+            let is_sentence = |line: &str| line.starts_with("profundo: ");
+            assert!(
+                said.err.lines().all(is_sentence),
+                "{what} {words:?} {said:#?}"
+            );
+            assert!(!said.err.contains("panicked"), "{what} {words:?} {said:#?}");
+            assert!(
+                said.code == Some(0) || !said.err.is_empty(),
+                "{what} {words:?}"
+            );
+        }
+    };
+    let step = whole.len() / 40 + 1;
+    for at in (0..whole.len()).step_by(step) {
+        check(&whole[..at], &format!("cut at {at}"));
+        let mut wrong = whole.clone();
+        wrong[at] ^= 0xff;
+        check(&wrong, &format!("byte {at} is wrong"));
+        wrong[at..].fill(0xa5);
+        check(&wrong, &format!("all is wrong from {at} on"));
+    }
+}
+
+#[test]
+fn what_is_there_and_no_recording_is_not_replaced() {
+    let folder = Folder::new();
+    let source = folder.file("app.py", "print('precious')\n");
+    folder
+        .said(&["record", "-o", "app.py", "touch", "ran"])
+        .refused(1, "app.py is there and is no recording");
+    assert_eq!(fs::read_to_string(source).unwrap(), "print('precious')\n");
+    folder
+        .said(&["record", "-o", ".", "touch", "ran"])
+        .refused(1, "it is a folder");
+    // Who opens a pipe waits for its other end, which may never come.
+    let pipe = std::ffi::CString::new(folder.path().join("pipe").to_str().unwrap()).unwrap();
+    // SAFETY: the path is a C string.
+    assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+    folder
+        .said(&["record", "-o", "pipe", "touch", "ran"])
+        .refused(1, "has to be a file");
+    assert!(!folder.path().join("ran").exists());
+    // A recording gives way to the next one, and so does an empty file.
+    folder.file("x.profundo", "");
+    for _ in 0..2 {
+        folder
+            .said(&["record", "-o", "x.profundo", "true"])
+            .succeeded();
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_one_sentence() {
+    let folder = Folder::new();
+    let made = folder.path().join("made.profundo");
+    let profile = crate::options::profile(&folder.file("app.py", "main()\n"));
+    profundo_formats::write_file(&made, &profile).unwrap();
+    let full = "no space left on device";
+    for (words, part) in [
+        (
+            &["report", "made.profundo", "--report-to", "/dev/full"][..],
+            full,
+        ),
+        (
+            &["report", "made.profundo", "--report-to", "/no/folder/x"],
+            "no such file",
+        ),
+        (
+            &["report", "made.profundo", "--report-to", "."],
+            "is a directory",
+        ),
+        (&["flame", "made.profundo", "-o", "/dev/full"], full),
+        (
+            &["flame", "made.profundo", "-o", "/no/folder/x"],
+            "no such file",
+        ),
+        (
+            &["export", "made.profundo", "--to", "pprof", "-o", "."],
+            "is a directory",
+        ),
+    ] {
+        let said = folder.said(words);
+        said.refused(1, part);
+        assert_eq!(
+            said.err.to_lowercase().matches(part).count(),
+            1,
+            "{said:#?}"
+        );
+    }
+    for words in [
+        &["report", "made.profundo"][..],
+        &["report", "made.profundo", "lines", "--json"],
+        &["export", "made.profundo", "--to", "speedscope", "-o", "-"],
+        &["completions", "bash"],
+        &["help", "run"],
+    ] {
+        let full_disk = fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        let mut command = folder.profundo(words);
+        let said = Said::of(command.stdout(full_disk).output().unwrap());
+        said.refused(1, full);
+    }
+}
+
 #[test]
 fn a_killed_recorder_loses_little() {
     let Some(python) = python() else { return };

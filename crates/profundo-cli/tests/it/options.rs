@@ -21,7 +21,8 @@ fn made() -> Folder {
     folder
 }
 
-fn profile(app: &Path) -> Profile {
+/// What is recorded in it.
+pub fn profile(app: &Path) -> Profile {
     let app = app.to_str().unwrap();
     let mut profile = Profile::default();
     let it = &mut profile;
