@@ -65,8 +65,9 @@ pub struct SourceShares {
     pub files: Vec<FileLines>,
     /// What has no line of source that is looked at.
     pub elsewhere: Amount,
-    /// The same by the function that ran, the one that took most first.
-    pub elsewhere_by: Vec<(Place, Amount)>,
+    /// The same by the function that ran, the one that took most first; `None` is what has nothing
+    /// on its stack that is shown.
+    pub elsewhere_by: Vec<(Option<Place>, Amount)>,
     /// All that was selected.
     pub whole: Mass,
 }
@@ -77,7 +78,7 @@ pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -
     let mut rows: FxHashMap<(FileId, u32), usize> = FxHashMap::default();
     let mut sums: Vec<LineSum> = Vec::new();
     let mut elsewhere = Amount::default();
-    let mut elsewhere_by: FxHashMap<u32, (Place, Amount)> = FxHashMap::default();
+    let mut elsewhere_by: FxHashMap<Option<u32>, (Option<Place>, Amount)> = FxHashMap::default();
     for (stamp, stack) in (1..).zip(selection.stacks(profile)) {
         let own = finder.find(stack);
         for &frame in &finder.on_stack {
@@ -98,8 +99,8 @@ pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -
         }
         if own.is_none() {
             elsewhere.add(stack);
-            let place = finder.leaf.unwrap_or(Place::Unknown);
-            let entry = elsewhere_by.entry(place.key());
+            let place = finder.leaf;
+            let entry = elsewhere_by.entry(place.map(Place::key));
             let (_, sum) = entry.or_insert((place, Amount::default()));
             sum.add(stack);
         }

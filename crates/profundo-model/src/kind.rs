@@ -250,7 +250,7 @@ impl Profile {
     /// Marks what nobody asked for as [`Language::Runtime`], so that reports can hide it; to be
     /// asked once the profile has its names.
     ///
-    /// That is what starts programs and threads, by name; the profiler's own code; and, where
+    /// That is what starts programs and threads, by name, and in Rust by its place; the profiler's own code; and, where
     /// there is Python, the interpreter's code. What stays native of the latter is each function
     /// that a Python line somewhere *calls* (`builtin_sorted`, not `list_sort_impl` inside it, not
     /// the `PyNumber_Add` of a `+`): a name that the user wrote, more or less. The C library is
@@ -276,6 +276,7 @@ impl Profile {
             .iter()
             .any(|(_, location)| matches!(location.kind, LocationKind::Python { .. }));
         let starts = start::unnamed(self);
+        let rust = rust::starts(self);
         let mut changed: Vec<(LocationId, Vec<FrameId>)> = Vec::new();
         for index in 0..self.locations.len() {
             let id = LocationId::from_index(index);
@@ -300,17 +301,19 @@ impl Profile {
                     _ => plumbing::is_start_up(name),
                 }
             };
-            let rows: Vec<Frame> = location
-                .frames
-                .iter()
-                .map(|&frame| *self.frames.get(frame))
-                .map(|frame| match is_plumbing(&frame) {
-                    true => Frame {
-                        language: Language::Runtime,
-                        ..frame
+            let rust = rust.get(&id).copied().unwrap_or(usize::MAX);
+            let rows: Vec<Frame> = (0..)
+                .zip(&location.frames)
+                .map(|(index, &frame)| (index, *self.frames.get(frame)))
+                .map(
+                    |(index, frame)| match index >= rust || is_plumbing(&frame) {
+                        true => Frame {
+                            language: Language::Runtime,
+                            ..frame
+                        },
+                        false => frame,
                     },
-                    false => frame,
-                })
+                )
                 .collect();
             let frames: Vec<FrameId> = rows
                 .into_iter()
@@ -326,6 +329,7 @@ impl Profile {
     }
 }
 
+mod rust;
 mod start;
 #[cfg(test)]
 mod tests;

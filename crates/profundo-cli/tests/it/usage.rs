@@ -1,5 +1,9 @@
 //! Wrong usage, and what needs no program.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
 use crate::machine::Folder;
 
 #[test]
@@ -100,13 +104,39 @@ fn help_and_version_are_answers() {
     assert!(said.err.contains("Usage"), "{said:#?}");
 }
 
+/// What the pages do not tell, nobody finds.
+#[test]
+fn every_option_is_in_the_pages() {
+    let folder = Folder::new();
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let page = |name| fs::read_to_string(docs.join(name)).unwrap();
+    let pages = page("command.md") + &page("exports.md");
+    for verb in [
+        "run", "record", "report", "export", "flame", "recover", "ctl",
+    ] {
+        let help = folder.said(&[verb, "--help"]).out;
+        let words = help.split(|c: char| c.is_whitespace() || ",[]:".contains(c));
+        let options: BTreeSet<&str> = words.filter(|word| word.starts_with("--")).collect();
+        assert!(options.len() > 1 || verb == "ctl", "{help}");
+        for option in options.into_iter().filter(|option| option.len() > 2) {
+            let is_told = pages
+                .split(option)
+                .skip(1)
+                .any(|after| !after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'));
+            assert!(is_told, "{option} of {verb} is in neither page");
+        }
+    }
+}
+
 #[test]
 fn completions_and_the_manual_are_made() {
     let folder = Folder::new();
     for shell in ["bash", "zsh", "fish"] {
         let said = folder.said(&["completions", shell]);
         said.succeeded();
-        assert!(said.out.contains("max-size"), "{shell}");
+        for option in ["max-size", "min-share", "inverted", "groupby", "weights"] {
+            assert!(said.out.contains(option), "{option} {shell}");
+        }
     }
     assert!(
         folder

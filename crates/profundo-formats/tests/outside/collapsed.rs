@@ -111,6 +111,69 @@ fn roots_lines_and_kinds_where_they_are_asked_for() {
 }
 
 #[test]
+fn tasks_stand_below_what_they_ran() {
+    let options = Options {
+        tasks: true,
+        ..Options::default()
+    };
+    let profile = made::odd();
+    let text = text(&profile, Format::Collapsed, &options);
+    let sum = |task: &str| -> u64 {
+        let of_task = text.lines().filter(|line| line.starts_with(task));
+        let counts = of_task.filter_map(|line| line.rsplit_once(' '));
+        counts.map(|(_, count)| count.parse::<u64>().unwrap()).sum()
+    };
+    let count = |number: u64| -> u64 {
+        let of_task = profile.samples.iter();
+        let of_task = of_task.filter(|it| profile.tasks.get(it.task).number == number);
+        of_task.map(|it| profile.count_of(it)).sum()
+    };
+    assert!(count(7) > 0 && count(0xbeef) > 0);
+    assert_eq!(sum("fetch \"pages\";"), count(7));
+    assert_eq!(sum("0xbeef;"), count(0xbeef));
+    // What a thread does outside of tasks has none.
+    assert!(!text.contains("0xf0f0"), "{text}");
+    assert_eq!(
+        sum(""),
+        made::odd().samples.iter().map(|it| profile.count_of(it)).sum::<u64>()
+    );
+}
+
+#[test]
+fn only_mine_is_what_reports_show() {
+    use profundo_analysis::{Filter, Libraries, Selection, Shown, shares};
+    let options = Options {
+        only_mine: true,
+        ..Options::default()
+    };
+    let profile = made::odd();
+    let text = text(&profile, Format::Collapsed, &options);
+    let mut ours: Vec<u64> = own(&text).into_values().collect();
+    let all = Selection::new(&profile, &Filter::default());
+    let shown = Shown {
+        libraries: Libraries::Hidden,
+        ..Shown::COMMAND
+    };
+    let rows = shares(&profile, &all, shown);
+    let mut theirs: Vec<u64> = rows
+        .iter()
+        .map(|row| row.overhead)
+        .filter(|&own| own > 0)
+        .collect();
+    let rest = all.total(&profile) - theirs.iter().sum::<u64>();
+    let hidden = format!("[libraries] {rest}");
+    assert!(
+        text.lines().any(|line| line == hidden),
+        "{hidden} in\n{text}"
+    );
+    theirs.push(rest);
+    ours.sort_unstable();
+    theirs.sort_unstable();
+    assert_eq!(ours, theirs, "{text}");
+    assert!(!text.contains("[runtime]"), "{text}");
+}
+
+#[test]
 fn speedscope_reads_them() {
     let page = match tools::speedscope() {
         Ok(page) => page,

@@ -1,8 +1,8 @@
 //! Stacks by hand, and whose time they are.
 
 use crate::{
-    Avma, CodeAddress, FrameKey, Kind, Kinds, Language, LocationId, LocationKind, Module, Profile,
-    Role, Sample, StackId, State, ThreadId,
+    Avma, CodeAddress, FrameId, FrameKey, Kind, Kinds, Language, LocationId, LocationKind, Module,
+    Profile, Role, Sample, StackId, State, ThreadId,
 };
 
 const LIBPYTHON: &str = "/usr/lib/libpython3.12.so.1.0";
@@ -241,6 +241,64 @@ fn a_program_without_python_hides_only_its_start() {
         "app:_start libc:__libc_start_call_main app:main libc:qsort",
     );
     assert_eq!(languages(&mut profile, stack), "main qsort");
+}
+
+#[test]
+fn what_starts_a_program_of_rust_is_hidden_and_what_it_shares_is_not() {
+    let mut profile = Profile::default();
+    let main = stack(
+        &mut profile,
+        "app:main app:std::rt::lang_start app:std::panicking::try \
+         app:std::sys::backtrace::__rust_begin_short_backtrace \
+         app:core::ops::function::FnOnce::call_once app:app::main app:app::catch libc:memcpy",
+    );
+    let border = "app:std::sys::backtrace::__rust_begin_short_backtrace";
+    let [root, boxed, border, worker, job] = [
+        "app:thread_start",
+        "app:boxed_call_once",
+        border,
+        "app:app::worker",
+        "app:app::job",
+    ]
+    .map(|name| level(&mut profile, name));
+    let thread = profile.hand_made_stack(&[root, boxed, border, worker, boxed, job]);
+    // What does not lead to the border is no start: here the time was spent.
+    let before = stack(&mut profile, "app:main app:std::rt::init");
+    assert_eq!(languages(&mut profile, main), "app::main app::catch memcpy");
+    // A function that the program calls as well stays.
+    assert_eq!(
+        languages(&mut profile, thread),
+        "boxed_call_once app::worker boxed_call_once app::job"
+    );
+    assert_eq!(languages(&mut profile, before), "main std::rt::init");
+    // What is inlined into the border is the program's own.
+    let mut profile = Profile::default();
+    let inlined = stack(
+        &mut profile,
+        "app:std::sys::backtrace::__rust_begin_short_backtrace",
+    );
+    let leaf = profile.stacks.get(inlined).location;
+    let whole = profile.locations.get(leaf).frames[0];
+    let mut frame = |function| {
+        profile.frame(FrameKey {
+            function,
+            language: Language::Rust,
+            inlined: true,
+            ..FrameKey::default()
+        })
+    };
+    let (own, once) = (
+        frame("app::main"),
+        frame("<F as core::ops::FnOnce<()>>::call_once"),
+    );
+    profile.locations.set_frames(leaf, &[own, once, whole]);
+    profile.mark_runtime();
+    let frames = &profile.locations.get(leaf).frames;
+    let hidden = |&frame: &FrameId| profile.frames.get(frame).language == Language::Runtime;
+    assert_eq!(
+        frames.iter().map(hidden).collect::<Vec<_>>(),
+        [false, true, true]
+    );
 }
 
 #[test]

@@ -175,7 +175,7 @@ svg.addEventListener('mouseout', (event) => {
 field.addEventListener('input', search);
 find('.clear').addEventListener('click', () => { field.value = ''; search(); field.focus(); });
 resetButton.addEventListener('click', () => zoomTo(0));
-find('.flip').addEventListener('click', () => { flipped = !flipped; draw(); });
+find('.flip').addEventListener('click', () => { flipped = !flipped; draw(); toRoot(); });
 document.addEventListener('keydown', (event) => {
   const writing = document.activeElement === field;
   const finds = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'f';
@@ -188,6 +188,9 @@ document.addEventListener('keydown', (event) => {
     field.blur();
   }
 });
+function toRoot() {
+  if (document.documentElement === svg) window.scrollTo(0, flipped ? 0 : svg.getBoundingClientRect().height);
+}
 let due = 0;
 window.addEventListener('resize', () => {
   clearTimeout(due);
@@ -199,5 +202,5 @@ window.addEventListener('scroll', () => {
 });
 draw();
 // The root is what one begins with.
-if (!flipped && document.documentElement === svg) window.scrollTo(0, svg.getBoundingClientRect().height);
+toRoot();
 })();

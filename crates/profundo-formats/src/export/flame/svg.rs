@@ -81,9 +81,15 @@ fn head(
         ),
         Weights::Samples => format!("{} samples", layout.count),
     };
-    for (kind, separator) in Kind::ALL.into_iter().zip([": ", ", ", ", "]) {
-        let share = layout.kinds[kind as usize] as f64 / layout.total.max(1) as f64;
-        let _ = write!(summary, "{separator}{} {}", kind.name(), percent(share));
+    let mut separator = ": ";
+    for kind in Kind::ALL {
+        let weight = layout.kinds[kind as usize];
+        // A program without Python has no share of it.
+        if weight > 0 {
+            let share = weight as f64 / layout.total as f64;
+            let _ = write!(summary, "{separator}{} {}", kind.name(), percent(share));
+            separator = ", ";
+        }
     }
     let lost = meta.loss.lost();
     if lost > 0 {

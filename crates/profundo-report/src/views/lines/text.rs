@@ -2,7 +2,7 @@
 
 use std::io;
 
-use profundo_analysis::{FileLines, LineShare, Selection, SourceShares};
+use profundo_analysis::{FileLines, Libraries, LineShare, Selection, SourceShares};
 use profundo_model::FileId;
 
 use super::Lines;
@@ -191,7 +191,11 @@ impl Lines {
             let functions: Vec<String> = (shares.elsewhere_by.iter().take(3))
                 .map(|(place, amount)| {
                     let share = amount.share(shares.whole).share;
-                    format!("{} {} %", names.alone(*place), share_text(share))
+                    let name = match place {
+                        Some(place) => names.alone(*place),
+                        None => self.nothing_shown().into(),
+                    };
+                    format!("{name} {} %", share_text(share))
                 })
                 .collect();
             page.plain(&format!(
@@ -206,6 +210,14 @@ impl Lines {
             ))?;
         }
         Ok(())
+    }
+
+    /// What a stack is called of which nothing is shown, as in exports.
+    fn nothing_shown(&self) -> &'static str {
+        match self.choices.shown.libraries {
+            Libraries::Hidden => "[libraries]",
+            _ => "[runtime]",
+        }
     }
 }
 
