@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use profundo_analysis::{Place, is_library_file};
-use profundo_model::{FileId, Profile};
+use profundo_model::{FileId, Frame, Language, Profile};
 
 use crate::label::{Label, NO_FUNCTION, separator};
 
@@ -41,6 +41,17 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// Names for whatever is in the profile, the folder of its Python being the one that is left out.
+    pub(crate) fn of_all(profile: &'a Profile) -> Self {
+        let is_python = |frame: &&Frame| frame.language == Language::Python;
+        let (python, others): (Vec<&Frame>, Vec<&Frame>) =
+            profile.frames.iter().partition(is_python);
+        Self::new(
+            profile,
+            python.into_iter().chain(others).map(|frame| frame.file),
+        )
+    }
+
     /// Names for the files of these places.
     pub(crate) fn of_places(profile: &'a Profile, places: impl IntoIterator<Item = Place>) -> Self {
         let files = places.into_iter().filter_map(|place| match place {
@@ -67,25 +78,32 @@ impl<'a> Names<'a> {
     pub(crate) fn alone(&self, place: Place) -> Cow<'a, str> {
         let (name, at) = (self.function(place), self.at(place));
         match name {
-            NO_FUNCTION if !at.is_empty() => format!("[unknown in {at}]").into(),
+            NO_FUNCTION if !at.is_empty() => {
+                format!("[unknown in {}]", at.trim_matches(['[', ']'])).into()
+            }
             name => name.into(),
         }
     }
 
     /// The short form of a file's path.
     pub(crate) fn file(&self, file: FileId) -> String {
+        let (prefix, rest) = self.parts(file);
+        format!("{prefix}{}{rest}", separator(prefix, rest))
+    }
+
+    /// The same as what stands for a folder, and the rest.
+    pub(crate) fn parts(&self, file: FileId) -> (&'a str, &'a str) {
         let row = self.profile.files.get(file);
         let prefix = self.profile.strings.get(row.prefix);
         let rest = self.profile.strings.get(row.rest);
         if !prefix.is_empty() {
-            return format!("{prefix}{}{rest}", separator(prefix, rest));
+            return (prefix, rest);
         }
-        if !self.common.is_empty()
-            && let Some(inside) = rest.strip_prefix(&self.common)
-        {
-            return inside.to_owned();
+        let inside = rest.strip_prefix(&self.common);
+        match inside.filter(|_| !self.common.is_empty()) {
+            Some(inside) => ("", inside),
+            None => ("", inside_library(rest)),
         }
-        inside_library(rest).to_owned()
     }
 
     /// `file:line` of a place; empty where the file is not known. Without a line, the file is the

@@ -4,12 +4,13 @@ use std::io::{self, Write};
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
-use profundo_model::{FileId, Profile};
-use rustc_hash::FxHashMap;
+use profundo_model::{FileId, Profile, StringId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::label::separator;
 use crate::line::{Line, Style};
 use crate::link::Links;
+use crate::names::Names;
 use crate::palette::{Color, Palette};
 use crate::width::{keep_tail, width};
 use crate::{Look, Report};
@@ -27,7 +28,8 @@ impl<'a> Printer<'a> {
         profile: &'a Profile,
         out: &'a mut dyn Write,
     ) -> Self {
-        let page = Page::new(look, profile, out);
+        let mut page = Page::new(look, profile, out);
+        page.names = (report.choices.is_command).then(|| ShortFiles::new(profile));
         Self { report, page }
     }
 }
@@ -46,6 +48,32 @@ impl DerefMut for Printer<'_> {
     }
 }
 
+/// Short names of files for who typed a command: files of one's own from their common folder on,
+/// those of libraries from where packages lie, and modules by their bare names.
+struct ShortFiles<'a> {
+    names: Names<'a>,
+    modules: FxHashSet<StringId>,
+}
+
+impl<'a> ShortFiles<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        Self {
+            names: Names::of_all(profile),
+            modules: (profile.modules.iter())
+                .map(|(_, module)| module.path)
+                .collect(),
+        }
+    }
+
+    fn parts(&self, profile: &Profile, file: FileId) -> (&'a str, &'a str) {
+        let (prefix, rest) = self.names.parts(file);
+        match self.modules.contains(&profile.files.get(file).path) {
+            true => (prefix, rest.rsplit('/').next().unwrap_or(rest)),
+            false => (prefix, rest),
+        }
+    }
+}
+
 /// Any report that is being written.
 pub(crate) struct Page<'a> {
     pub profile: &'a Profile,
@@ -56,6 +84,8 @@ pub(crate) struct Page<'a> {
     colored: bool,
     palette: Palette,
     links: Option<Links>,
+    /// Short names of files, where whole paths would only take room.
+    names: Option<ShortFiles<'a>>,
     /// Whether a file that is linked to exists.
     exists: FxHashMap<FileId, bool>,
 }
@@ -70,6 +100,7 @@ impl<'a> Page<'a> {
             colored: look.is_colored(),
             palette: Palette::default(),
             links: look.links(),
+            names: None,
             exists: FxHashMap::default(),
         }
     }
@@ -132,6 +163,9 @@ impl<'a> Page<'a> {
     }
 
     fn short_path(&self, file: FileId) -> (&'a str, &'a str) {
+        if let Some(names) = &self.names {
+            return names.parts(self.profile, file);
+        }
         let file = self.profile.files.get(file);
         (
             self.profile.strings.get(file.prefix),

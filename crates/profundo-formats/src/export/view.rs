@@ -334,7 +334,11 @@ fn unknown(profile: &Profile, module: Option<ModuleId>) -> Cow<'static, str> {
     let path = module.map_or("", |id| profile.strings.get(profile.modules.get(id).path));
     match path.rsplit('/').next() {
         None | Some("") => "[unknown]".into(),
-        Some(file) => format!("[unknown in {}]", one_line(file)).into(),
+        Some(file) => {
+            // Made-up modules have their own brackets.
+            let file = one_line(file.trim_matches(['[', ']'])).into_owned();
+            format!("[unknown in {file}]").into()
+        }
     }
 }
 

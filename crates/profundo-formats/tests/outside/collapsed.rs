@@ -135,7 +135,11 @@ fn tasks_stand_below_what_they_ran() {
     assert!(!text.contains("0xf0f0"), "{text}");
     assert_eq!(
         sum(""),
-        made::odd().samples.iter().map(|it| profile.count_of(it)).sum::<u64>()
+        made::odd()
+            .samples
+            .iter()
+            .map(|it| profile.count_of(it))
+            .sum::<u64>()
     );
 }
 

@@ -235,3 +235,24 @@ fn control_characters_do_not_reach_the_terminal() {
         assert!(!text.contains(['\x1b', '\x07']));
     }
 }
+
+#[test]
+fn who_typed_a_command_sees_short_names_of_files() {
+    use profundo_report::{Choices, Format, Report};
+    let profile = crate::mixed::python();
+    let report = |choices, format| {
+        let report = Report::new().choices(choices).format(format).width(200);
+        report.render(&profile).unwrap()
+    };
+    for format in [Format::Tree, Format::Flat] {
+        let short = report(Choices::command(), format);
+        assert!(!short.contains("/nowhere/"), "{short}");
+        assert!(!short.contains("/usr/lib/"), "{short}");
+        assert!(
+            short.contains("confidence.py") && short.contains("random.py"),
+            "{short}"
+        );
+        // In the library's reports they are as the profile has them.
+        assert!(report(Choices::new(), format).contains("/nowhere/confidence/confidence.py"));
+    }
+}
