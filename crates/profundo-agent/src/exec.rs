@@ -9,7 +9,7 @@ use core::mem::MaybeUninit;
 
 use crate::loadable::Target;
 use crate::real::{self, Strings};
-use crate::{environment, files, signals, traps};
+use crate::{environment, files, quiet, signals};
 
 /// # Safety
 /// As for `execve`.
@@ -107,8 +107,9 @@ unsafe fn replace(
     let result = unsafe {
         environment::with_ours(target, list, |list| {
             let signals = signals::before_exec();
-            traps::before_exec();
+            let is_quiet = quiet::before_exec();
             let result = f(list);
+            quiet::after_exec(is_quiet);
             signals::after_exec(signals);
             result
         })

@@ -29,6 +29,7 @@ mod masks;
 
 mod process;
 mod python;
+mod quiet;
 mod real;
 mod restrict;
 mod session;
@@ -37,7 +38,9 @@ mod signals;
 mod spawn;
 mod start;
 mod symbols;
+mod syscalls;
 mod threads;
 mod timers;
+mod trace;
 mod traps;
 mod waits;

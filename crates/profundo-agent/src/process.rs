@@ -78,8 +78,8 @@ pub fn has_unlimited_memory() -> bool {
     result != 0 || limit.rlim_cur == libc::RLIM_INFINITY
 }
 
-/// Whether the calling thread blocks a signal.
-pub fn blocks(signal: i32) -> bool {
+/// The signals that the calling thread blocks: bit n for signal n + 1.
+pub fn blocked() -> u64 {
     const SET_BYTES: usize = 8;
     let mut mask = 0_u64;
     // SAFETY: the kernel writes eight bytes; nothing is changed.
@@ -87,5 +87,5 @@ pub fn blocks(signal: i32) -> bool {
         let place = &raw mut mask as usize;
         sys::call(libc::SYS_rt_sigprocmask, [0, 0, place, SET_BYTES, 0, 0]);
     }
-    mask & (1 << (signal - 1)) != 0
+    mask
 }

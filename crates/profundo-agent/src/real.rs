@@ -91,6 +91,7 @@ functions! {
     on_exit: fn(unsafe extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
     prctl: fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
     syscall: fn(c_long) -> c_long;
+    ptrace: fn(c_uint, pid_t, *mut c_void, *mut c_void) -> c_long;
     waitpid: fn(pid_t, *mut c_int, c_int) -> pid_t;
     kill: fn(pid_t, c_int) -> c_int;
     pthread_key_create: fn(*mut c_uint, Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;

@@ -126,6 +126,11 @@ pub unsafe extern "C" fn sigaction(
     0
 }
 
+/// As [`sigaction`] does it; `None`: the call is not for us to answer.
+pub fn exchange_by_number(signal: c_int, new: Option<Action>) -> Option<Action> {
+    is_for_us(signal).then(|| exchange(new))
+}
+
 /// As `signal` and its like do it: returns the handler before.
 fn exchange_handler(handler: Handler, flags: c_int) -> Handler {
     if handler == libc::SIG_ERR {
@@ -429,6 +434,13 @@ pub unsafe extern "C" fn sigpending(set: *mut sigset_t) -> c_int {
             libc::sigdelset(set, libc::SIGTRAP);
         }
         result
+    }
+}
+
+/// Takes back those SIGURGs of ours that wait for the calling thread, which blocks them.
+pub fn take_back() {
+    if is_installed() {
+        is_anothers_waiting();
     }
 }
 

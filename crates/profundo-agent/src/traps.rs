@@ -1,8 +1,8 @@
 //! SIGTRAP, as long as nobody else wants it: see `profundo_probe::traps`.
 //!
 //! Whoever asks for it gets it: the command is told, closes the clocks that use it and opens others,
-//! and only then the program's call goes on. The same is done before a thread that blocks it
-//! executes another program, in which a SIGTRAP that waits would be deadly.
+//! and only then the program's call goes on. The same is done before the process gives itself up to a
+//! debugger, which takes every SIGTRAP for one of its breakpoints.
 
 use core::ffi::c_int;
 use core::mem::zeroed;
@@ -13,7 +13,6 @@ use profundo_probe::shared::trap_state;
 use profundo_probe::{sys, traps};
 
 use crate::home::{Whose, home};
-use crate::process;
 use crate::real;
 use crate::threads;
 
@@ -22,6 +21,11 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// Whether our handler is there.
 pub fn is_installed() -> bool {
     INSTALLED.load(Ordering::Relaxed)
+}
+
+/// Whether a handler is ours, which nobody is to be told of.
+pub fn is_ours(handler: real::Handler) -> bool {
+    handler == traps::action().sa_sigaction
 }
 
 /// Installs our handler, if nobody has one.
@@ -51,58 +55,78 @@ pub fn offer() {
 }
 
 /// Has the clocks use the other signal from now on. Waits until they do, for a while: a command
-/// that is gone has no clocks.
-fn give_up() {
+/// that is gone has no clocks. Returns whether it is sure.
+fn give_up() -> bool {
     const TURN: u64 = 1_000_000;
     const TURNS: usize = 50;
     let Some(home) = home().filter(|home| home.records()) else {
-        return;
+        return true;
     };
     let state = &home.ring().header.trap;
     // Release pairs with the acquire of the command.
     if state.load(Ordering::Relaxed) == trap_state::NEVER {
-        return;
+        return true;
     }
     state.store(trap_state::UNWELCOME, Ordering::Release);
     threads::tell(home);
     for _ in 0..TURNS {
         if state.load(Ordering::Acquire) == trap_state::NEVER {
-            return;
+            return true;
         }
         sys::futex_wait(state, trap_state::UNWELCOME, TURN);
+    }
+    false
+}
+
+/// Whether this process has lent its SIGTRAP to us. A child that borrows its parent's memory has
+/// actions of its own, and no clocks.
+fn is_lent() -> bool {
+    is_installed() && home().is_none_or(|home| home.whose() != Whose::Borrowed)
+}
+
+/// Puts an action in the place of ours.
+fn withdraw(handler: real::Handler) {
+    INSTALLED.store(false, Ordering::Relaxed);
+    if let Some(sigaction) = real::sigaction() {
+        // SAFETY: zeroed is a valid action, and so is one with this handler, which is no function.
+        unsafe {
+            let mut action: libc::sigaction = zeroed();
+            action.sa_sigaction = handler;
+            sigaction(libc::SIGTRAP, &action, ptr::null_mut());
+        }
     }
 }
 
 /// The program sets an action for a signal, or means to: if it is SIGTRAP, it is its own from here
-/// on. A child that borrows its parent's memory has actions of its own.
+/// on.
 pub fn before_action(signal: c_int) {
-    if signal != libc::SIGTRAP
-        || !is_installed()
-        || home().is_some_and(|home| home.whose() == Whose::Borrowed)
-    {
+    if signal != libc::SIGTRAP || !is_lent() {
         return;
     }
     let error = real::errno();
     give_up();
-    INSTALLED.store(false, Ordering::Relaxed);
-    if let Some(sigaction) = real::sigaction() {
-        // SAFETY: zeroed is SIG_DFL.
-        unsafe { sigaction(libc::SIGTRAP, &zeroed(), ptr::null_mut()) };
-    }
+    withdraw(libc::SIG_DFL);
     real::set_errno(error);
 }
 
-/// Before the calling thread executes another program. One that lets SIGTRAP in has none that
-/// waits.
-pub fn before_exec() {
-    let Some(home) = home().filter(|_| is_installed()) else {
-        return;
-    };
-    if home.whose() != Whose::Ours || !process::blocks(libc::SIGTRAP) {
-        return;
+/// The process lets its parent trace it.
+pub fn before_trace() {
+    if is_lent() {
+        let error = real::errno();
+        give_up();
+        real::set_errno(error);
     }
-    let error = real::errno();
-    give_up();
-    traps::take_back();
-    real::set_errno(error);
+}
+
+/// The agent leaves the process, which may not even return from a handler soon. Should a clock run
+/// still, its signal is thrown away.
+pub fn leave() {
+    if is_lent() {
+        let handler = if give_up() {
+            libc::SIG_DFL
+        } else {
+            libc::SIG_IGN
+        };
+        withdraw(handler);
+    }
 }

@@ -11,7 +11,7 @@ use profundo_wire::{End, Gil, PythonEnd, Reader, Record, SampleHead, State};
 
 use crate::account::Account;
 use crate::clock::Scale;
-use crate::perf::{Signal, TaskClock};
+use crate::perf::{Signal, TaskClock, may_trap};
 use crate::proc;
 use crate::session::RingMap;
 use crate::sys;
@@ -46,6 +46,10 @@ struct Thread {
     unheard: u64,
     /// How long it ran by clocks that were closed since.
     ran_before: u64,
+    /// What was told of the time in which it blocked our signal.
+    told_deaf: u64,
+    /// The weight of its samples, if it blocked our signal when its clock was stopped.
+    cut: Option<u64>,
 }
 
 /// The agent's side of a process.
@@ -61,9 +65,13 @@ pub(crate) struct Agent {
     generation: u64,
     /// Which signal the clocks send.
     signal: Signal,
+    /// Whether the clocks stand still because a thread is about to execute another program.
+    is_silent: bool,
     /// Whether the list of modules could not be published and is to be.
     pub(crate) unpublished: bool,
     handled: u64,
+    /// The same at the last look for debuggers.
+    handled_before: u64,
     /// How long threads have run that have ended.
     ran: u64,
     /// What all samples stand for.
@@ -85,8 +93,10 @@ impl Agent {
             met: 0,
             generation: 0,
             signal: Signal::Urgent,
+            is_silent: false,
             unpublished: false,
             handled: 0,
+            handled_before: 0,
             ran: 0,
             sampled: 0,
             renamed: Vec::new(),
@@ -108,6 +118,7 @@ impl Agent {
     /// Gives clocks to threads that have begun. Nothing is told yet: they wait for their clocks.
     pub(crate) fn meet(&mut self, plan: ClockPlan) {
         let met = self.map.met();
+        let clocks = self.for_clocks(plan);
         if self.met == 0 {
             self.choose_signal(plan.mark);
         }
@@ -132,6 +143,8 @@ impl Agent {
                 is_deaf: false,
                 unheard: 0,
                 ran_before: 0,
+                told_deaf: 0,
+                cut: None,
             };
             self.met += 1;
             if let Some(at) = self.renamed.iter().rposition(|(it, _)| *it == tid) {
@@ -139,7 +152,7 @@ impl Agent {
             }
             if !record.has_ended() {
                 let place = self.map.ring().header.tables.load(Ordering::Relaxed);
-                match start_clock(&mut thread, record, (self.pid, place), self.signal, plan) {
+                match start_clock(&mut thread, record, (self.pid, place), self.signal, clocks) {
                     Ok(()) => {}
                     Err(error) => {
                         self.without_clock += 1;
@@ -162,18 +175,34 @@ impl Agent {
         }
     }
 
+    /// The plan for a clock that is opened now.
+    fn for_clocks(&self, plan: ClockPlan) -> ClockPlan {
+        let running = plan.running && !self.is_silent;
+        ClockPlan { running, ..plan }
+    }
+
     /// SIGTRAP, if the agent permits it and no debugger is there.
     fn choose_signal(&mut self, mark: u64) {
         let trap = self.header().trap.load(Ordering::Acquire);
         let tables = self.header().tables.load(Ordering::Relaxed);
         self.signal = if trap == trap_state::WELCOME
             && is_same_program(self.pid, tables, mark)
+            && may_trap()
             && !proc::is_traced(self.pid)
         {
             Signal::Trap
         } else {
             Signal::Urgent
         };
+    }
+
+    /// As [`Self::mind_traps`] with `slow`, if the program is at work: a debugger that has come is about to
+    /// let it go on.
+    pub(crate) fn mind_debuggers(&mut self, plan: ClockPlan) {
+        let handled = self.header().counters.handled.load(Ordering::Relaxed);
+        if std::mem::replace(&mut self.handled_before, handled) != handled {
+            self.mind_traps(plan, true);
+        }
     }
 
     /// Goes over to SIGURG if the program wants SIGTRAP for itself, and says so. `slow` looks for
@@ -190,6 +219,7 @@ impl Agent {
             return;
         }
         self.signal = Signal::Urgent;
+        let clocks = self.for_clocks(plan);
         let map = Arc::clone(&self.map);
         for thread in &mut self.threads {
             let Some(clock) = thread.clock.take() else {
@@ -208,12 +238,40 @@ impl Agent {
             };
             let place = map.ring().header.tables.load(Ordering::Relaxed);
             let process = (self.pid, place);
-            if let Err(error) = start_clock(thread, record, process, self.signal, plan) {
+            if let Err(error) = start_clock(thread, record, process, self.signal, clocks) {
                 self.without_clock += 1;
                 self.refusal = Some(error);
             }
         }
         self.answer_trap();
+    }
+
+    /// Stops the clocks while a thread that blocks their signals is about to execute another program,
+    /// in which one that waits would arrive; and lets them go on when the program has stayed.
+    pub(crate) fn mind_silence(&mut self, plan: ClockPlan) {
+        let map = Arc::clone(&self.map);
+        let silence = &map.ring().header.silence;
+        // Acquire pairs with the agent's release: it had told of its wish before it asked.
+        let asked = silence.asked.load(Ordering::Acquire);
+        let is_wanted = silence.wanted.load(Ordering::Acquire) != 0;
+        if is_wanted != self.is_silent {
+            self.is_silent = is_wanted;
+            for thread in &mut self.threads {
+                let Some(clock) = &thread.clock else { continue };
+                thread.cut = None;
+                if is_wanted {
+                    clock.disable();
+                    let is_deaf = proc::blocks_signal(self.pid, thread.tid, clock.signal.number());
+                    thread.cut = is_deaf.then_some(plan.period);
+                } else if plan.running {
+                    let _ = clock.enable();
+                }
+            }
+        }
+        if self.is_silent && silence.heard.load(Ordering::Relaxed) != asked {
+            silence.heard.store(asked, Ordering::Release);
+            profundo_probe::sys::futex_wake(&silence.heard);
+        }
     }
 
     fn answer_trap(&self) {
@@ -305,7 +363,7 @@ impl Agent {
                 continue;
             };
             match &thread.clock {
-                Some(clock) if running => drop(clock.enable()),
+                Some(clock) if running && !self.is_silent => drop(clock.enable()),
                 Some(clock) => clock.disable(),
                 None => {}
             }
@@ -430,6 +488,7 @@ impl Agent {
                     .map_or(libc::SIGURG, |clock| clock.signal.number()),
             );
             if thread.is_deaf {
+                thread.told_deaf += weight;
                 out.extend(deaf_sample(
                     thread.index as u32 + 1,
                     thread.tid,
@@ -476,10 +535,18 @@ impl Thread {
     fn tell_rest(&mut self, process: u32, sink: &mut dyn FnMut(Event<'_>)) {
         let ran = self.clock.as_ref().and_then(TaskClock::ran);
         let mut weight = std::mem::take(&mut self.unheard);
-        if let Some(ran) = ran.filter(|_| self.is_deaf) {
-            weight += ran.saturating_sub(self.looked.1);
-            self.looked.1 = ran;
+        match (ran, self.cut.take()) {
+            (Some(ran), Some(period)) => {
+                let told = self.samples * period + self.told_deaf;
+                weight = weight.max((self.ran_before + ran).saturating_sub(told));
+            }
+            (Some(ran), None) if self.is_deaf => {
+                weight += ran.saturating_sub(self.looked.1);
+                self.looked.1 = ran;
+            }
+            _ => {}
         }
+        self.told_deaf += weight;
         if weight == 0 {
             return;
         }

@@ -43,8 +43,8 @@ mod ring;
 
 pub use control::{Control, MAX_RINGS, RingEntry, SessionState, entry_state};
 pub use ring::{
-    CHUNKS, Ends, ForeignModule, Header, LISTED, Listings, RECORDS, Ring, ring_state, start_kind,
-    trap_state,
+    CHUNKS, Ends, ForeignModule, Header, LISTED, Listings, RECORDS, Ring, Silence, ring_state,
+    start_kind, trap_state,
 };
 
 pub use crate::records::record_state;

@@ -65,6 +65,22 @@ pub struct Ends {
     pub system: AtomicU64,
 }
 
+/// A signal of ours that waits for a thread would go on waiting in the program that the thread
+/// executes. So a thread that blocks them asks for silence first: it adds one to `wanted`, then one
+/// to `asked`, rings, and waits until `heard` is what it has made of `asked`. The command stops all
+/// clocks of the process, then says what it has heard. Where the program stays the one it was, the thread
+/// takes its wish back and rings again; the clocks go on when nobody has one.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Silence {
+    /// How many threads want it at present.
+    pub wanted: AtomicU32,
+    /// How often it was asked for.
+    pub asked: AtomicU32,
+    /// What the command found in `asked` before it saw to it that no clock runs. A futex.
+    pub heard: AtomicU32,
+}
+
 /// The head of a ring.
 #[derive(Debug)]
 #[repr(C, align(128))]
@@ -128,6 +144,8 @@ pub struct Header {
     /// 1 once the agent has left the process, because the program restricts its system calls
     /// (seccomp) and would be killed for one of ours. The clocks are of no more use.
     pub left: AtomicU32,
+    /// How threads that block our signals ask for silence before they execute another program.
+    pub silence: Silence,
 }
 
 /// An executable range in the target's memory: a [`Module`] of the target's, made by another

@@ -2,8 +2,9 @@
 //! a third less, else by SIGURG. The thread is another process's; the
 //! descriptor is ours, so the program has none to count, to close or to inherit.
 
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::OnceLock;
+use std::{fs, io};
 
 use perf_event_open_sys::bindings;
 
@@ -24,6 +25,23 @@ impl Signal {
             Self::Urgent => libc::SIGURG,
         }
     }
+}
+
+/// Whether a clock may send SIGTRAP at all. Kernels before 5.18 kill a thread that blocks it.
+pub(crate) fn may_trap() -> bool {
+    static MAY: OnceLock<bool> = OnceLock::new();
+    const SAFE: (u32, u32) = (5, 18);
+    *MAY.get_or_init(|| {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease");
+        release.is_ok_and(|release| version(&release) >= Some(SAFE))
+    })
+}
+
+/// The first two numbers of a kernel's release.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
+    let mut number = || numbers.next()?.parse().ok();
+    Some((number()?, number()?))
 }
 
 /// An open task clock.
@@ -114,5 +132,19 @@ impl TaskClock {
     /// How long the thread ran on a CPU while the clock was enabled, in nanoseconds.
     pub(crate) fn ran(&self) -> Option<u64> {
         super::sampler::read_count(&self.event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn a_kernels_version() {
+        assert_eq!(version("6.18.44-fc-v669\n"), Some((6, 18)));
+        assert_eq!(version("5.9-rc1"), Some((5, 9)));
+        assert!(version("5.17.3") < Some((5, 18)));
+        assert_eq!(version("odd"), None);
+        assert_eq!(version(""), None);
     }
 }

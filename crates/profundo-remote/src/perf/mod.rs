@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use perf_event_open_sys::bindings::perf_event_attr;
 
-pub(crate) use clock::{Signal, TaskClock};
+pub(crate) use clock::{Signal, TaskClock, may_trap};
 pub(crate) use record::{Record, Sample};
 pub(crate) use sampler::{Counter, Sampler, kernel_is_permitted};
 pub(crate) use sideband::SideBand;

@@ -19,6 +19,7 @@ impl Recorder {
             if agent.header().news.swap(0, Ordering::AcqRel) != 0 {
                 agent.meet(plan);
                 agent.mind_traps(plan, false);
+                agent.mind_silence(plan);
                 agent.tell(program.key, &self.scale, sink);
             }
         }

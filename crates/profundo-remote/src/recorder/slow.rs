@@ -11,7 +11,7 @@ use crate::sys;
 
 impl Recorder {
     pub(super) fn look_at_slow_matters(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
-        /// Threads that block our signal are looked for this often.
+        /// Threads that block our signal, and debuggers, are looked for this often.
         const DEAF: u64 = 200_000_000;
         let monotonic = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         if self.running && monotonic.saturating_sub(self.deaf) >= DEAF {
@@ -67,8 +67,10 @@ impl Recorder {
     fn look_for_deaf(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
         let now = profundo_probe::clock::now();
         let mut words = Vec::new();
+        let plan = self.clock_plan();
         for program in self.programs.values_mut() {
             if let Way::Agent(agent) = &mut program.way {
+                agent.mind_debuggers(plan);
                 agent.look_for_deaf(self.options.period, now, &mut words);
                 if !words.is_empty() {
                     let (process, words) = (program.key, &words);

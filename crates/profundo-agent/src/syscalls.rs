@@ -1,0 +1,163 @@
+//! Calls that are made by their number, through the C library's `syscall`: those that would slip past
+//! one of our functions come to it. What makes the kernel's instruction itself cannot be seen.
+
+use core::arch::naked_asm;
+use core::ffi::{c_char, c_int, c_long, c_uint};
+
+use libc::sigset_t;
+use profundo_probe::urgent::Action;
+
+use crate::real::{self, Strings};
+use crate::{exec, restrict, signals, trace, traps};
+
+/// What goes on with the caller's arguments: the C library's function, one of ours, or one that
+/// fails.
+extern "C" fn before(number: c_long, first: c_long) -> *const () {
+    extern "C" fn fails() -> c_long {
+        real::missing().into()
+    }
+    match number {
+        libc::SYS_execve => return by_path as *const (),
+        libc::SYS_execveat => return by_directory as *const (),
+        libc::SYS_rt_sigaction if is_one_of_ours(first) => return action as *const (),
+        libc::SYS_rt_sigpending => return pending as *const (),
+        libc::SYS_seccomp => restrict::before_seccomp(first),
+        libc::SYS_ptrace => trace::before(first as c_uint),
+        _ => {}
+    }
+    real::syscall().map_or(fails as *const (), |real| real as *const ())
+}
+
+/// A call that may return twice, or on another stack, finds the caller's stack as it left it: what
+/// goes on is jumped to.
+///
+/// # Safety
+/// As for `syscall`.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn syscall() -> c_long {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 56",
+        "call {before}",
+        "add rsp, 8",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -56",
+        "jmp rax",
+        ".cfi_endproc",
+        before = sym before,
+    )
+}
+
+unsafe extern "C" fn by_path(
+    _: c_long,
+    path: *const c_char,
+    arguments: Strings,
+    list: Strings,
+) -> c_long {
+    // SAFETY: the caller's arguments, passed on.
+    unsafe { exec::execve(path, arguments, list).into() }
+}
+
+unsafe extern "C" fn by_directory(
+    _: c_long,
+    directory: c_int,
+    path: *const c_char,
+    arguments: Strings,
+    list: Strings,
+    flags: c_int,
+) -> c_long {
+    // SAFETY: the caller's arguments, passed on.
+    unsafe { exec::execveat(directory, path, arguments, list, flags).into() }
+}
+
+/// As the kernel has it.
+#[derive(Default)]
+#[repr(C)]
+struct KernelAction {
+    handler: usize,
+    flags: u64,
+    restorer: usize,
+    mask: u64,
+}
+
+fn is_one_of_ours(signal: c_long) -> bool {
+    let signal = signal as c_int;
+    signal == libc::SIGURG || signal == libc::SIGTRAP
+}
+
+/// As `rt_sigaction` for one of our signals.
+unsafe extern "C" fn action(
+    number: c_long,
+    signal: c_int,
+    new: *const KernelAction,
+    old: *mut KernelAction,
+    bytes: usize,
+) -> c_long {
+    let Some(real) = real::syscall() else {
+        return real::missing().into();
+    };
+    type Raw = unsafe extern "C-unwind" fn(
+        c_long,
+        c_int,
+        *const KernelAction,
+        *mut KernelAction,
+        usize,
+    ) -> c_long;
+    if !new.is_null() {
+        traps::before_action(signal);
+    }
+    // SAFETY: null or the caller's.
+    let wanted = unsafe { new.as_ref() }.map(|new| Action {
+        handler: new.handler,
+        flags: new.flags as c_int,
+        mask: new.mask,
+    });
+    let is_right = bytes == size_of::<u64>();
+    let Some(before) = is_right
+        .then(|| signals::exchange_by_number(signal, wanted))
+        .flatten()
+    else {
+        // SAFETY: the C library's function takes up to six more arguments of a word each.
+        let result = unsafe {
+            let real =
+                core::mem::transmute::<unsafe extern "C-unwind" fn(c_long) -> c_long, Raw>(real);
+            real(number, signal, new, old, bytes)
+        };
+        // SAFETY: null, or filled in where the call has succeeded.
+        if let Some(old) = unsafe { old.as_mut() }
+            && result == 0
+            && traps::is_ours(old.handler)
+        {
+            *old = KernelAction::default();
+        }
+        return result;
+    };
+    // SAFETY: null or the caller's.
+    if let Some(old) = unsafe { old.as_mut() } {
+        *old = KernelAction {
+            handler: before.handler,
+            flags: before.flags as u32 as u64,
+            restorer: 0,
+            mask: before.mask,
+        };
+    }
+    0
+}
+
+unsafe extern "C" fn pending(_: c_long, set: *mut sigset_t) -> c_long {
+    // SAFETY: the caller's argument, of which eight bytes are written.
+    unsafe { signals::sigpending(set).into() }
+}
