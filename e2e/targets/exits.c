@@ -49,6 +49,7 @@ int main(int argc, char **argv) {
     if (!strcmp(how, "stack")) { char *deep = alloca(1 << 30); deep[0] = 1; printf("%d", deep[0]); }
     if (!strcmp(how, "fpe")) __asm__ volatile("xor %%ecx, %%ecx; idiv %%ecx" ::: "eax", "ecx", "edx");
     if (!strcmp(how, "trap")) __builtin_trap();
+    if (!strcmp(how, "breakpoint")) __asm__ volatile("int3");
     if (!strcmp(how, "urg-default")) { signal(SIGURG, SIG_DFL); raise(SIGURG); return 8; }
     if (!strcmp(how, "thread")) { pthread_create(&thread, NULL, ends_all, NULL); pthread_exit(NULL); }
     return 99;

@@ -38,6 +38,7 @@ fn by_a_signal() {
         "stack",
         "fpe",
         "trap",
+        "breakpoint",
         "urg-default",
     ]);
 }

@@ -19,3 +19,4 @@ mod signals;
 mod surroundings;
 mod talk;
 mod threads;
+mod traps;

@@ -42,6 +42,10 @@ impl Recorder {
         last: bool,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> bool {
+        /// Debuggers are looked for at each turn where that takes no time worth mentioning.
+        const FEW: usize = 16;
+        let plan = self.clock_plan();
+        let few = self.programs.len() <= FEW;
         let Some(program) = self.programs.get_mut(&key) else {
             return false;
         };
@@ -50,6 +54,9 @@ impl Recorder {
             return false;
         };
         let busy = agent.is_busy();
+        if busy && few && !last {
+            agent.mind_debuggers(plan);
+        }
         if busy || last {
             agent.drain(last, &mut self.words);
             self.words_drained = self.words_drained.max(self.words.len());

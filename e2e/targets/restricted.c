@@ -1,0 +1,34 @@
+/* The program permits itself hardly any call of the kernel's, in one of both ways, and works on. */
+#define _GNU_SOURCE
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "burn.h"
+
+BURNS(burn_free)
+
+int main(int argc, char **argv) {
+    (void)argc;
+    burn_free(0.2);
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {5, filter};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (!strcmp(argv[1], "strict")) { if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)) return 1; }
+    else if (!strcmp(argv[1], "prctl")) { if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 1; }
+    else if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)) return 1;
+    /* Its own clock would be a call. */
+    spin(300000000, 1);
+    write(1, "restricted\n", 11);
+    __asm__ volatile("syscall" : : "a"(SYS_exit), "D"(7));
+}

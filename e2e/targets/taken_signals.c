@@ -1,0 +1,60 @@
+/* Which signals wait for a thread that blocks two of them and works: the lines that tell differ with
+ * a profiler. Then the program handles one of both itself, and gets each that is sent, and no other. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "burn.h"
+
+BURNS(burn_blocked)
+BURNS(burn_before)
+BURNS(burn_after)
+static volatile int calls;
+static void own(int signal) { (void)signal; calls++; }
+
+/* The kernel's word: what the C library says may not be all. */
+static unsigned long waiting(void) {
+    char text[4096], *line;
+    int file = open("/proc/thread-self/status", O_RDONLY);
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    text[length > 0 ? length : 0] = 0;
+    line = strstr(text, "SigPnd:");
+    return line ? strtoul(line + 7, NULL, 16) : 0;
+}
+static void tell(const char *when) {
+    sigset_t both;
+    unsigned long seen = 0;
+    sigemptyset(&both);
+    sigaddset(&both, SIGTRAP);
+    sigaddset(&both, SIGURG);
+    pthread_sigmask(SIG_BLOCK, &both, NULL);
+    for (int i = 0; i < 60 && !seen; i++) { burn_blocked(0.005); seen = waiting(); }
+    pthread_sigmask(SIG_UNBLOCK, &both, NULL);
+    printf("%s waits:%s%s%s\n", when, seen >> (SIGTRAP - 1) & 1 ? " SIGTRAP" : "",
+           seen >> (SIGURG - 1) & 1 ? " SIGURG" : "", seen ? "" : " nothing");
+}
+static void *thread_work(void *nothing) { tell("thread"); burn_after(0.1); return nothing; }
+
+int main(void) {
+    pthread_t thread;
+    burn_before(0.3);
+    tell("at first");
+    pthread_create(&thread, NULL, thread_work, NULL);
+    pthread_join(thread, NULL);
+    struct sigaction action = {.sa_handler = own, .sa_flags = SA_RESTART}, old;
+    sigaction(SIGTRAP, &action, &old);
+    printf("was %s\n", old.sa_handler == SIG_DFL ? "default" : "something else");
+    tell("handled");
+    pthread_create(&thread, NULL, thread_work, NULL);
+    pthread_join(thread, NULL);
+    burn_after(0.3);
+    printf("%d calls\n", calls);
+    for (int i = 0; i < 50; i++) { raise(SIGTRAP); burn_after(0.001); }
+    for (int i = 0; i < 50; i++) __asm__ volatile("int3");
+    printf("%d calls\n", calls);
+}
