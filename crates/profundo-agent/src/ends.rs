@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 
 use crate::home::{Whose, home};
-use crate::{process, real};
+use crate::{process, real, restrict, session};
 
 /// Has the C library tell us when the program leaves `main` or calls `exit`. What was registered
 /// first is called last.
@@ -19,13 +19,20 @@ pub fn watch() {
     }
 }
 
-/// Writes down the exit code, and what the process has used. A child that borrows its parent's
-/// memory has nothing to say here.
+/// Writes down the exit code, and what the process has used: in its ring, or, if it has none or
+/// borrows its parent's memory, among the last words. A program that restricts its calls makes none
+/// for us.
 fn note(code: c_int) {
-    let Some(home) = home() else { return };
-    if home.whose() != Whose::Ours {
+    if restrict::has_left() {
         return;
     }
+    let own = home().filter(|home| home.whose() == Whose::Ours && home.records());
+    let Some(home) = own else {
+        if let Some(control) = session::control().filter(|it| session::has_not_ended(it)) {
+            session::say_farewell(control, code);
+        }
+        return;
+    };
     let header = &home.ring().header;
     let (user, system) = process::process_times();
     header.exit_code.store(code, Ordering::Relaxed);

@@ -7,7 +7,8 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use profundo_probe::shared::{
-    Control, MAGIC, MAX_RINGS, Ring, SESSION_VARIABLE, SessionState, entry_state, file,
+    Control, MAGIC, MAX_FAREWELLS, MAX_RINGS, Ring, SESSION_VARIABLE, SessionState, entry_state,
+    file,
 };
 use profundo_probe::sys;
 
@@ -181,24 +182,49 @@ fn directory() -> &'static [u8] {
 /// Takes a free ring and maps it. `None`: there is none, and there has been none for a moment,
 /// although the command was told.
 pub fn take_ring(control: &Control) -> Option<(u32, ptr::NonNull<u8>)> {
-    /// A command that is not held up itself makes a ring in one turn of these.
-    const TURN: u64 = 500_000;
-    const TURNS: usize = 8;
-    /// Nobody ever wakes who waits here.
-    static NOBODY: AtomicU32 = AtomicU32::new(0);
-    for _ in 0..TURNS {
+    /// A command that is not held up itself makes a ring in a part of a turn, and says so.
+    const TURN: u64 = 1_000_000;
+    /// Others may be faster to take what was made.
+    const PATIENCE: u64 = 20_000_000;
+    let mut began = 0;
+    loop {
+        // Before the look, so that what is provided after it ends the wait.
+        let provided = control.provided.load(Ordering::Acquire);
         match take_free_ring(control) {
             Ok(ring) => return Some(ring),
             Err(NoRing::CannotBeMapped) => break,
+            Err(NoRing::NoneFree) if control.exhausted.load(Ordering::Relaxed) != 0 => break,
             Err(NoRing::NoneFree) => {
+                let now = process::time(libc::CLOCK_MONOTONIC);
+                if began == 0 {
+                    began = now;
+                }
+                if now.saturating_sub(began) > PATIENCE {
+                    break;
+                }
+                control.asked.fetch_add(1, Ordering::Relaxed);
                 control.doorbell.fetch_add(1, Ordering::Release);
                 sys::futex_wake(&control.doorbell);
-                sys::futex_wait(&NOBODY, 0, TURN);
+                sys::futex_wait(&control.provided, provided, TURN);
             }
         }
     }
     control.starved.fetch_add(1, Ordering::Relaxed);
     None
+}
+
+/// Leaves a word for the command, from a process without a ring that ends now.
+pub fn say_farewell(control: &Control, code: i32) {
+    let number = control.farewells.fetch_add(1, Ordering::Relaxed) as usize;
+    if let Some(farewell) = control.last_words.get(number % MAX_FAREWELLS) {
+        let (user, system) = process::process_times();
+        farewell.pid.store(0, Ordering::Relaxed);
+        farewell.code.store(code, Ordering::Relaxed);
+        farewell.user.store(user, Ordering::Relaxed);
+        farewell.system.store(system, Ordering::Relaxed);
+        // Release pairs with the acquire of the command.
+        farewell.pid.store(process::process_id(), Ordering::Release);
+    }
 }
 
 /// Why a process has no ring.

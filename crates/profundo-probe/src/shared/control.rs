@@ -1,6 +1,6 @@
 //! One for the whole session.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 /// How many processes can be recorded at one time.
 pub const MAX_RINGS: usize = 1024;
@@ -57,9 +57,37 @@ pub struct Control {
     pub namespace: AtomicU64,
     /// Incremented by `profundo ctl PID clear` and the like; the command acts on a change.
     pub request: AtomicU32,
-    reserved: [AtomicU32; 29],
+    /// Incremented by a process that finds no ring, each time before it waits for one.
+    pub asked: AtomicU32,
+    /// A futex: incremented when rings have come to be free. Processes that found none wait.
+    pub provided: AtomicU32,
+    /// 1 while no more rings can be made: nobody need wait.
+    pub exhausted: AtomicU32,
+    /// How many processes have left a word at their end. See [`Farewell`].
+    pub farewells: AtomicU32,
+    reserved: [AtomicU32; 25],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
+    /// The last words, in a circle.
+    pub last_words: [Farewell; MAX_FAREWELLS],
+}
+
+/// How many last words are kept.
+pub const MAX_FAREWELLS: usize = 1024;
+
+/// What a process without a ring says at its end, if it can: the child of a fork that found none, or
+/// one that borrows its parent's memory.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Farewell {
+    /// The process; 0 while the rest is being written.
+    pub pid: AtomicU32,
+    /// The exit code.
+    pub code: AtomicI32,
+    /// User time in nanoseconds.
+    pub user: AtomicU64,
+    /// System time.
+    pub system: AtomicU64,
 }
 
 /// Whether a ring is free, and whose it is.

@@ -29,6 +29,7 @@
 //! 5. A process that ends fills [`Ends`]. One that executes another program leaves its ring as it
 //!    is, and the new program's agent takes another one with the same pid: the former program
 //!    has ended then. Threads that are still `ALIVE` in a ring whose process is gone have ended.
+//!    A process without a ring leaves a [`Farewell`] instead.
 //! 6. The command stores `Over` in [`Control::state`] before it removes the files. Agents have
 //!    them mapped and are not disturbed; programs executed later get no agent.
 //!
@@ -41,7 +42,9 @@
 mod control;
 mod ring;
 
-pub use control::{Control, MAX_RINGS, RingEntry, SessionState, entry_state};
+pub use control::{
+    Control, Farewell, MAX_FAREWELLS, MAX_RINGS, RingEntry, SessionState, entry_state,
+};
 pub use ring::{
     CHUNKS, Ends, ForeignModule, Header, LISTED, Listings, RECORDS, Ring, Silence, ring_state,
     start_kind, trap_state,
@@ -67,7 +70,7 @@ pub const SESSION_VARIABLE: &str = "PROFUNDO_SESSION";
 
 /// At the start of `control` and of each ring. Its last byte is the layout's version: an agent
 /// that finds another one does nothing.
-pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x01");
+pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x02");
 
 /// How much address space `tables` takes: little enough for a program that limits its own. The
 /// file is as long and mostly a hole.

@@ -95,6 +95,7 @@ impl Recorder {
             scale,
             by_ring: HashMap::new(),
             last_of: HashMap::new(),
+            last_began: HashMap::new(),
             newcomers: HashMap::new(),
             silent: HashMap::new(),
             keys: 0,
@@ -150,7 +151,8 @@ impl Recorder {
             }
         }
         self.counter = Counter::open(pid).ok();
-        self.expect(pid, 0);
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        self.expect(pid, 0, String::new(), now);
         Ok(())
     }
 }

@@ -15,10 +15,14 @@ const HELLO_WITHIN: u64 = 100_000_000;
 const POLL: u64 = 100_000_000;
 
 /// A process that has begun.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Newcomer {
     /// The program that forked it, or that it was before.
     pub(super) parent: u32,
+    /// What it runs, as far as the kernel has told.
+    pub(super) command: String,
+    /// When it began to run that, on the monotonic clock.
+    pub(super) began: u64,
     /// When it has executed something, on the monotonic clock; 0 if it has not.
     executed: u64,
     /// Whether what it executes has been looked at.
@@ -28,14 +32,22 @@ pub(super) struct Newcomer {
 
 impl Recorder {
     /// Waits for a process to say who it is.
-    pub(super) fn expect(&mut self, pid: u32, parent: u32) {
+    pub(super) fn expect(&mut self, pid: u32, parent: u32, command: String, began: u64) {
         let newcomer = Newcomer {
             parent,
+            command,
+            began,
             executed: 0,
             looked: false,
             seen: sys::nanoseconds(libc::CLOCK_MONOTONIC),
         };
         self.newcomers.insert(pid, newcomer);
+    }
+
+    /// Whether what the kernel tells of has been told by an agent already, which may be gone by now.
+    fn is_known(&self, pid: u32, time: u64) -> bool {
+        let began = self.last_began.get(&pid);
+        began.is_some_and(|&began| began >= self.scale.cycles_at(time))
     }
 
     fn program_of(&self, pid: u32) -> Option<u32> {
@@ -59,12 +71,15 @@ impl Recorder {
         for (time, record) in records {
             match record {
                 Record::Fork { pid, parent, .. } if pid != parent => {
-                    self.forked(pid, parent);
+                    self.forked(pid, parent, time);
                 }
                 Record::Fork { .. } => {}
                 Record::Comm {
-                    pid, exec: true, ..
-                } => self.executed(pid, time, sink),
+                    pid,
+                    name,
+                    exec: true,
+                    ..
+                } => self.executed(pid, time, &name, sink),
                 Record::Comm { pid, tid, name, .. } => self.renamed(pid, tid, &name),
                 Record::Mmap { pid } => {
                     if let Some(key) = self.program_of(pid)
@@ -73,7 +88,7 @@ impl Recorder {
                         program.maps_changed = true;
                     }
                 }
-                Record::Exit { pid, tid } => self.thread_ended(pid, tid, sink),
+                Record::Exit { pid, tid } => self.thread_ended(pid, tid, time, sink),
                 // Nobody knows what of: everything is looked at again.
                 Record::Lost { .. } => {
                     for program in self.programs.values_mut() {
@@ -85,8 +100,8 @@ impl Recorder {
         self.look_at_newcomers(sink);
     }
 
-    fn forked(&mut self, pid: u32, parent: u32) {
-        if !self.options.follow || self.program_of(pid).is_some() {
+    fn forked(&mut self, pid: u32, parent: u32, time: u64) {
+        if !self.options.follow || self.program_of(pid).is_some() || self.is_known(pid, time) {
             return;
         }
         let key = match self.program_of(parent) {
@@ -96,8 +111,14 @@ impl Recorder {
                 None => self.last_of.get(&parent).copied().unwrap_or(0),
             },
         };
+        // A child is what its parent is, until it executes something.
+        let command = match (self.programs.get(&key), self.newcomers.get(&parent)) {
+            (Some(program), _) => program.command.clone(),
+            (None, Some(newcomer)) => newcomer.command.clone(),
+            (None, None) => String::new(),
+        };
         self.rings.expect_several();
-        self.expect(pid, key);
+        self.expect(pid, key, command, time);
     }
 
     fn renamed(&mut self, pid: u32, tid: u32, name: &[u8]) {
@@ -111,7 +132,7 @@ impl Recorder {
     }
 
     /// A process runs another program now.
-    fn executed(&mut self, pid: u32, time: u64, sink: &mut dyn FnMut(Event<'_>)) {
+    fn executed(&mut self, pid: u32, time: u64, name: &[u8], sink: &mut dyn FnMut(Event<'_>)) {
         let at = self.scale.cycles_at(time);
         let mut parent = None;
         if let Some(key) = self.program_of(pid)
@@ -124,13 +145,15 @@ impl Recorder {
             self.end_program(key, HowEnded::Replaced, sink);
             parent = Some(key);
         }
-        if !self.options.follow && self.root != Some(pid) {
+        if !self.options.follow && self.root != Some(pid) || self.is_known(pid, time) {
             return;
         }
         let known = self.newcomers.get(&pid).map(|newcomer| newcomer.parent);
         let parent = parent.or(known).or_else(|| self.last_of.get(&pid).copied());
         let newcomer = Newcomer {
             parent: parent.unwrap_or(0),
+            command: String::from_utf8_lossy(name).into_owned(),
+            began: time,
             executed: time,
             looked: false,
             seen: time,
@@ -138,12 +161,11 @@ impl Recorder {
         self.newcomers.insert(pid, newcomer);
     }
 
-    fn thread_ended(&mut self, pid: u32, tid: u32, sink: &mut dyn FnMut(Event<'_>)) {
+    fn thread_ended(&mut self, pid: u32, tid: u32, time: u64, sink: &mut dyn FnMut(Event<'_>)) {
         let now = profundo_probe::clock::now();
         let Some(key) = self.program_of(pid) else {
-            // The kernel says the same of a process that gets another user's rights, and goes on.
-            if pid == tid && !sys::is_alive(pid) {
-                self.newcomers.remove(&pid);
+            if pid == tid {
+                self.passed(pid, time, sink);
             }
             return;
         };
@@ -227,7 +249,8 @@ impl Recorder {
             let is_ours =
                 self.last_of.contains_key(&parent) || self.newcomers.contains_key(&parent);
             if is_ours && !self.last_of.contains_key(&pid) && !self.newcomers.contains_key(&pid) {
-                self.forked(pid, parent);
+                let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+                self.forked(pid, parent, now);
             }
         }
         let gone: Vec<u32> = self

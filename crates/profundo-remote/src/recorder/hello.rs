@@ -112,6 +112,7 @@ impl Recorder {
     ) {
         self.newcomers.remove(&program.pid);
         self.last_of.insert(program.pid, program.key);
+        self.last_began.insert(program.pid, program.started);
         // A child of a fork has its parent's, even if it is gone by now, or runs another program.
         let forked = program
             .agent()

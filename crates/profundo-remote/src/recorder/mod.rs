@@ -6,6 +6,7 @@ mod finish;
 mod follow;
 mod hello;
 mod outside;
+mod passing;
 mod slow;
 
 use std::collections::{BTreeMap, HashMap};
@@ -63,6 +64,8 @@ pub struct Recorder {
     by_ring: HashMap<usize, u32>,
     /// The last program of each process, those that ended included, for their children.
     last_of: HashMap<u32, u32>,
+    /// When that one began, in cycles.
+    last_began: HashMap<u32, u64>,
     /// Processes that have begun and of which it is not known how they can be sampled.
     newcomers: HashMap<u32, Newcomer>,
     /// The rings of processes that never said who they are, with the time of the first doubt.
@@ -273,7 +276,8 @@ impl Recorder {
         for note in std::mem::take(&mut self.notes) {
             sink(Event::Note(note));
         }
-        // Who waits for us comes first.
+        // Who waits for us comes first, and those without a ring wait longest.
+        self.rings.provide(self.directory.control());
         self.greet(sink);
         self.rings.provide(self.directory.control());
         self.heed_state();

@@ -46,6 +46,8 @@ impl Recorder {
         if self.last_of.len() > MANY {
             let programs = &self.programs;
             self.last_of.retain(|_, key| programs.contains_key(key));
+            let last_of = &self.last_of;
+            self.last_began.retain(|pid, _| last_of.contains_key(pid));
         }
         self.say_what_is_missing(sink);
     }

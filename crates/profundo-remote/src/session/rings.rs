@@ -20,6 +20,7 @@ use profundo_probe::shared::{
 
 use crate::map::{SharedMap, allocate};
 use crate::session::directory::make_file;
+use crate::sys;
 
 /// How many rings are made for a program of one process, which takes the first of them, and how
 /// many then wait where there are several. Each time that there are none left, twice as many are
@@ -157,6 +158,8 @@ pub(crate) struct Rings {
     ahead: usize,
     /// How often a process had found none, at the last look.
     starved: u32,
+    /// How often one had asked for one.
+    asked: u32,
     /// Why the last one could not be made.
     pub(crate) trouble: Option<io::Error>,
 }
@@ -169,6 +172,7 @@ impl Rings {
             maps: Vec::new(),
             ahead: FIRST - 1,
             starved: 0,
+            asked: 0,
             trouble: None,
         };
         for _ in 0..FIRST {
@@ -204,15 +208,30 @@ impl Rings {
         {
             self.ahead = (self.ahead * 2).min(MOST_AHEAD);
         }
-        while count < self.ahead && self.trouble.is_none() {
+        // Each of them that waits asks once a millisecond.
+        let asked = control.asked.load(Ordering::Relaxed);
+        let waiting = asked.wrapping_sub(std::mem::replace(&mut self.asked, asked)) as usize;
+        let enough = self.ahead + waiting.min(MOST_AHEAD);
+        let mut exhausted = self.trouble.is_some();
+        while count < enough && self.trouble.is_none() {
             match self.make(control) {
                 Ok(true) => count += 1,
-                Ok(false) => break,
+                Ok(false) => {
+                    exhausted = true;
+                    break;
+                }
                 Err(error) => self.trouble = Some(error),
             }
         }
+        let exhausted = u32::from(exhausted && count == 0);
+        control.exhausted.store(exhausted, Ordering::Relaxed);
+        if waiting > 0 {
+            // Release pairs with the agent's acquire.
+            control.provided.fetch_add(1, Ordering::Release);
+            sys::futex_wake(&control.provided);
+        }
         let mut index = self.maps.len();
-        while count > MOST_AHEAD && index > 0 {
+        while count > MOST_AHEAD.max(enough) && index > 0 {
             index -= 1;
             if self.unmake(index, control) {
                 count -= 1;
@@ -327,6 +346,14 @@ impl Rings {
         entry.state.store(entry_state::FREE, Ordering::Release);
         // There is room again.
         self.trouble = None;
+    }
+
+    /// Whether a process has taken one.
+    pub(crate) fn has(&self, pid: u32, control: &Control) -> bool {
+        control.rings.iter().take(self.maps.len()).any(|entry| {
+            entry.pid.load(Ordering::Relaxed) == pid
+                && entry.state.load(Ordering::Acquire) == entry_state::TAKEN
+        })
     }
 
     /// The rings that a process has taken, with their numbers.
