@@ -28,6 +28,7 @@ impl Recorder {
         for (key, ended) in watched.into_iter().zip(ended) {
             if ended && !self.is_waited_for(key) {
                 self.end_program(key, HowEnded::Unknown, sink);
+                self.rings.provide(self.directory.control());
             }
         }
     }

@@ -23,6 +23,8 @@ pub(super) struct Newcomer {
     pub(super) command: String,
     /// When it began to run that, on the monotonic clock.
     pub(super) began: u64,
+    /// When the kernel has told of its end.
+    pub(super) ended: Option<u64>,
     /// When it has executed something, on the monotonic clock; 0 if it has not.
     executed: u64,
     /// Whether what it executes has been looked at.
@@ -37,6 +39,7 @@ impl Recorder {
             parent,
             command,
             began,
+            ended: None,
             executed: 0,
             looked: false,
             seen: sys::nanoseconds(libc::CLOCK_MONOTONIC),
@@ -154,6 +157,7 @@ impl Recorder {
             parent: parent.unwrap_or(0),
             command: String::from_utf8_lossy(name).into_owned(),
             began: time,
+            ended: None,
             executed: time,
             looked: false,
             seen: time,
@@ -164,8 +168,11 @@ impl Recorder {
     fn thread_ended(&mut self, pid: u32, tid: u32, time: u64, sink: &mut dyn FnMut(Event<'_>)) {
         let now = profundo_probe::clock::now();
         let Some(key) = self.program_of(pid) else {
-            if pid == tid {
-                self.passed(pid, time, sink);
+            if pid == tid
+                && let Some(newcomer) = self.newcomers.get_mut(&pid)
+            {
+                newcomer.ended = Some(time);
+                self.passed(pid, sink);
             }
             return;
         };
@@ -188,6 +195,11 @@ impl Recorder {
         const FORGOTTEN: u64 = 3_000_000_000;
         if self.newcomers.is_empty() {
             return;
+        }
+        let told = self.newcomers.iter().filter(|(_, it)| it.ended.is_some());
+        let told: Vec<u32> = told.map(|(&pid, _)| pid).collect();
+        for pid in told {
+            self.passed(pid, sink);
         }
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let mut outside = Vec::new();

@@ -35,6 +35,8 @@ impl Recorder {
         for (_, index, map) in arrived {
             self.silent.remove(&index);
             self.greet_one(index, map, sink);
+            // Others may wait for a ring meanwhile.
+            self.rings.provide(self.directory.control());
         }
     }
 

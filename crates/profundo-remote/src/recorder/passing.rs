@@ -12,9 +12,10 @@ use crate::proc;
 use crate::program::how_ended;
 
 impl Recorder {
-    /// A process has ended that was never entered into the books.
-    pub(super) fn passed(&mut self, pid: u32, time: u64, sink: &mut dyn FnMut(Event<'_>)) {
-        // The kernel says the same of a process that gets another user's rights, and goes on.
+    /// A process was never entered into the books, and the kernel has told of its end. It tells a
+    /// moment before, and it says the same of a process that gets another user's rights, and goes on:
+    /// then this is asked again.
+    pub(super) fn passed(&mut self, pid: u32, sink: &mut dyn FnMut(Event<'_>)) {
         let stat = proc::stat(pid);
         if stat.is_some_and(|stat| !stat.has_ended()) {
             return;
@@ -54,7 +55,9 @@ impl Recorder {
         let times = times.or(stat.map(|stat| (stat.user, stat.system)));
         sink(Event::Ended(ProcessEnd {
             process: key,
-            ended: self.scale.cycles_at(time),
+            ended: self
+                .scale
+                .cycles_at(newcomer.ended.unwrap_or(newcomer.began)),
             user: times.map(|(user, _)| user),
             system: times.map(|(_, system)| system),
             how,

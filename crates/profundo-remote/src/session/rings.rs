@@ -34,6 +34,8 @@ const MOST_AHEAD: usize = 32;
 /// beyond gets its memory when it is first written to, which could only fail if the file system
 /// filled up just then; so where there is little room, all is taken at once.
 const EAGER: usize = 4;
+/// The same of one that somebody waits for.
+const AT_LEAST: usize = 1;
 const A_WHILE: Duration = Duration::from_millis(20);
 const ROOM: u64 = 64 << 20;
 
@@ -176,7 +178,7 @@ impl Rings {
             trouble: None,
         };
         for _ in 0..FIRST {
-            match rings.make(control) {
+            match rings.make(control, EAGER) {
                 Ok(_) => {}
                 Err(error) => rings.trouble = Some(error),
             }
@@ -214,7 +216,8 @@ impl Rings {
         let enough = self.ahead + waiting.min(MOST_AHEAD);
         let mut exhausted = self.trouble.is_some();
         while count < enough && self.trouble.is_none() {
-            match self.make(control) {
+            let eager = if waiting > 0 { AT_LEAST } else { EAGER };
+            match self.make(control, eager) {
                 Ok(true) => count += 1,
                 Ok(false) => {
                     exhausted = true;
@@ -272,7 +275,7 @@ impl Rings {
     }
 
     /// Makes one more; false if there may be no more.
-    fn make(&mut self, control: &Control) -> io::Result<bool> {
+    fn make(&mut self, control: &Control, eager: usize) -> io::Result<bool> {
         let index = match self.maps.iter().position(Option::is_none) {
             Some(index) => index,
             None if self.maps.len() < MAX_RINGS => self.maps.len(),
@@ -283,7 +286,7 @@ impl Rings {
         let made = if whole {
             make_file(&path, Ring::BYTES)
         } else {
-            make_part(&path)
+            make_part(&path, eager)
         };
         let map = match made.and_then(|file| RingMap::new(&file)) {
             Ok(map) => map,
@@ -369,11 +372,11 @@ impl Rings {
 }
 
 /// A ring's file with the memory that a short program needs.
-fn make_part(path: &Path) -> io::Result<fs::File> {
+fn make_part(path: &Path, eager: usize) -> io::Result<fs::File> {
     let first_records = offset_of!(Ring, records) + 64 * size_of::<ThreadRecord>();
     let file = make_file(path, first_records)?;
     file.set_len(Ring::BYTES as u64)?;
-    allocate(&file, Ring::WORDS_AT, EAGER * CHUNK_WORDS * 8)?;
+    allocate(&file, Ring::WORDS_AT, eager * CHUNK_WORDS * 8)?;
     Ok(file)
 }
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use profundo_remote::{EngineChoice, Options};
 use profundo_wire::End;
-use profundo_wire::recording::{Engine, HowEnded};
+use profundo_wire::recording::{Engine, HowEnded, ProcessEnd};
 
 use crate::launch::{Sample, Scratch, Told, agent, run, skip};
 
@@ -155,11 +155,96 @@ for _ in range(1000):
     let first = &told.processes[0];
     assert_eq!(told.ends[told.ends.len() - 1].how, HowEnded::Exited(0));
     let children = told.processes.iter().filter(|one| one.parent == first.key);
+    let ends: Vec<_> = children.map(|one| told.end_of(one.key)).collect();
+    if told.start.engine == Engine::PerfSignal {
+        // Every one is told of, had it a ring or not, and has said how it ended and what it used.
+        assert_eq!(ends.len(), 1000, "{:?}", told.notes);
+        let is_whole = |end: &&&ProcessEnd| end.how == HowEnded::Exited(0) && end.user.is_some();
+        assert_eq!(ends.iter().filter(is_whole).count(), 1000, "{ends:?}");
+    }
     // None is missed in silence, and few are missed at all.
     let missed = |note: &String| note.split_once(" processes began")?.0.parse::<usize>().ok();
     let missed: usize = told.notes.iter().filter_map(missed).sum();
-    assert_eq!(children.count() + missed, 1000);
     assert!(missed < 100, "{missed}");
+    assert!(ends.len() + missed >= 1000, "{} {missed}", ends.len());
+}
+
+const STORM: &str = r#"
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <time.h>
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+int main() {
+    for (int started = 0, ended = 0; ended < 400;) {
+        if (started < 400 && started - ended < 40) {
+            if (started % 4 == 3) { if (vfork() == 0) _exit(9); }
+            else if (fork() == 0) { double end = now() + 0.001; while (now() < end); _exit(started % 3); }
+            started++;
+        } else {
+            int status;
+            wait(&status);
+            ended++;
+        }
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn no_child_is_too_short_to_be_told_of() {
+    let scratch = Scratch::new("storm");
+    let (Some(options), Some(program)) = (inside(&scratch), scratch.compile("storm", STORM, &[]))
+    else {
+        return;
+    };
+    let told = run(options, &[&program]);
+    if told.start.engine != Engine::PerfSignal {
+        skip("no perf events");
+        return;
+    }
+    let first = &told.processes[0];
+    assert_eq!(told.processes.len(), 401, "{:?}", told.notes);
+    let mut codes = [0; 10];
+    for child in &told.processes[1..] {
+        assert_eq!((child.parent, &child.command), (first.key, &first.command));
+        let end = told.end_of(child.key);
+        let HowEnded::Exited(code) = end.how else {
+            panic!("{end:?}");
+        };
+        codes[usize::from(code)] += 1;
+        assert!(end.user.is_some() && end.system.is_some(), "{end:?}");
+        assert!(child.started > 0 && end.ended >= child.started, "{end:?}");
+    }
+    assert_eq!(codes, [100, 100, 100, 0, 0, 0, 0, 0, 0, 100]);
+}
+
+const SHORT: &str = r#"
+int main() { return 6; }
+"#;
+
+#[test]
+fn a_short_program_without_an_agent_is_told_of() {
+    let scratch = Scratch::new("short");
+    let (Some(options), Some(program)) = (
+        inside(&scratch),
+        scratch.compile("brief", SHORT, &["-static"]),
+    ) else {
+        return;
+    };
+    let line = format!("for i in 1 2 3 4 5; do {program}; done; exit 4");
+    let told = run(options, &["/bin/sh", "-c", &line]);
+    if told.start.engine != Engine::PerfSignal {
+        skip("no perf events");
+        return;
+    }
+    let shell = &told.processes[0];
+    let brief = told.processes[1..]
+        .iter()
+        .filter(|one| one.command.ends_with("brief"));
+    let brief: Vec<_> = brief.collect();
+    assert_eq!(brief.len(), 5, "{:?}", told.processes);
+    assert!(brief.iter().all(|one| one.parent == shell.key));
 }
 
 #[test]
