@@ -28,6 +28,7 @@ use crate::sys;
 const FIRST: usize = 2;
 const AHEAD: usize = 3;
 const MOST_AHEAD: usize = 32;
+const CALM: Duration = Duration::from_secs(1);
 
 /// Most programs are short and have few threads: of a ring that is made, only so many chunks get
 /// their memory at once, and the rest when its process has lived for a while. Until then a chunk
@@ -160,8 +161,9 @@ pub(crate) struct Rings {
     ahead: usize,
     /// How often a process had found none, at the last look.
     starved: u32,
-    /// How often one had asked for one.
+    /// How often one had asked for one, and when that was seen last.
     asked: u32,
+    asked_at: Option<Instant>,
     /// Why the last one could not be made.
     pub(crate) trouble: Option<io::Error>,
 }
@@ -175,6 +177,7 @@ impl Rings {
             ahead: FIRST - 1,
             starved: 0,
             asked: 0,
+            asked_at: None,
             trouble: None,
         };
         for _ in 0..FIRST {
@@ -194,7 +197,14 @@ impl Rings {
 
     /// Sees to it that enough rings are free, and not too many.
     pub(crate) fn provide(&mut self, control: &Control) {
-        self.complete(control);
+        // Each of them that waits asks once a millisecond.
+        let asked = control.asked.load(Ordering::Relaxed);
+        let waiting = asked.wrapping_sub(std::mem::replace(&mut self.asked, asked)) as usize;
+        if waiting > 0 {
+            self.asked_at = Some(Instant::now());
+        } else {
+            self.complete(control);
+        }
         let free = |entry: &&profundo_probe::shared::RingEntry| {
             entry.state.load(Ordering::Relaxed) == entry_state::FREE
         };
@@ -210,9 +220,6 @@ impl Rings {
         {
             self.ahead = (self.ahead * 2).min(MOST_AHEAD);
         }
-        // Each of them that waits asks once a millisecond.
-        let asked = control.asked.load(Ordering::Relaxed);
-        let waiting = asked.wrapping_sub(std::mem::replace(&mut self.asked, asked)) as usize;
         let enough = self.ahead + waiting.min(MOST_AHEAD);
         let mut exhausted = self.trouble.is_some();
         while count < enough && self.trouble.is_none() {
@@ -233,7 +240,9 @@ impl Rings {
             control.provided.fetch_add(1, Ordering::Release);
             sys::futex_wake(&control.provided);
         }
-        let mut index = self.maps.len();
+        // What was wanted a moment ago may be wanted again.
+        let is_storm = self.asked_at.is_some_and(|at| at.elapsed() < CALM);
+        let mut index = if is_storm { 0 } else { self.maps.len() };
         while count > MOST_AHEAD.max(enough) && index > 0 {
             index -= 1;
             if self.unmake(index, control) {
@@ -249,6 +258,10 @@ impl Rings {
                 continue;
             };
             if made.whole || entry.state.load(Ordering::Relaxed) != entry_state::TAKEN {
+                continue;
+            }
+            // It has ended, and nobody has come round to that yet.
+            if made.map.ring().header.ends.known.load(Ordering::Relaxed) != 0 {
                 continue;
             }
             if made.taken.get_or_insert_with(Instant::now).elapsed() < A_WHILE {
