@@ -17,12 +17,13 @@ int main(int argc, char **argv) {
     burn_free(0.2);
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = {5, filter};
+    struct sock_fprog program = {6, filter};
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (!strcmp(argv[1], "strict")) { if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)) return 1; }
     else if (!strcmp(argv[1], "prctl")) { if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 1; }
@@ -30,5 +31,6 @@ int main(int argc, char **argv) {
     /* Its own clock would be a call. */
     spin(300000000, 1);
     write(1, "restricted\n", 11);
+    if (!strcmp(argv[1], "_exit")) _exit(8);
     __asm__ volatile("syscall" : : "a"(SYS_exit), "D"(7));
 }

@@ -72,7 +72,11 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
             .copied()
             .filter(|word| !word.starts_with("--"));
         named
-            .filter(|word| word.starts_with("test_") == (prefix == "test_"))
+            // Those of a package are `test.test_asyncio.test_events` and the like.
+            .filter(|word| {
+                let is_module = word.starts_with("test_") || word.starts_with("test.");
+                is_module == (prefix == "test_")
+            })
             .collect()
     };
     let mut pythons: Vec<PathBuf> = named("").into_iter().map(PathBuf::from).collect();
