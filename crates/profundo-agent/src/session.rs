@@ -185,7 +185,7 @@ pub fn take_ring(control: &Control) -> Option<(u32, ptr::NonNull<u8>)> {
     /// A command that is not held up itself makes a ring in a part of a turn, and says so.
     const TURN: u64 = 1_000_000;
     /// Others may be faster to take what was made.
-    const PATIENCE: u64 = 50_000_000;
+    const PATIENCE: u64 = 10_000_000;
     let mut began = 0;
     loop {
         // Before the look, so that what is provided after it ends the wait.
