@@ -5,22 +5,34 @@ use core::ptr::NonNull;
 
 use profundo_probe::sys;
 
-/// What to make of a file's memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// To look at.
-    Read,
-    /// To write into as well.
-    Write,
+/// Maps the first bytes of a file that is as long, to write into, at an address of the kernel's
+/// choice.
+pub fn map(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // What lies behind the end of a file is a SIGBUS for whoever touches it.
+    open_and_map(
+        path,
+        libc::O_RDWR | libc::O_NOFOLLOW,
+        bytes,
+        bytes,
+        protection,
+    )
 }
 
-/// Maps the first bytes of a file that is as long, at an address of the kernel's choice.
-pub fn map(path: &CStr, bytes: usize, access: Access) -> Option<NonNull<u8>> {
-    let (flags, protection) = match access {
-        Access::Read => (libc::O_RDONLY, libc::PROT_READ),
-        Access::Write => (libc::O_RDWR, libc::PROT_READ | libc::PROT_WRITE),
-    };
-    let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+/// Maps a file to be read that may become as long, and that may be another one's link. Nothing may
+/// be touched but what somebody says is there.
+pub fn map_growing(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
+    open_and_map(path, libc::O_RDONLY, 1, bytes, libc::PROT_READ)
+}
+
+fn open_and_map(
+    path: &CStr,
+    flags: i32,
+    least: usize,
+    bytes: usize,
+    protection: i32,
+) -> Option<NonNull<u8>> {
+    let flags = flags | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the path ends in a NUL.
     let file = unsafe {
         let path = path.as_ptr() as usize;
@@ -30,8 +42,7 @@ pub fn map(path: &CStr, bytes: usize, access: Access) -> Option<NonNull<u8>> {
         )
     };
     let file = usize::try_from(file).ok()?;
-    // What lies behind the end of a file is a SIGBUS for whoever touches it.
-    let memory = if length(file) >= bytes as i64 {
+    let memory = if length(file) >= least as i64 {
         map_at(0, bytes, protection, libc::MAP_SHARED, file)
     } else {
         None

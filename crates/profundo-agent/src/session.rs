@@ -12,7 +12,7 @@ use profundo_probe::shared::{
 };
 use profundo_probe::sys;
 
-use crate::files::{self, Access};
+use crate::files;
 use crate::{process, restrict};
 
 /// The longest path that the kernel takes.
@@ -78,7 +78,7 @@ pub unsafe fn join_session(directory: &[u8], preload: &[u8]) -> Option<&'static 
     }
     let mut path = [0; PATH];
     let path = join(&mut path, &[directory, b"/", file::CONTROL.as_bytes()])?;
-    let memory = files::map(path, size_of::<Control>(), Access::Write)?;
+    let memory = files::map(path, size_of::<Control>())?;
     // SAFETY: the file is as long as a control, which is made of atomics, and stays mapped.
     let control = unsafe { memory.cast::<Control>().as_ref() };
     if control.magic.load(Ordering::Relaxed) != MAGIC || !is_alive(control) {
@@ -292,7 +292,7 @@ fn map_ring(number: u32) -> Option<ptr::NonNull<u8>> {
             digits.get(first..)?,
         ],
     )?;
-    files::map(path, Ring::BYTES, Access::Write)
+    files::map(path, Ring::BYTES)
 }
 
 /// Maps the tables, as much of them as the program's limits leave room for. Returns where and how
@@ -307,6 +307,6 @@ pub fn map_tables() -> Option<(u64, u64)> {
     };
     let mut path = [0; PATH];
     let path = join(&mut path, &[directory(), b"/", file::TABLES.as_bytes()])?;
-    let memory = files::map(path, bytes, Access::Read)?;
+    let memory = files::map_growing(path, bytes)?;
     Some((memory.as_ptr() as u64, bytes as u64))
 }

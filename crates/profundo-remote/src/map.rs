@@ -26,6 +26,11 @@ impl SharedMap {
         if file.metadata()?.len() < bytes as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        Self::growing(file, bytes)
+    }
+
+    /// Maps a file that may become as long. Who uses it touches no more than there is.
+    pub(crate) fn growing(file: &File, bytes: usize) -> io::Result<Self> {
         // SAFETY: a new mapping overlaps nothing.
         let start = unsafe {
             libc::mmap(

@@ -166,13 +166,20 @@ pub(crate) fn thread_id() -> u32 {
 
 /// How many bytes a file system has left for us.
 pub(crate) fn free_space(path: &std::path::Path) -> io::Result<u64> {
+    file_system(path).map(|(_, free)| free)
+}
+
+/// Of which kind a file system is, by the number that the kernel gives it, and how many bytes it
+/// has left for us.
+pub(crate) fn file_system(path: &std::path::Path) -> io::Result<(i64, u64)> {
     let path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())?;
     // SAFETY: the path ends in a NUL; zeroed is a valid answer, and it is ours to write.
     unsafe {
-        let mut answer: libc::statvfs = std::mem::zeroed();
-        if libc::statvfs(path.as_ptr(), &mut answer) != 0 {
+        let mut answer: libc::statfs = std::mem::zeroed();
+        if libc::statfs(path.as_ptr(), &mut answer) != 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+        let free = answer.f_bavail.saturating_mul(answer.f_bsize as u64);
+        Ok((answer.f_type, free))
     }
 }

@@ -4,13 +4,18 @@
 //! relocation of that slot names the function, so the jump is decoded: that needs no guess
 //! about the order or size of the stubs, which differ from linker to linker.
 
-use object::{Architecture, Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
+use object::read::SymbolIndex;
+use object::{Architecture, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable};
 
 use crate::demangle::STUB;
 use crate::image::Image;
 use crate::symtab::sections_named;
 
 const SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
+/// Where the slots' symbols are: those of `.plt.got` are in the second, large one.
+const RELOCATIONS: [&str; 2] = [".rela.plt", ".rela.dyn"];
+/// An entry of these, on x86-64: the slot, the symbol and the kind, an addend.
+const ENTRY: usize = 24;
 /// Stubs are aligned to this and no longer than this, on x86-64.
 const STUB_SIZE: u64 = 16;
 
@@ -33,29 +38,58 @@ pub(crate) fn names(image: &Image, addresses: &[u64]) -> Vec<Option<String>> {
     let Some(file) = image.object() else {
         return names;
     };
-    let (Some(relocations), Some(symbols)) =
-        (file.dynamic_relocations(), file.dynamic_symbol_table())
-    else {
+    let Some(symbols) = file.dynamic_symbol_table() else {
         return names;
     };
-    for (slot, relocation) in relocations {
-        let RelocationTarget::Symbol(symbol) = relocation.target() else {
-            continue;
-        };
-        for (name, _) in names
-            .iter_mut()
-            .zip(&stubs)
-            .filter(|(_, stub)| **stub == Some(slot))
-        {
-            *name = symbols
+    for section in RELOCATIONS {
+        let is_open =
+            |(name, stub): (&Option<String>, &Option<u64>)| name.is_none() && stub.is_some();
+        if !names.iter().zip(&stubs).any(is_open) {
+            break;
+        }
+        let entries = file.section_by_name(section);
+        let bytes = entries.and_then(|section| section.data().ok());
+        for (slot, symbol) in entries_of(bytes.unwrap_or_default(), &stubs) {
+            let text = symbols
                 .symbol_by_index(symbol)
                 .ok()
                 .and_then(|symbol| symbol.name().ok())
-                .filter(|text| !text.is_empty())
-                .map(|text| format!("{text}{STUB}"));
+                .filter(|text| !text.is_empty());
+            let Some(text) = text else { continue };
+            for (name, stub) in names.iter_mut().zip(&stubs) {
+                if *stub == Some(slot) && name.is_none() {
+                    *name = Some(format!("{text}{STUB}"));
+                }
+            }
         }
     }
     names
+}
+
+/// The entries of a relocation section that fill one of the slots, each with its symbol. A large
+/// library has tens of thousands of them, and a profile asks for a few: they are passed over by
+/// their first word.
+fn entries_of<'a>(
+    bytes: &'a [u8],
+    stubs: &[Option<u64>],
+) -> impl Iterator<Item = (u64, SymbolIndex)> + 'a {
+    let mut slots: Vec<u64> = stubs.iter().copied().flatten().collect();
+    slots.sort_unstable();
+    let first = slots.first().copied().unwrap_or(u64::MAX);
+    let last = slots.last().copied().unwrap_or(0);
+    bytes
+        .as_chunks::<ENTRY>()
+        .0
+        .iter()
+        .filter_map(move |entry| {
+            let (words, _) = entry.as_chunks::<8>();
+            let slot = u64::from_le_bytes(words[0]);
+            if slot < first || slot > last || slots.binary_search(&slot).is_err() {
+                return None;
+            }
+            let symbol = u64::from_le_bytes(words[1]) >> 32;
+            (symbol != 0).then_some((slot, SymbolIndex(symbol as usize)))
+        })
 }
 
 /// The address of the table slot that the stub at `address` jumps through.

@@ -16,11 +16,9 @@ pub(crate) fn map<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> R + Sync,
 ) -> Vec<Option<R>> {
-    let results = Mutex::new(Vec::new());
-    results
-        .lock()
-        .unwrap_or_else(|e| e.into_inner())
-        .resize_with(items.len(), || None);
+    let mut nothing = Vec::new();
+    nothing.resize_with(items.len(), || None);
+    let results = Mutex::new(nothing);
     // Relaxed: the counter only hands out numbers; the results go through the mutex.
     let next = AtomicUsize::new(0);
     let run = || {
@@ -46,6 +44,12 @@ pub(crate) fn map<T: Sync, R: Send>(
         }
     });
     results.into_inner().unwrap_or_else(|e| e.into_inner())
+}
+
+/// As [`map`], by the calling thread alone: for work that does not recurse.
+pub(crate) fn map_here<T, R>(items: &[T], work: impl Fn(&T) -> R) -> Vec<Option<R>> {
+    let guarded = |item| catch_unwind(AssertUnwindSafe(|| work(item))).ok();
+    items.iter().map(guarded).collect()
 }
 
 #[cfg(test)]

@@ -195,9 +195,12 @@ impl Symbolizer {
         }
         // The lock is not held while files are read: two callers may do the same work, but none
         // waits for the other's files.
-        let files = pool::map(self.threads, &missing, |(key, _)| {
-            ModuleFile::open(&self.files, &key.path, &key.build_id)
-        });
+        let open =
+            |(key, _): &(&ModuleKey, _)| ModuleFile::open(&self.files, &key.path, &key.build_id);
+        let files = match self.threads {
+            1 => pool::map_here(&missing, open),
+            several => pool::map(several, &missing, open),
+        };
         let files: Vec<ModuleFile> = files.into_iter().map(Option::unwrap_or_default).collect();
         let mut pieces: Vec<(usize, &[u64])> = Vec::new();
         for (index, (_, addresses)) in missing.iter().enumerate() {
@@ -211,9 +214,14 @@ impl Symbolizer {
         }
         // The longest work first, so that no thread is left with it at the end.
         pieces.sort_by_key(|(index, piece)| (std::cmp::Reverse(piece.len()), *index));
-        let found = pool::map(self.threads, &pieces, |(index, piece)| {
+        let look_up = |(index, piece): &(usize, &[u64])| {
             lookup::names(&files[*index], &missing[*index].0.path, piece)
-        });
+        };
+        let is_shallow = files.iter().all(|files| files.debug_image().is_none());
+        let found = match self.threads {
+            1 if is_shallow => pool::map_here(&pieces, look_up),
+            threads => pool::map(threads, &pieces, look_up),
+        };
 
         let mut cache = self.cache();
         for ((key, _), files) in missing.iter().zip(&files) {

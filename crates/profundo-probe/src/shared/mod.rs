@@ -5,7 +5,7 @@
 //! | file | made by | holds |
 //! |---|---|---|
 //! | `control` | the command | a [`Control`]: what is wanted, the doorbell, which rings are free |
-//! | `tables` | the command | unwind rows and indexes; agents map it all, read-only |
+//! | `tables` | the command | unwind rows and indexes, or a link to a file of them; agents map it, read-only |
 //! | `ring.N` | the command | a [`Ring`]: one process's threads, modules and samples |
 //!
 //! The command makes rings ahead, with their memory allocated, so that a process that starts
@@ -56,7 +56,7 @@ pub use crate::records::record_state;
 pub mod file {
     /// The [`Control`](super::Control).
     pub const CONTROL: &str = "control";
-    /// Rows and indexes.
+    /// Rows and indexes, or a link to them.
     pub const TABLES: &str = "tables";
     /// What stands before a ring's number.
     pub const RING: &str = "ring.";
@@ -73,5 +73,5 @@ pub const SESSION_VARIABLE: &str = "PROFUNDO_SESSION";
 pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x02");
 
 /// How much address space `tables` takes: little enough for a program that limits its own. The
-/// file is as long and mostly a hole.
+/// file is as long as what is in it, and grows: nothing may be touched that no module's list names.
 pub const TABLE_BYTES: usize = 1 << 27;

@@ -2,11 +2,11 @@
 
 use std::sync::OnceLock;
 
-use profundo_unwind::{Row, Table, compile_eh_frame, parse_eh_frame_hdr};
+use profundo_unwind::{Table, compile_eh_frame, parse_eh_frame_hdr};
 
 use super::elf::{Bytes, Elf, Section, Segment};
 use super::interpreter;
-use super::tables::{Place, Tables, index_bytes, row_bytes};
+use super::tables::{Place, Tables};
 
 /// What was compiled of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(crate) struct Compiled {
 pub(crate) struct FileEntry {
     /// Its build id, or empty.
     pub(crate) build_id: Vec<u8>,
+    /// What its table is known by: the build id, or else what tells it from other files; or empty.
+    pub(crate) name: Vec<u8>,
     /// The segments that are mapped.
     pub(crate) loads: Vec<Segment>,
     /// Its table, which for a large file takes a while.
@@ -106,21 +108,11 @@ pub(crate) fn prepare<B: Bytes>(elf: &Elf<B>) -> Prepared {
 }
 
 impl Prepared {
-    /// Puts the table where programs find it.
-    pub(crate) fn place(self, tables: &mut Tables) -> Compiled {
-        let place = self.table.and_then(|table| {
-            let row_size = table.rows().len() * Row::BYTES;
-            tables.add(table.rows().len(), table.index().len(), |out| {
-                let (rows, index) = out.split_at_mut(row_size);
-                rows.copy_from_slice(row_bytes(table.rows()));
-                index.copy_from_slice(index_bytes(table.index()));
-                true
-            })
-        });
-        Compiled {
-            place,
-            ..self.compiled
-        }
+    /// Puts the table where programs find it, and where it is found by that name.
+    pub(crate) fn place(self, name: &[u8], tables: &mut Tables) -> Compiled {
+        let table = self.table.as_ref();
+        let (rows, index) = table.map_or((&[][..], &[][..]), |table| (table.rows(), table.index()));
+        tables.add(name, self.compiled, rows, index)
     }
 }
 
@@ -153,15 +145,17 @@ fn eh_frame<B: Bytes>(elf: &Elf<B>, sections: &[Section]) -> Option<(u64, Vec<u8
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::shelf;
     use crate::session::Directory;
-    use std::fs::File;
+    use std::fs::{self, File};
 
     #[test]
     fn a_file_is_compiled_as_it_lies_on_disk() {
         let directory = Directory::create(None).unwrap();
-        let mut tables = Tables::create(directory.path()).unwrap();
+        let cache = directory.path().join("cache");
+        let mut tables = shelf::open(directory.path(), Some(&cache)).unwrap();
         let elf = Elf::read(File::open("/proc/self/exe").unwrap()).unwrap();
-        let compiled = prepare(&elf).place(&mut tables);
+        let compiled = prepare(&elf).place(&elf.build_id(), &mut tables);
         let table = tables.get(compiled.place.unwrap(), compiled.base);
         assert!(table.rows.len() > 1000);
         let mut main = None;
@@ -172,5 +166,6 @@ mod tests {
         });
         assert!(table.find(main.unwrap()).is_some());
         assert!(compiled.evaluation.is_empty());
+        let _ = fs::remove_dir_all(cache);
     }
 }

@@ -1,13 +1,13 @@
 //! What code lies where in a process: found in its maps, read from its files, compiled once for
 //! all processes, and published in its ring.
 
-mod cache;
 mod elf;
 mod file;
 mod interpreter;
 mod list;
 mod maps;
 mod publish;
+mod shelf;
 mod store;
 mod tables;
 

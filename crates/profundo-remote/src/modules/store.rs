@@ -11,11 +11,11 @@ use std::sync::{Arc, OnceLock};
 
 use profundo_unwind::{Module, TableRef};
 
-use super::cache::Cache;
 use super::elf::{Bytes, Elf};
 use super::file::{Compiled, FileEntry, Prepared, is_go, prepare};
 use super::maps::MapLine;
-use super::tables::Tables;
+use super::shelf;
+use super::tables::{LONGEST_NAME, Tables};
 use crate::sys;
 
 /// What tells a file from what lay at its path before.
@@ -25,6 +25,7 @@ struct Identity {
     inode: u64,
     size: u64,
     changed: (i64, i64),
+    touched: (i64, i64),
 }
 
 impl Identity {
@@ -34,7 +35,19 @@ impl Identity {
             inode: data.ino(),
             size: data.size(),
             changed: (data.mtime(), data.mtime_nsec()),
+            touched: (data.ctime(), data.ctime_nsec()),
         }
+    }
+
+    /// As a name of a file that has no build id.
+    fn name(&self) -> Vec<u8> {
+        let numbers = [self.device, self.inode, self.size];
+        let times =
+            [self.changed, self.touched].map(|(seconds, rest)| (seconds << 30 ^ rest) as u64);
+        let numbers = numbers.into_iter().chain(times);
+        // Unlike a build id at its length.
+        let end = [0xFF; LONGEST_NAME - 5 * 8];
+        numbers.flat_map(u64::to_ne_bytes).chain(end).collect()
     }
 }
 
@@ -71,7 +84,6 @@ pub(crate) struct Store {
     files: HashMap<Identity, Option<Arc<FileEntry>>>,
     by_build_id: HashMap<Vec<u8>, Arc<FileEntry>>,
     tables: Tables,
-    cache: Cache,
     /// Compiles large files.
     worker: Option<Worker>,
     /// How many large files were compiled: when it changes, lists are to be published again.
@@ -83,8 +95,7 @@ impl Store {
         Ok(Self {
             files: HashMap::new(),
             by_build_id: HashMap::new(),
-            tables: Tables::create(directory)?,
-            cache: Cache::open(cache),
+            tables: shelf::open(directory, cache)?,
             worker: None,
             epoch: 0,
         })
@@ -94,8 +105,7 @@ impl Store {
     pub(crate) fn collect(&mut self) {
         let Some(worker) = &self.worker else { return };
         for (entry, prepared) in worker.done.try_iter() {
-            let compiled = prepared.place(&mut self.tables);
-            self.cache.keep(&entry.build_id, &compiled, &self.tables);
+            let compiled = prepared.place(&entry.name, &mut self.tables);
             let _ = entry.compiled.set(compiled);
             self.epoch += 1;
         }
@@ -126,7 +136,7 @@ impl Store {
             return known.clone();
         }
         let elf = File::open(&path).ok().and_then(Elf::read);
-        let entry = elf.map(|elf| self.entry(elf));
+        let entry = elf.map(|elf| self.entry(elf, Some(&identity)));
         self.files.insert(identity, entry.clone());
         entry
     }
@@ -144,10 +154,14 @@ impl Store {
         let mut bytes = vec![0; size as usize];
         let read = sys::read_memory(pid, line.start, &mut bytes);
         bytes.truncate(read);
-        Some(self.entry(Elf::read(bytes)?))
+        Some(self.entry(Elf::read(bytes)?, None))
     }
 
-    fn entry<B: Bytes + Send + 'static>(&mut self, elf: Elf<B>) -> Arc<FileEntry> {
+    fn entry<B: Bytes + Send + 'static>(
+        &mut self,
+        elf: Elf<B>,
+        identity: Option<&Identity>,
+    ) -> Arc<FileEntry> {
         let build_id = elf.build_id();
         if !build_id.is_empty()
             && let Some(known) = self.by_build_id.get(&build_id)
@@ -155,6 +169,10 @@ impl Store {
             return Arc::clone(known);
         }
         let entry = Arc::new(FileEntry {
+            name: match build_id.len() {
+                1..LONGEST_NAME => build_id.clone(),
+                _ => identity.map_or(Vec::new(), Identity::name),
+            },
             build_id: build_id.clone(),
             loads: elf.loads().copied().collect(),
             compiled: OnceLock::new(),
@@ -176,7 +194,7 @@ impl Store {
     ) -> Option<Compiled> {
         /// So much code is compiled in some ten milliseconds.
         const LARGE: u64 = 6 << 20;
-        if let Some(compiled) = self.cache.load(&entry.build_id, &mut self.tables) {
+        if let Some(compiled) = self.tables.find(&entry.name) {
             return Some(compiled);
         }
         let is_large = elf.code().is_some_and(|(start, end)| end - start > LARGE);
@@ -198,9 +216,7 @@ impl Store {
                 return None;
             }
         }
-        let compiled = prepare(&elf).place(&mut self.tables);
-        self.cache.keep(&entry.build_id, &compiled, &self.tables);
-        Some(compiled)
+        Some(prepare(&elf).place(&entry.name, &mut self.tables))
     }
 
     /// The table of a file that is mapped with this bias.
@@ -242,8 +258,6 @@ impl Store {
 
     /// What is seldom done.
     pub(crate) fn tidy(&mut self) {
-        self.cache.tidy();
-        self.tables.provide();
         /// More files than any program has; but a long recording may see many programs.
         const MOST: usize = 1 << 16;
         if self.files.len() > MOST {

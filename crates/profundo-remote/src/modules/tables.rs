@@ -1,23 +1,72 @@
-//! The file `tables`: rows and indexes of all modules, one after another. What was once put there
-//! stays, so an agent never meets a table that changes.
+//! A file of compiled tables, which programs map as it lies there: rows and indexes of modules, one
+//! after another, each found by its module's name. What was once put there stays as it is.
+//!
+//! ```text
+//! head: mark, magic, bytes used, tables named     64 bytes
+//! names: hash of a name, place of its table       16 bytes each
+//! tables: words, rows, index                      each on 64 bytes
+//! ```
+//!
+//! Several commands may add to one file at the same time without waiting for each other: each takes
+//! its room by adding to the bytes used, fills it, and names it last. They write by system call, so
+//! that a full disk is an error and not a signal.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::mem::{offset_of, size_of};
+use std::os::unix::fs::FileExt;
 use std::slice;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use profundo_probe::shared::{TABLE_BYTES, file};
+use profundo_probe::shared::TABLE_BYTES;
 use profundo_unwind::{Row, TableRef};
 
-use crate::map::{SharedMap, allocate};
+use super::file::Compiled;
+use super::interpreter::RANGES;
+use crate::map::SharedMap;
 
-/// Memory is allocated in such steps, the first ones before any program waits for its tables. Most
-/// of what a recording of a short program costs is memory, so there is little to spare at first.
-const STEP: usize = 1 << 16;
-const FIRST: usize = 1 << 18;
-/// How much is kept ready once a recording has gone on for a while.
-const SPARE: usize = 1 << 20;
+/// The last byte is the version of all that is in the file, of the compiler of tables too.
+const MAGIC: u64 = u64::from_be_bytes(*b"PFTABLE\x02");
+
+/// Where the tables begin.
+const BODY: usize = 1 << 16;
+const NAMES: usize = (BODY - size_of::<Head>()) / size_of::<Named>();
+/// Each table lies on so many bytes.
+const ALIGN: usize = 64;
+
+/// The longest name: a build id, or what tells a file without one from others.
+pub(crate) const LONGEST_NAME: usize = 64;
+
+#[repr(C, align(64))]
+struct Head {
+    /// Unlike those of other files: a process in whose memory it is is still the program that
+    /// mapped the file.
+    mark: AtomicU64,
+    magic: AtomicU64,
+    used: AtomicU64,
+    count: AtomicU64,
+}
+
+#[repr(C)]
+struct Named {
+    hash: AtomicU64,
+    /// 0 until the table is there.
+    at: AtomicU64,
+}
+
+#[repr(C)]
+struct Layout {
+    head: Head,
+    names: [Named; NAMES],
+}
+
+const _: () = assert!(size_of::<Layout>() <= BODY && offset_of!(Head, mark) == 0);
+
+/// The words before a table: checksum of all the rest, rows, entries of the index, base and end of
+/// the code, whether it is Go's, length of the name, the ranges of the evaluation loop, the name.
+const FIXED: usize = 7;
+const WORDS: usize = FIXED + 2 * RANGES + LONGEST_NAME / 8;
+const WORD_BYTES: usize = (WORDS * 8).next_multiple_of(ALIGN);
 
 /// Where a table lies in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +78,17 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// That of a table whose words are at `at`.
+    fn behind(at: usize, rows: usize, entries: usize) -> Option<Self> {
+        let first = at.checked_add(WORD_BYTES)?;
+        let index = first.checked_add(rows.checked_mul(Row::BYTES)?)?;
+        let end = index.checked_add(entries.checked_mul(4)?)?;
+        (end <= TABLE_BYTES).then_some(Self {
+            rows: (first as u32, rows as u32),
+            index: (index as u32, entries as u32),
+        })
+    }
+
     /// Where it ends in the file.
     pub(crate) fn end(&self) -> u64 {
         u64::from(self.index.0) + 4 * u64::from(self.index.1)
@@ -40,88 +100,211 @@ impl Place {
 pub(crate) struct Tables {
     file: File,
     map: SharedMap,
-    used: usize,
-    allocated: usize,
-    /// The first eight bytes, unlike those of any other session: a process in whose memory they
-    /// are is still the program that mapped the file.
+    /// See [`Head`].
     pub(crate) mark: u64,
     /// Why a table could not be kept.
     pub(crate) trouble: Option<io::Error>,
 }
 
 impl Tables {
-    pub(crate) fn create(directory: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(directory.join(file::TABLES))?;
-        file.set_len(TABLE_BYTES as u64)?;
-        let map = SharedMap::new(&file, TABLE_BYTES)?;
-        allocate(&file, 0, FIRST)?;
-        let mark = profundo_probe::clock::now() ^ u64::from(std::process::id()) << 40 | 1;
-        // SAFETY: the memory is allocated, aligned, and nobody else has mapped it yet.
-        unsafe { map.as_ptr().cast::<u64>().write(mark) };
+    /// Begins a new file, which is empty.
+    pub(crate) fn begin(file: File) -> io::Result<Self> {
+        // Written, so that touching it cannot fail.
+        file.write_all_at(&vec![0; BODY], 0)?;
+        let mut this = Self::map(file)?;
+        this.mark = profundo_probe::clock::now() ^ u64::from(std::process::id()) << 40 | 1;
+        let head = &this.layout().head;
+        head.mark.store(this.mark, Ordering::Relaxed);
+        head.used.store(BODY as u64, Ordering::Relaxed);
+        // Release: who finds the magic finds the rest.
+        head.magic.store(MAGIC, Ordering::Release);
+        Ok(this)
+    }
+
+    /// Goes on with a file. `None`: it is none of ours, or of another version.
+    pub(crate) fn open(file: File) -> Option<Self> {
+        let length = file.metadata().ok()?.len();
+        if length < BODY as u64 {
+            return None;
+        }
+        let mut this = Self::map(file).ok()?;
+        let head = &this.layout().head;
+        if head.magic.load(Ordering::Acquire) != MAGIC {
+            return None;
+        }
+        // Should the machine have crashed, the head may be older than the tables.
+        let end = length.next_multiple_of(ALIGN as u64);
+        head.used.fetch_max(end, Ordering::Relaxed);
+        this.mark = head.mark.load(Ordering::Relaxed);
+        Some(this)
+    }
+
+    fn map(file: File) -> io::Result<Self> {
+        let map = SharedMap::growing(&file, TABLE_BYTES)?;
         Ok(Self {
             file,
             map,
-            // Place 0 is nowhere; the mark is there.
-            used: 64,
-            mark,
-            allocated: FIRST,
+            mark: 0,
             trouble: None,
         })
     }
 
-    /// Makes room for a table and has it filled in; its bytes are the rows', then the index's.
-    /// `None`: there is no room, or `fill` says that there is no table.
-    pub(crate) fn add(
-        &mut self,
-        rows: usize,
-        entries: usize,
-        fill: impl FnOnce(&mut [u8]) -> bool,
-    ) -> Option<Place> {
-        let row_bytes = rows.checked_mul(Row::BYTES)?;
-        let bytes = row_bytes.checked_add(entries.checked_mul(4)?)?;
-        let start = self.used.next_multiple_of(64);
-        let end = start.checked_add(bytes).filter(|&end| end <= TABLE_BYTES)?;
-        if end > self.allocated {
-            let until = end.next_multiple_of(STEP).min(TABLE_BYTES);
-            // Writing to a hole would be deadly where the disk is full.
-            if let Err(error) = allocate(&self.file, self.allocated, until - self.allocated) {
-                self.trouble = Some(error);
-                return None;
-            }
-            self.allocated = until;
-        }
-        // SAFETY: the range lies in the mapping and its memory is allocated. Nobody reads it
-        // before it is used, which is after this.
-        let target = unsafe { slice::from_raw_parts_mut(self.map.as_ptr().add(start), bytes) };
-        if !fill(target) {
+    fn layout(&self) -> &Layout {
+        // SAFETY: the file is at least as long, and it is made of atomics.
+        unsafe { self.map.as_ref() }
+    }
+
+    /// How much of the file is taken, in percent of what there can be.
+    pub(crate) fn percent_used(&self) -> u64 {
+        let head = &self.layout().head;
+        let bytes = head.used.load(Ordering::Relaxed).saturating_mul(100) / TABLE_BYTES as u64;
+        let names = head.count.load(Ordering::Relaxed).saturating_mul(100) / NAMES as u64;
+        bytes.max(names)
+    }
+
+    /// What was compiled of the module of that name.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<Compiled> {
+        if name.is_empty() {
             return None;
         }
-        self.used = end;
-        Some(Place {
-            rows: (start as u32, rows as u32),
-            index: ((start + row_bytes) as u32, entries as u32),
+        let layout = self.layout();
+        let count = layout.head.count.load(Ordering::Relaxed);
+        let names = layout.names.iter().take(count.min(NAMES as u64) as usize);
+        let hash = hash(name);
+        let mut length = None;
+        for named in names.filter(|named| named.hash.load(Ordering::Relaxed) == hash) {
+            let length = *length.get_or_insert_with(|| {
+                let data = self.file.metadata();
+                data.map_or(0, |data| data.len())
+            });
+            // Acquire pairs with the release of who named it: it is there.
+            let at = named.at.load(Ordering::Acquire);
+            if let Some(compiled) = self.read(at, length, name) {
+                return Some(compiled);
+            }
+        }
+        None
+    }
+
+    /// What is at `at`, if it is whole and of that name.
+    fn read(&self, at: u64, length: u64, name: &[u8]) -> Option<Compiled> {
+        let is_there = at >= BODY as u64
+            && at.is_multiple_of(ALIGN as u64)
+            && at.checked_add(WORD_BYTES as u64)? <= length.min(TABLE_BYTES as u64);
+        if !is_there {
+            return None;
+        }
+        // SAFETY: the words lie in the file and in the mapping, and on a multiple of their size.
+        // Nobody writes to them any more; whoever did so would change plain numbers.
+        let words: &[u64; WORDS] = unsafe { &*self.map.as_ptr().add(at as usize).cast() };
+        let (&[checksum, rows, entries, base, end, is_go, name_bytes], rest) =
+            words.split_first_chunk::<FIXED>()?;
+        let (ranges, kept_name) = rest.split_at_checked(2 * RANGES)?;
+        if kept_name != name_words(name) || name_bytes != name.len() as u64 {
+            return None;
+        }
+        let rows = usize::try_from(rows).ok()?;
+        let place = Place::behind(at as usize, rows, usize::try_from(entries).ok()?)?;
+        if place.end() > length {
+            return None;
+        }
+        let table = self.get(place, 0);
+        if checksum != checksum_of(words.get(1..)?, table.rows, table.index) {
+            return None;
+        }
+        Some(Compiled {
+            place: (rows > 0).then_some(place),
+            base,
+            end,
+            evaluation: ranges
+                .chunks_exact(2)
+                .filter(|pair| pair[1] > pair[0])
+                .map(|pair| (pair[0], pair[1]))
+                .collect(),
+            is_go: is_go != 0,
         })
     }
 
-    /// Makes room for what comes next, when nobody waits.
-    pub(crate) fn provide(&mut self) {
-        let until = (self.used + SPARE).next_multiple_of(STEP).min(TABLE_BYTES);
-        if until > self.allocated
-            && allocate(&self.file, self.allocated, until - self.allocated).is_ok()
-        {
-            self.allocated = until;
+    /// Puts a table where programs find it, and names it, if it has a name. What comes back says
+    /// where it is; nowhere, if there is no room or no table.
+    pub(crate) fn add(
+        &mut self,
+        name: &[u8],
+        compiled: Compiled,
+        rows: &[Row],
+        index: &[u32],
+    ) -> Compiled {
+        let added = self.write(name, &compiled, rows, index);
+        let place = added.unwrap_or_else(|error| {
+            self.trouble = Some(error);
+            None
+        });
+        Compiled { place, ..compiled }
+    }
+
+    fn write(
+        &self,
+        name: &[u8],
+        compiled: &Compiled,
+        rows: &[Row],
+        index: &[u32],
+    ) -> io::Result<Option<Place>> {
+        if rows.is_empty() && name.is_empty() {
+            return Ok(None);
         }
+        let bytes = WORD_BYTES + size_of_val(rows) + size_of_val(index);
+        let layout = self.layout();
+        let room = bytes.next_multiple_of(ALIGN) as u64;
+        let fits = |at: u64| {
+            at.checked_add(room)
+                .is_some_and(|end| end <= TABLE_BYTES as u64)
+        };
+        // Relaxed: it hands out numbers, no more.
+        let taken = layout
+            .head
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |at| {
+                fits(at).then_some(at + room)
+            });
+        let at = taken.map_err(|_| io::Error::from_raw_os_error(libc::ENOSPC))?;
+        let mut words = [0; WORDS];
+        let first = [
+            0,
+            rows.len() as u64,
+            index.len() as u64,
+            compiled.base,
+            compiled.end,
+            u64::from(compiled.is_go),
+            name.len() as u64,
+        ];
+        let ranges = compiled.evaluation.iter().flat_map(|&(a, b)| [a, b]);
+        let ranges = ranges.chain(std::iter::repeat(0)).take(2 * RANGES);
+        let all = first.into_iter().chain(ranges).chain(name_words(name));
+        for (to, from) in words.iter_mut().zip(all) {
+            *to = from;
+        }
+        words[0] = checksum_of(&words[1..], rows, index);
+        let mut out: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        out.resize(WORD_BYTES, 0);
+        out.extend_from_slice(row_bytes(rows));
+        out.extend_from_slice(index_bytes(index));
+        self.file.write_all_at(&out, at)?;
+        if !name.is_empty() {
+            let number = layout.head.count.fetch_add(1, Ordering::Relaxed);
+            if let Some(named) = layout.names.get(number as usize) {
+                named.hash.store(hash(name), Ordering::Relaxed);
+                // Release pairs with the acquire in `find`.
+                named.at.store(at, Ordering::Release);
+            }
+        }
+        let place = Place::behind(at as usize, rows.len(), index.len());
+        Ok(place.filter(|_| !rows.is_empty()))
     }
 
     /// A table for our own walks, by code that was compiled for `base`.
     pub(crate) fn get(&self, place: Place, base: u64) -> TableRef<'_> {
-        // SAFETY: `add` made the place; rows are plain numbers that may have any value, and both
-        // addresses are multiples of four.
+        // SAFETY: the place lies in the file; rows are plain numbers that may have any value, and
+        // both addresses are multiples of four.
         unsafe {
             let at = |offset: u32| self.map.as_ptr().add(offset as usize);
             let rows = slice::from_raw_parts(at(place.rows.0).cast::<Row>(), place.rows.1 as usize);
@@ -135,14 +318,41 @@ impl Tables {
     }
 }
 
+/// FNV-1a, which need not withstand anybody: whoever may write to the file is its owner.
+fn hash(name: &[u8]) -> u64 {
+    name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+fn name_words(name: &[u8]) -> [u64; LONGEST_NAME / 8] {
+    let mut words = [0; LONGEST_NAME / 8];
+    for (word, bytes) in words.iter_mut().zip(name.chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_ne_bytes(whole);
+    }
+    words
+}
+
+fn checksum_of(words: &[u64], rows: &[Row], index: &[u32]) -> u64 {
+    let mut hash = crc32fast::Hasher::new();
+    for word in words {
+        hash.update(&word.to_ne_bytes());
+    }
+    hash.update(row_bytes(rows));
+    hash.update(index_bytes(index));
+    hash.finalize().into()
+}
+
 /// The bytes of rows.
-pub(crate) fn row_bytes(rows: &[Row]) -> &[u8] {
+fn row_bytes(rows: &[Row]) -> &[u8] {
     // SAFETY: a row is 12 bytes without padding.
     unsafe { slice::from_raw_parts(rows.as_ptr().cast(), size_of_val(rows)) }
 }
 
 /// The bytes of an index.
-pub(crate) fn index_bytes(index: &[u32]) -> &[u8] {
+fn index_bytes(index: &[u32]) -> &[u8] {
     // SAFETY: numbers have no padding.
     unsafe { slice::from_raw_parts(index.as_ptr().cast(), size_of_val(index)) }
 }
@@ -154,25 +364,105 @@ mod tests {
     use super::*;
     use crate::session::Directory;
     use profundo_unwind::Rule;
+    use std::fs::OpenOptions;
+    use std::path::Path;
+
+    fn file(path: &Path) -> File {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        options.open(path).unwrap()
+    }
+
+    fn compiled() -> Compiled {
+        Compiled {
+            place: None,
+            base: 0x1000,
+            end: 0x2000,
+            evaluation: vec![(0x1100, 0x1200)],
+            is_go: false,
+        }
+    }
 
     #[test]
     fn a_table_is_found_where_it_was_put() {
         let directory = Directory::create(None).unwrap();
-        let mut tables = Tables::create(directory.path()).unwrap();
+        let path = directory.path().join("tables-of-a-test");
+        let mut tables = Tables::begin(file(&path)).unwrap();
         let rows = [Row::new(0, Rule::sp(8)), Row::new(9, Rule::NONE)];
         let index = [0_u32, 2];
-        for _ in 0..3 {
-            let place = tables.add(2, 2, |out| {
-                let (first, second) = out.split_at_mut(24);
-                first.copy_from_slice(row_bytes(&rows));
-                second.copy_from_slice(index_bytes(&index));
-                true
-            });
-            let table = tables.get(place.unwrap(), 0x1000);
+        // Another command has the same file.
+        let mut other = Tables::open(file(&path)).unwrap();
+        assert_eq!(other.mark, tables.mark);
+        for name in [&b"one"[..], b"two", b""] {
+            let added = tables.add(name, compiled(), &rows, &index);
+            let table = tables.get(added.place.unwrap(), 0x1000);
             assert_eq!(table.find(0x1005), Some(rows[0]));
+            let found = other.find(name);
+            assert_eq!(found.is_some(), !name.is_empty());
+            if let Some(found) = found {
+                assert_eq!(found, added);
+                let table = other.get(found.place.unwrap(), 0x1000);
+                assert_eq!(table.find(0x1005), Some(rows[0]));
+            }
         }
-        assert_eq!(tables.add(usize::MAX, 1, |_| true), None);
-        assert_eq!(tables.add(TABLE_BYTES, 1, |_| true), None);
-        assert_eq!(tables.add(1, 1, |_| false), None);
+        // That a file has no table is worth knowing too.
+        let none = other.add(b"three", compiled(), &[], &[]);
+        assert_eq!(none.place, None);
+        assert_eq!(tables.find(b"three"), Some(none));
+        assert_eq!(tables.find(b"four"), None);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_is_damaged_is_not_found() {
+        let directory = Directory::create(None).unwrap();
+        let path = directory.path().join("tables-of-a-test");
+        let mut tables = Tables::begin(file(&path)).unwrap();
+        let rows = [Row::new(0, Rule::sp(8)), Row::new(9, Rule::NONE)];
+        let place = tables
+            .add(b"one", compiled(), &rows, &[0, 2])
+            .place
+            .unwrap();
+        let file = file(&path);
+        for at in [
+            u64::from(place.rows.0),
+            u64::from(place.index.0),
+            BODY as u64,
+        ] {
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, at).unwrap();
+            file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+            assert_eq!(tables.find(b"one"), None, "{at}");
+            file.write_all_at(&byte, at).unwrap();
+            assert!(tables.find(b"one").is_some());
+        }
+        // A head that is older than the tables, as after a crash of the machine.
+        let used = offset_of!(Head, used) as u64;
+        file.write_all_at(&(BODY as u64).to_ne_bytes(), used)
+            .unwrap();
+        let mut again = Tables::open(self::file(&path)).unwrap();
+        again.add(b"two", compiled(), &rows, &[0, 2]);
+        assert!(again.find(b"one").is_some() && again.find(b"two").is_some());
+        // Cut, or of another version.
+        file.set_len(place.end() - 1).unwrap();
+        assert_eq!(again.find(b"one"), None);
+        file.write_all_at(&[9], offset_of!(Head, magic) as u64)
+            .unwrap();
+        assert!(Tables::open(file).is_none());
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_full_file_takes_no_more() {
+        let directory = Directory::create(None).unwrap();
+        let path = directory.path().join("tables-of-a-test");
+        let mut tables = Tables::begin(file(&path)).unwrap();
+        let rows = [Row::new(0, Rule::sp(8)), Row::new(9, Rule::NONE)];
+        let used = &tables.layout().head.used;
+        used.store(TABLE_BYTES as u64 - 64, Ordering::Relaxed);
+        assert_eq!(tables.percent_used(), 99);
+        assert_eq!(tables.add(b"one", compiled(), &rows, &[0, 2]).place, None);
+        assert!(tables.trouble.take().is_some());
+        std::fs::remove_file(path).unwrap();
     }
 }

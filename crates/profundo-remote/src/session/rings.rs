@@ -34,10 +34,8 @@ const CALM: Duration = Duration::from_secs(1);
 /// their memory at once, and the rest when its process has lived for a while. Until then a chunk
 /// beyond gets its memory when it is first written to, which could only fail if the file system
 /// filled up just then; so where there is little room, all is taken at once.
-const EAGER: usize = 4;
-/// The same of one that somebody waits for.
-const AT_LEAST: usize = 1;
-const A_WHILE: Duration = Duration::from_millis(20);
+const EAGER: usize = 1;
+const A_WHILE: Duration = Duration::from_millis(150);
 const ROOM: u64 = 64 << 20;
 
 /// A ring that was made.
@@ -181,7 +179,7 @@ impl Rings {
             trouble: None,
         };
         for _ in 0..FIRST {
-            match rings.make(control, EAGER) {
+            match rings.make(control) {
                 Ok(_) => {}
                 Err(error) => rings.trouble = Some(error),
             }
@@ -223,8 +221,7 @@ impl Rings {
         let enough = self.ahead + waiting.min(MOST_AHEAD);
         let mut exhausted = self.trouble.is_some();
         while count < enough && self.trouble.is_none() {
-            let eager = if waiting > 0 { AT_LEAST } else { EAGER };
-            match self.make(control, eager) {
+            match self.make(control) {
                 Ok(true) => count += 1,
                 Ok(false) => {
                     exhausted = true;
@@ -288,7 +285,7 @@ impl Rings {
     }
 
     /// Makes one more; false if there may be no more.
-    fn make(&mut self, control: &Control, eager: usize) -> io::Result<bool> {
+    fn make(&mut self, control: &Control) -> io::Result<bool> {
         let index = match self.maps.iter().position(Option::is_none) {
             Some(index) => index,
             None if self.maps.len() < MAX_RINGS => self.maps.len(),
@@ -299,7 +296,7 @@ impl Rings {
         let made = if whole {
             make_file(&path, Ring::BYTES)
         } else {
-            make_part(&path, eager)
+            make_part(&path)
         };
         let map = match made.and_then(|file| RingMap::new(&file)) {
             Ok(map) => map,
@@ -385,11 +382,11 @@ impl Rings {
 }
 
 /// A ring's file with the memory that a short program needs.
-fn make_part(path: &Path, eager: usize) -> io::Result<fs::File> {
+fn make_part(path: &Path) -> io::Result<fs::File> {
     let first_records = offset_of!(Ring, records) + 64 * size_of::<ThreadRecord>();
     let file = make_file(path, first_records)?;
     file.set_len(Ring::BYTES as u64)?;
-    allocate(&file, Ring::WORDS_AT, eager * CHUNK_WORDS * 8)?;
+    allocate(&file, Ring::WORDS_AT, EAGER * CHUNK_WORDS * 8)?;
     Ok(file)
 }
 
