@@ -29,7 +29,18 @@ pub(crate) struct Stacks {
     /// Reused from sample to sample.
     key: Vec<u64>,
     levels: Vec<Level>,
+    /// Leaf first, where there is no room for all of them.
     locations: Vec<LocationId>,
+    /// The levels of the last stack, root first: the next one mostly differs near its leaf only.
+    last: Vec<Known>,
+}
+
+/// A level as it was last met: its words, and what they were.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    words: (u64, u64),
+    location: LocationId,
+    stack: StackId,
 }
 
 impl Stacks {
@@ -81,6 +92,7 @@ impl Stacks {
     fn forget(&mut self) {
         self.whole.clear();
         self.addresses.clear();
+        self.last.clear();
         self.remembered = 0;
     }
 
@@ -110,16 +122,39 @@ impl Stacks {
         }
         let mut levels = std::mem::take(&mut self.levels);
         merge(frames.len(), head.end, python, head.python_end, &mut levels);
-        let known = self.locate(profile, &levels, frames, head.clock, is_settled, at_once);
+        // What these lead to may not be what the same words mean in others.
+        let is_special = !is_settled || at_once;
+        if is_special {
+            self.last.clear();
+        }
+        let same = self.last.iter().zip(levels.iter().rev());
+        let same = same.take_while(|(known, level)| known.words == words_of(**level, frames));
+        let same = same.count();
+        self.last.truncate(same);
+        let new = levels.len() - same;
+        let found = levels[..new].iter().rev().try_for_each(|&level| {
+            let location = self.locate(profile, level, frames, head.clock, is_settled, at_once)?;
+            self.last.push(Known {
+                words: words_of(level, frames),
+                location,
+                stack: StackId(0),
+            });
+            Some(())
+        });
         self.levels = levels;
-        known?;
-        let parent = self.rows(profile, most);
+        if found.is_none() {
+            self.last.truncate(same);
+            return None;
+        }
+        let parent = self.rows(profile, same, most);
         let stack = parent.unwrap_or_else(|| {
             // A walk that found nothing and says it is whole: keep the weight all the same.
             let location = reason(profile, Reason::Broken);
             profile.stacks.intern(None, location)
         });
-        if is_settled && !at_once {
+        if is_special {
+            self.last.clear();
+        } else {
             if self.remembered + self.key.len() > REMEMBERED {
                 self.forget();
             }
@@ -129,15 +164,23 @@ impl Stacks {
         Some(stack)
     }
 
-    /// The stack of `locations`.
-    fn rows(&self, profile: &mut Profile, most: usize) -> Option<StackId> {
-        let mut parent = None;
-        for (below, &location) in self.locations.iter().enumerate().rev() {
+    /// The stack of the levels in `last`, of which the first ones have theirs already.
+    fn rows(&mut self, profile: &mut Profile, same: usize, most: usize) -> Option<StackId> {
+        let mut parent = same.checked_sub(1).map(|last| self.last[last].stack);
+        for at in same..self.last.len() {
+            let location = self.last[at].location;
             if profile.stacks.len() >= most && profile.stacks.find(parent, location).is_none() {
-                let new = self.locations.get(..=below)?;
-                return self.short_of_room(profile, parent, new, most);
+                self.locations.clear();
+                let leaf_first = self.last.iter().rev();
+                self.locations.extend(leaf_first.map(|known| known.location));
+                let new = self.locations.get(..self.locations.len() - at)?;
+                let stack = self.short_of_room(profile, parent, new, most);
+                self.last.truncate(at);
+                return stack;
             }
-            parent = Some(profile.stacks.intern(parent, location));
+            let stack = profile.stacks.intern(parent, location);
+            self.last[at].stack = stack;
+            parent = Some(stack);
         }
         parent
     }
@@ -197,36 +240,30 @@ impl Stacks {
         self.locations.get(..=line.unwrap_or(0)).unwrap_or_default()
     }
 
-    /// Fills `locations` with those of the levels.
+    /// The location of a level. `None` if its code was not told of yet.
     fn locate(
         &mut self,
         profile: &mut Profile,
-        levels: &[Level],
+        level: Level,
         frames: &[u64],
         clock: u64,
         is_settled: bool,
         at_once: bool,
-    ) -> Option<()> {
-        self.locations.clear();
-        for &level in levels {
-            let location = match level {
-                Level::Native(index) => {
-                    self.address(profile, frames[index], index == 0, clock, is_settled)
-                }
-                Level::Reason(why) => reason(profile, why),
-                Level::Python {
-                    code,
-                    offset,
-                    is_call,
-                } => match self.codes.location(profile, code, offset, is_call) {
-                    Some(location) => location,
-                    None if code == 0 || at_once => reason(profile, Reason::PythonUnnamed),
-                    None => return None,
-                },
-            };
-            self.locations.push(location);
+    ) -> Option<LocationId> {
+        match level {
+            Level::Native(index) => {
+                Some(self.address(profile, frames[index], index == 0, clock, is_settled))
+            }
+            Level::Reason(why) => Some(reason(profile, why)),
+            Level::Python {
+                code,
+                offset,
+                is_call,
+            } => match self.codes.location(profile, code, offset, is_call) {
+                None if code == 0 || at_once => Some(reason(profile, Reason::PythonUnnamed)),
+                found => found,
+            },
         }
-        Some(())
     }
 
     fn address(
@@ -260,6 +297,22 @@ impl Stacks {
             self.addresses.insert((address, is_leaf), location);
         }
         location
+    }
+}
+
+/// What tells a level from others.
+fn words_of(level: Level, frames: &[u64]) -> (u64, u64) {
+    match level {
+        Level::Native(index) => (u64::from(index == 0), frames[index]),
+        Level::Python {
+            code,
+            offset,
+            is_call,
+        } => {
+            let first = 2 | u64::from(is_call) << 2 | u64::from(code) << 32;
+            (first, offset as u64)
+        }
+        Level::Reason(reason) => (3, reason as u64),
     }
 }
 

@@ -223,6 +223,15 @@ impl<'a> Claims<'a> {
         Some(chunk.words.load(Ordering::Relaxed))
     }
 
+    /// Whether so much is in the claim's chunk that a reader had better come.
+    #[inline]
+    pub fn is_filling(&self, claim: Claim) -> bool {
+        /// Of a chunk of 8192: a thread of usual depth writes the rest in some thirty samples.
+        const MANY: u32 = 6144;
+        let chunk = self.chunks.get(claim.chunk as usize);
+        chunk.is_some_and(|chunk| chunk.words.load(Ordering::Relaxed) >= MANY)
+    }
+
     /// Lets go of a chunk that `acquire` or `resume` gave, publishing what it holds now.
     pub fn release(&self, claim: Claim, words: u32, new_samples: u32) {
         let Some(chunk) = self.chunks.get(claim.chunk as usize) else {

@@ -54,6 +54,14 @@ impl Recorder {
         sys::futex_wake(&self.control.doorbell);
     }
 
+    /// Asks the command to take out what there is, unless it has been told to look anyway.
+    #[cold]
+    pub(crate) fn ask_to_drain(&self) {
+        if self.ring.header.news.load(Ordering::Relaxed) == 0 {
+            self.ring_bell();
+        }
+    }
+
     /// Tells the command, but not too often, that code was met that is in no listed module.
     #[cold]
     fn tell_of_unlisted(&self, generation: u64, clock: u64) {

@@ -21,6 +21,9 @@ use crate::{CodeMap, clock, regs, sys};
 /// The deepest stack that is kept; what is deeper ends in `[truncated]`.
 pub const MAX_DEPTH: usize = 4096;
 
+/// A tenth of a millisecond or so, in cycles: what the deepest stacks take.
+const LONGEST: u64 = 1 << 18;
+
 /// What the walk of an interpreter's stack needs of the handler's, at most.
 const PYTHON_STACK: u64 = 2 << 10;
 
@@ -132,7 +135,8 @@ impl Probe {
             if !has_run {
                 self.counters.reentrant.fetch_add(1, Ordering::Relaxed);
             }
-            let cycles = clock::now().wrapping_sub(began);
+            // Who takes longer was interrupted himself, and that is no cost of ours.
+            let cycles = clock::now().wrapping_sub(began).min(LONGEST);
             self.counters.cycles.fetch_add(cycles, Ordering::Relaxed);
             self.counters.handled.fetch_add(1, Ordering::Relaxed);
         }
@@ -332,6 +336,11 @@ impl Probe {
             Some(_) => self.counters.taken.fetch_add(1, Ordering::Relaxed),
             None => self.counters.buffer_full.fetch_add(1, Ordering::Relaxed),
         };
+        if let Some(recorder) = &self.recorder
+            && claim.is_none_or(|claim| buffer.claims().is_filling(claim))
+        {
+            recorder.ask_to_drain();
+        }
         Some((buffer.identity, claim?))
     }
 }

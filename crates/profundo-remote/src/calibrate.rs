@@ -4,9 +4,14 @@
 //! interrupt, the signal's delivery and the return. A thread that does nothing but read the cycle
 //! counter sees these as gaps. It is measured in this command, which is as good as in the target.
 
+use std::fs;
+use std::io;
+use std::ops::RangeInclusive;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::modules::cache_folder as folder;
 use crate::perf::{Signal, TaskClock};
 use crate::sys;
 
@@ -17,9 +22,66 @@ extern "C" fn count(_: i32) {
     SEEN.fetch_add(1, Ordering::Relaxed);
 }
 
+/// A recording of fewer samples is not worth the milliseconds, and one of many is worth them again
+/// when it has been measured as often as this.
+const FEW: u64 = 500;
+const MANY: u64 = 10_000;
+const OFTEN: u64 = 4;
+
+/// The cost of one delivery in nanoseconds, for a recording of so many samples: the least that was
+/// measured since the machine was started, now or by recordings before. `None` if it is not known.
+pub(crate) fn delivery_cost(samples: u64, cache: Option<&Path>) -> Option<u64> {
+    let kept = folder(cache).map(|folder| folder.join("profundo/delivery"));
+    let before = kept.as_deref().and_then(known);
+    let is_known = before.is_some_and(|(_, measured)| measured >= OFTEN);
+    let before_cost = before.map(|(cost, _)| cost);
+    if samples < if is_known { MANY } else { FEW } {
+        return before_cost;
+    }
+    let Some(now) = measured() else {
+        return before_cost;
+    };
+    // A busy machine makes it longer, nothing makes it shorter.
+    let cost = before_cost.map_or(now, |before| before.min(now));
+    if let Some(path) = kept {
+        let measured = before.map_or(0, |(_, measured)| measured) + 1;
+        let _ = keep(&path, cost, measured);
+    }
+    Some(cost)
+}
+
+/// What was kept, and how often it was measured, if this machine has not been started anew since.
+fn known(path: &Path) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(path).ok()?;
+    let (boot, numbers) = text.trim_end().split_once(' ')?;
+    let (cost, measured) = numbers.split_once(' ')?;
+    let cost = cost.parse().ok().filter(|cost| SANE.contains(cost))?;
+    (boot == this_boot()?).then_some((cost, measured.parse().ok()?))
+}
+
+fn keep(path: &Path, cost: u64, measured: u64) -> io::Result<()> {
+    let boot = this_boot().ok_or(io::ErrorKind::NotFound)?;
+    let draft = path.with_extension(std::process::id().to_string());
+    let written = fs::write(&draft, format!("{boot} {cost} {measured}\n"));
+    let kept = written.and_then(|()| fs::rename(&draft, path));
+    if kept.is_err() {
+        let _ = fs::remove_file(draft);
+    }
+    kept
+}
+
+/// A name of the machine's run, from its start to its end.
+fn this_boot() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim_end().to_owned())
+}
+
+/// No machine takes more or less than this.
+const SANE: RangeInclusive<u64> = 100..=500_000;
+
 /// The cost of one delivery in nanoseconds; `None` if it cannot be measured, or if this process
 /// handles SIGTRAP itself.
-pub(crate) fn delivery_cost() -> Option<u64> {
+fn measured() -> Option<u64> {
     let thread = std::thread::Builder::new().name("profundo".into());
     thread.spawn(measure).ok()?.join().ok()?
 }
@@ -55,12 +117,16 @@ fn measure() -> Option<u64> {
     if signals < 10 || gaps.is_empty() {
         return None;
     }
-    // Other interrupts make gaps too, and the scheduler makes long ones: the median is neither.
+    // Other interrupts make gaps too, shorter ones; and the scheduler makes long ones. While
+    // another thread keeps the other half of the core busy all gaps are twice as long, so what is
+    // taken is from the lower end of the signals' own.
     gaps.sort_unstable();
-    let median = gaps.get(gaps.len() / 2)?;
+    let median = *gaps.get(gaps.len() / 2)?;
+    gaps.retain(|&gap| gap > median / 3);
+    let gap = gaps.get(gaps.len() / 4)?;
     let cycles = last.cycles.saturating_sub(first.cycles).max(1);
     let nanos = last.monotonic.saturating_sub(first.monotonic);
-    Some((u128::from(*median) * u128::from(nanos) / u128::from(cycles)) as u64)
+    Some((u128::from(*gap) * u128::from(nanos) / u128::from(cycles)) as u64)
 }
 
 /// Installs a handler where there is none.
@@ -81,10 +147,33 @@ fn install() -> Option<libc::sigaction> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn a_delivery_costs_some_microseconds() {
-        if let Some(cost) = super::delivery_cost() {
+        if let Some(cost) = measured() {
             assert!((200..200_000).contains(&cost), "{cost} ns");
         }
+    }
+
+    #[test]
+    fn what_was_measured_is_known_until_the_machine_is_started_anew() {
+        let folder = std::env::temp_dir().join(format!("profundo-delivery-{}", std::process::id()));
+        fs::create_dir_all(folder.join("profundo")).unwrap();
+        let path = folder.join("profundo/delivery");
+        if this_boot().is_none() {
+            return;
+        }
+        assert_eq!(delivery_cost(3, Some(&folder)), None);
+        keep(&path, 7000, 1).unwrap();
+        assert_eq!(delivery_cost(3, Some(&folder)), Some(7000));
+        // No machine is as fast as this: what is measured again does not take its place.
+        keep(&path, 150, OFTEN).unwrap();
+        assert_eq!(delivery_cost(MANY, Some(&folder)), Some(150));
+        for text in ["another-boot 7000 4\n", "", "7000 4"] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(known(&path), None);
+        }
+        fs::remove_dir_all(folder).unwrap();
     }
 }

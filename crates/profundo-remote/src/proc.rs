@@ -1,11 +1,16 @@
 //! What `/proc` tells of other processes. Whatever is gone reads as nothing.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 /// A file of a process's directory; empty if it cannot be read.
 pub(crate) fn read(pid: u32, name: &str) -> Vec<u8> {
-    fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default()
+    // These files do not tell how long they are, and the kernel makes the text anew at each call.
+    let mut bytes = Vec::with_capacity(16 << 10);
+    let read = fs::File::open(format!("/proc/{pid}/{name}"))
+        .and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map(|_| bytes).unwrap_or_default()
 }
 
 /// The command line, joined by spaces.

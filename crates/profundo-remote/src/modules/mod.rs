@@ -13,4 +13,5 @@ mod tables;
 
 pub(crate) use list::ModuleList;
 pub(crate) use publish::publish;
+pub(crate) use shelf::folder as cache_folder;
 pub(crate) use store::{Store, executable_of};

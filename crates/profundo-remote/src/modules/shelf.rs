@@ -52,7 +52,7 @@ fn options() -> OpenOptions {
 }
 
 fn shared(place: Option<&Path>) -> Option<(Tables, PathBuf)> {
-    let folder = place.map(Path::to_owned).or_else(user_cache)?.join(FOLDER);
+    let folder = folder(place)?.join(FOLDER);
     // Where it is missing, so may be all above.
     let data = fs::metadata(&folder).or_else(|_| {
         let mut builder = DirBuilder::new();
@@ -151,6 +151,11 @@ fn is_fit(folder: &Path) -> bool {
         XFS,
     ];
     sys::file_system(folder).is_ok_and(|(kind, free)| LOCAL.contains(&kind) && free >= ROOM)
+}
+
+/// Where what is worth keeping is kept; `place` if it is said.
+pub(crate) fn folder(place: Option<&Path>) -> Option<PathBuf> {
+    place.map(Path::to_owned).or_else(user_cache)
 }
 
 fn user_cache() -> Option<PathBuf> {

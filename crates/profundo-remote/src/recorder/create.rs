@@ -117,7 +117,6 @@ impl Recorder {
             words_drained: 0,
             cpu: 0,
             cost: (0, 0),
-            delivery: None,
             told: Told::default(),
             options,
         })

@@ -186,9 +186,8 @@ impl Recorder {
         let last = sys::instant();
         sink(Event::Clock(last));
         (ended.cycles, ended.monotonic, ended.unix) = (last.cycles, last.monotonic, last.unix);
-        let delivery = self
-            .delivery
-            .unwrap_or_else(|| calibrate_if_worth_it(self.cost.1));
+        let cache = self.options.cache.as_deref();
+        let delivery = calibrate::delivery_cost(self.cost.1, cache);
         let handlers = self.scale.nanoseconds(self.cost.0);
         let own_cost = delivery.map(|each| handlers + each * self.cost.1);
         for note in std::mem::take(&mut self.notes) {
@@ -201,12 +200,6 @@ impl Recorder {
             own_cost,
         }
     }
-}
-
-/// A recording of few samples is not worth the milliseconds.
-fn calibrate_if_worth_it(handled: u64) -> Option<u64> {
-    const WORTH: u64 = 500;
-    (handled >= WORTH).then(calibrate::delivery_cost).flatten()
 }
 
 impl Program {

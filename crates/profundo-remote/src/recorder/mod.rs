@@ -38,10 +38,10 @@ use outside::OutsideSampling;
 /// How long a turn waits at most, while samples come and while none do.
 const BUSY_WAIT: Duration = Duration::from_millis(15);
 const IDLE_WAIT: Duration = Duration::from_millis(120);
-/// The former, where the samples that come are few: a ring holds as many words as the deepest
-/// stacks of one thread make in twice this time.
-const LIGHT_WAIT: Duration = Duration::from_millis(40);
-const FEW_WORDS: usize = 8192;
+/// The former, where the samples that come are few. Who fills a chunk before rings the bell; each
+/// turn that is not needed costs some fifty microseconds, most of them for waking up.
+const LIGHT_WAIT: Duration = Duration::from_millis(100);
+const FEW_WORDS: usize = 1 << 14;
 /// The latter, where only looking tells that a process has ended.
 const BLIND_WAIT: Duration = Duration::from_millis(40);
 
@@ -95,7 +95,6 @@ pub struct Recorder {
     /// Of programs that have ended: CPU time that could be sampled; cycles and runs of handlers.
     cpu: u64,
     cost: (u64, u64),
-    delivery: Option<Option<u64>>,
     told: Told,
 }
 
@@ -294,7 +293,7 @@ impl Recorder {
         self.waits = match (busy, self.outside.is_active()) {
             // The kernel's rings are small.
             (true, true) => BUSY_WAIT / 3,
-            (true, false) if self.words_drained < FEW_WORDS => LIGHT_WAIT,
+            (true, false) if self.words_drained < FEW_WORDS => LIGHT_WAIT.min(self.idle_wait()),
             (true, false) => BUSY_WAIT,
             (false, true) => BUSY_WAIT,
             (false, false) => (self.waits * 2).clamp(BUSY_WAIT, self.idle_wait()),
