@@ -172,7 +172,8 @@ impl Stacks {
             if profile.stacks.len() >= most && profile.stacks.find(parent, location).is_none() {
                 self.locations.clear();
                 let leaf_first = self.last.iter().rev();
-                self.locations.extend(leaf_first.map(|known| known.location));
+                self.locations
+                    .extend(leaf_first.map(|known| known.location));
                 let new = self.locations.get(..self.locations.len() - at)?;
                 let stack = self.short_of_room(profile, parent, new, most);
                 self.last.truncate(at);

@@ -24,7 +24,8 @@ const MAX_PIECES: usize = 4;
 /// costs a look into a hash table.
 pub struct Symbolizer {
     files: FileOptions,
-    threads: usize,
+    /// As many as there are CPUs, if it is not said.
+    threads: Option<usize>,
     correction: RwLock<Option<Arc<LineCorrection>>>,
     cache: Mutex<FxHashMap<ModuleKey, ModuleNames>>,
     shortener: Mutex<Shortener>,
@@ -54,7 +55,7 @@ impl Symbolizer {
                 debug_roots,
                 ..FileOptions::default()
             },
-            threads: available_parallelism().map_or(1, usize::from),
+            threads: None,
             correction: RwLock::default(),
             cache: Mutex::default(),
             shortener: Mutex::default(),
@@ -92,7 +93,7 @@ impl Symbolizer {
 
     /// Uses at most this many threads.
     pub fn with_threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
+        self.threads = Some(threads.max(1));
         self
     }
 
@@ -197,7 +198,10 @@ impl Symbolizer {
         // waits for the other's files.
         let open =
             |(key, _): &(&ModuleKey, _)| ModuleFile::open(&self.files, &key.path, &key.build_id);
-        let files = match self.threads {
+        // Asked for only here: it reads files.
+        let cpus = || available_parallelism().map_or(1, usize::from);
+        let threads = self.threads.unwrap_or_else(cpus);
+        let files = match threads {
             1 => pool::map_here(&missing, open),
             several => pool::map(several, &missing, open),
         };
@@ -207,7 +211,7 @@ impl Symbolizer {
             let count = addresses
                 .len()
                 .div_ceil(PIECE)
-                .min(self.threads)
+                .min(threads)
                 .clamp(1, MAX_PIECES);
             let size = addresses.len().div_ceil(count);
             pieces.extend(addresses.chunks(size).map(|piece| (index, piece)));
@@ -218,7 +222,7 @@ impl Symbolizer {
             lookup::names(&files[*index], &missing[*index].0.path, piece)
         };
         let is_shallow = files.iter().all(|files| files.debug_image().is_none());
-        let found = match self.threads {
+        let found = match threads {
             1 if is_shallow => pool::map_here(&pieces, look_up),
             threads => pool::map(threads, &pieces, look_up),
         };

@@ -4,6 +4,7 @@ mod files;
 mod launch;
 mod looking;
 mod machine;
+mod memory;
 mod options;
 mod terminal;
 mod usage;
