@@ -1,6 +1,6 @@
 """Four functions that take 50, 30, 15 and 5 parts in a hundred of the CPU time.
 
-usage: shares.py python|native|threads [SECONDS]
+usage: shares.py python|native|threads [SECONDS]        so much CPU time
 
 The parts are what is aimed at; the truth is what the clock of the thread's CPU time says, summed
 around each call, and printed at the end as one line of JSON: what a profiler says is compared
@@ -98,9 +98,9 @@ def run(kind, seconds):
     lock = threading.Lock()
 
     def work(which):
-        end = time.monotonic() + seconds
+        end = time.process_time() + seconds
         mine = {function.__name__: 0 for function in functions}
-        while time.monotonic() < end:
+        while time.process_time() < end:
             for function, n in which:
                 before = clock()
                 function(n)

@@ -15,9 +15,11 @@ pub mod named;
 pub mod options;
 pub mod pairs;
 pub mod process;
+pub mod pythons;
 pub mod quarters;
 pub mod stacks;
 pub mod stats;
+pub mod told;
 pub mod workload;
 
 /// Prints one closing line, which says what the target was.

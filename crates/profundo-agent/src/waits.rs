@@ -75,16 +75,23 @@ fn with_slot(with: impl FnOnce(&Threads, &Slot)) {
     }
 }
 
+/// How long the calling thread has not run, from some moment on: going to sleep and waking up take CPU
+/// time, which is no waiting.
+fn idle() -> u64 {
+    let passed = process::time(libc::CLOCK_MONOTONIC);
+    passed.saturating_sub(process::time(libc::CLOCK_THREAD_CPUTIME_ID))
+}
+
 /// Has the calling thread wait, and counts the time if it waits for the lock.
 #[inline]
 fn counted(condition: *const pthread_cond_t, wait: impl FnOnce() -> c_int) -> c_int {
     if !is_interpreters(condition) {
         return wait();
     }
-    let began = process::time(libc::CLOCK_MONOTONIC);
+    let began = idle();
     with_slot(|_, slot| slot.set_waiting(true));
     let result = wait();
-    let waited = process::time(libc::CLOCK_MONOTONIC).saturating_sub(began);
+    let waited = idle().saturating_sub(began);
     with_slot(|threads, slot| {
         slot.set_waiting(false);
         if let Some(record) = threads.record(slot.number()) {

@@ -1,0 +1,277 @@
+//! What is asked of a Python program's recording, and the answer beside what the program itself
+//! knows.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs, process};
+
+use serde_json::Value;
+
+use crate::told::{self, Style, Told};
+
+/// Whatever went wrong.
+pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// A profiler.
+#[derive(Debug, Clone)]
+pub enum Profiler {
+    /// This one: the path of the command.
+    Ours(PathBuf),
+    /// py-spy.
+    PySpy(PathBuf),
+    /// austin.
+    Austin(PathBuf),
+}
+
+impl Profiler {
+    /// What a table calls it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ours(_) => "profundo",
+            Self::PySpy(_) => "py-spy",
+            Self::Austin(_) => "austin",
+        }
+    }
+
+    /// Runs a program under it, `rate` times a second.
+    pub fn run(&self, rate: u32, program: &[&str]) -> Result<Run> {
+        self.run_behind(&[], rate, program)
+    }
+
+    /// The same, with words in front of it all.
+    pub fn run_behind(&self, front: &[&str], rate: u32, program: &[&str]) -> Result<Run> {
+        let start = |path: &Path| {
+            let mut words = front.iter().map(OsStr::new).chain([path.as_os_str()]);
+            let mut command = Command::new(words.next().unwrap_or_default());
+            command.args(words);
+            command
+        };
+        let file = env::temp_dir().join(format!("profundo-truth-{}", process::id()));
+        let mut command = match self {
+            Self::Ours(path) => {
+                let mut command = start(path);
+                command.args(["record", "--rate", &rate.to_string(), "-o"]);
+                command.arg(&file).arg("--");
+                command
+            }
+            Self::PySpy(path) => {
+                let mut command = start(path);
+                command.args(["record", "-r", &rate.to_string(), "-f", "raw", "-o"]);
+                command.arg(&file).arg("--");
+                command
+            }
+            Self::Austin(path) => {
+                let mut command = start(path);
+                let period = format!("{}us", 1_000_000 / rate);
+                // Without what does not run on a processor.
+                command.args(["-s", "-i", &period, "-o"]).arg(&file);
+                command
+            }
+        };
+        let output = command
+            .args(program)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output()?;
+        if !output.status.success() {
+            return Err(format!("{}: {program:?} ended badly", self.name()).into());
+        }
+        let stdout = String::from_utf8(output.stdout)?;
+        // The program's own line; a peer may say something around it.
+        let line = stdout.lines().find(|line| line.starts_with('{'));
+        let truth = line.map(serde_json::from_str).transpose()?;
+        Ok(Run {
+            profiler: self.clone(),
+            file,
+            truth,
+        })
+    }
+}
+
+/// A run that was recorded. Its file goes with it.
+#[derive(Debug)]
+pub struct Run {
+    profiler: Profiler,
+    file: PathBuf,
+    /// What the program said of itself.
+    pub truth: Option<Value>,
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+impl Run {
+    /// Our own report, as JSON.
+    pub fn report(&self, which: &str) -> Result<Value> {
+        let Profiler::Ours(path) = &self.profiler else {
+            return Err("only our own reports are asked for".into());
+        };
+        let report = Command::new(path)
+            .args(["report", "--json"])
+            .arg(&self.file)
+            .arg(which)
+            .output()?;
+        if !report.status.success() {
+            return Err(String::from_utf8(report.stderr)?.into());
+        }
+        Ok(serde_json::from_slice(&report.stdout)?)
+    }
+
+    /// The stacks.
+    pub fn stacks(&self) -> Result<Vec<Told>> {
+        let Profiler::Ours(path) = &self.profiler else {
+            let style = match self.profiler {
+                Profiler::Austin(_) => Style::Colons,
+                _ => Style::Brackets,
+            };
+            return Ok(told::read(&fs::read_to_string(&self.file)?, style));
+        };
+        let collapsed = self.file.with_extension("collapsed");
+        let export = Command::new(path)
+            .arg("export")
+            .arg(&self.file)
+            .args(["--to", "collapsed", "-o"])
+            .arg(&collapsed)
+            .output()?;
+        if !export.status.success() {
+            return Err(String::from_utf8(export.stderr)?.into());
+        }
+        let text = fs::read_to_string(&collapsed)?;
+        let _ = fs::remove_file(&collapsed);
+        Ok(told::read(&text, Style::Brackets))
+    }
+}
+
+/// By how many points at most the shares of functions are off, in this run of `shares.py`.
+pub fn worst_share(run: &Run) -> Result<f64> {
+    let truth = run.truth.as_ref().ok_or("the program said nothing")?;
+    let shares = truth["shares"].as_object().ok_or("no shares")?;
+    let names: Vec<&str> = shares.keys().map(String::as_str).collect();
+    let told = told::shares(&run.stacks()?, &names, "work");
+    let off = shares.values().zip(told).map(|(truth, told)| {
+        let truth = truth.as_f64().unwrap_or(f64::NAN);
+        100.0 * (truth - told).abs()
+    });
+    off.max_by(f64::total_cmp).ok_or_else(|| "no shares".into())
+}
+
+/// For a run of `kinds.py`: the least native share of a line that is native, and the greatest of
+/// one that is pure Python, in percent.
+pub fn kinds(run: &Run, program: &Path) -> Result<(f64, f64)> {
+    let source = fs::read_to_string(program)?;
+    let source: Vec<&str> = source.lines().collect();
+    let report = run.report("lines")?;
+    let (mut native, mut pure) = (100.0_f64, 0.0_f64);
+    let mut met = 0;
+    for file in report["files"].as_array().into_iter().flatten() {
+        if file["file"].as_str() != program.to_str() {
+            continue;
+        }
+        for line in file["lines"].as_array().into_iter().flatten() {
+            let number = line["line"].as_u64().unwrap_or(0) as usize;
+            let text = source.get(number.wrapping_sub(1)).copied().unwrap_or("");
+            let share = |kind: &str| line[kind].as_f64().unwrap_or(0.0);
+            let (of_native, of_python) = (share("self_native_share"), share("self_python_share"));
+            let percent = 100.0 * of_native / (of_native + of_python);
+            // A line with few samples says little.
+            if line["self_samples"].as_u64().unwrap_or(0) < 50 {
+                continue;
+            }
+            if text.ends_with("# native") {
+                native = native.min(percent);
+                met += 1;
+            } else if text.ends_with("# pure") {
+                pure = pure.max(percent);
+                met += 1;
+            }
+        }
+    }
+    if met < 6 {
+        return Err(format!("only {met} of the marked lines have samples").into());
+    }
+    Ok((native, pure))
+}
+
+/// For a run of `waits.py`: the wait for the lock that the recording has, as a part of what the
+/// threads' own clocks say, in percent; and the part of the latter that they waited for a
+/// processor.
+pub fn waits(run: &Run) -> Result<(f64, f64)> {
+    let truth = run.truth.as_ref().ok_or("the program said nothing")?;
+    let report = run.report("summary")?;
+    let (mut told, mut waited, mut delayed) = (0.0, 0.0, 0.0);
+    for thread in report["threads"].as_array().into_iter().flatten() {
+        let own = &truth[thread["name"].as_str().unwrap_or("")];
+        let of = |name: &str| own[name].as_f64();
+        if let (Some(wall), Some(cpu), Some(delay)) = (of("wall"), of("cpu"), of("delay")) {
+            told += thread["gil_wait_seconds"].as_f64().unwrap_or(0.0);
+            waited += wall - cpu;
+            delayed += delay;
+        }
+    }
+    Ok((100.0 * told / waited, 100.0 * delayed / waited))
+}
+
+/// Which functions may call which.
+pub type Edges = BTreeMap<String, Vec<String>>;
+
+/// How much stacks weigh in all, and how much of it has two functions of a program of which one
+/// cannot call the other.
+pub fn impossible(stacks: &[Told], file: &str, callers: &Edges) -> (f64, f64) {
+    let (mut all, mut impossible) = (0.0, 0.0);
+    for told in stacks {
+        all += told.weight;
+        let python: Vec<_> = (told.frames.iter())
+            .filter(|frame| !frame.file.is_empty())
+            .collect();
+        let is_wrong = python.iter().enumerate().any(|(at, frame)| {
+            let Some(allowed) = callers.get(&frame.name) else {
+                return false;
+            };
+            let caller = at.checked_sub(1).map(|at| &python[at].name);
+            frame.file.ends_with(file)
+                && !caller.is_some_and(|caller| allowed.contains(caller))
+        });
+        if is_wrong {
+            impossible += told.weight;
+        }
+    }
+    (all, impossible)
+}
+
+/// The samples taken as a part of those expected, and those that are whole, in percent.
+pub fn quality(run: &Run) -> Result<(f64, f64)> {
+    let report = run.report("summary")?;
+    let recording = &report["recording"];
+    let number = |name: &str| recording[name].as_f64().unwrap_or(f64::NAN);
+    let cut = number("stacks_truncated") + number("stacks_broken");
+    let seconds = report["selection"]["seconds"].as_f64().unwrap_or(f64::NAN);
+    Ok((
+        100.0 * seconds / number("cpu_seconds"),
+        100.0 * (1.0 - cut / number("samples")),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_call_is_found_out() {
+        let edges = Edges::from([("f".to_owned(), vec!["g".to_owned()])]);
+        let check = |text: &str, expected: (f64, f64)| {
+            let stacks = told::read(text, Style::Brackets);
+            assert_eq!(impossible(&stacks, "x.py", &edges), expected, "{text}");
+        };
+        check("g (x.py);f (x.py) 2", (2.0, 0.0));
+        check("g (x.py);sorted;f (x.py) 2", (2.0, 0.0));
+        check("h (x.py);f (x.py) 2\ng (x.py);f (x.py) 1", (3.0, 2.0));
+        check("f (x.py) 1", (1.0, 1.0));
+        check("h (x.py);f (other.py) 1", (1.0, 0.0));
+    }
+}
