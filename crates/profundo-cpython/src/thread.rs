@@ -58,7 +58,7 @@ pub fn thread_name(
 }
 
 /// Whether an object is this text, of ASCII.
-fn is_text(
+pub(crate) fn is_text(
     layout: &Layout,
     memory: &mut impl Memory,
     object: u64,
@@ -70,7 +70,7 @@ fn is_text(
 }
 
 /// Whether a text ends with this one, of ASCII.
-fn ends_with(
+pub(crate) fn ends_with(
     layout: &Layout,
     memory: &mut impl Memory,
     object: u64,

@@ -357,6 +357,13 @@ impl Ingest {
                     let name: String = told.name.characters().collect();
                     program.people.name(profile, numbers, &told.head, &name);
                 }
+                Ok(Record::TaskName(told)) => {
+                    let ((program, ..), profile) = self.program(process);
+                    let name: String = told.name.characters().collect();
+                    program
+                        .people
+                        .task_name(profile, told.head.task, name.into());
+                }
                 Ok(Record::Sample {
                     head,
                     frames,

@@ -59,6 +59,8 @@ pub(crate) struct People {
     is_resumed: bool,
     threads: FxHashMap<u32, Row>,
     tasks: FxHashMap<u64, TaskId>,
+    /// What the program calls tasks, as far as it calls them anything.
+    task_names: FxHashMap<u64, Box<str>>,
     /// What is known of threads that no record has yet.
     strangers: FxHashMap<u32, ThreadInfo>,
 }
@@ -81,6 +83,7 @@ impl People {
             is_resumed: false,
             threads: FxHashMap::default(),
             tasks: FxHashMap::default(),
+            task_names: FxHashMap::default(),
             strangers: FxHashMap::default(),
         }
     }
@@ -142,6 +145,20 @@ impl People {
         let id = self.wrapped(profile, number, |_| None);
         let task = profile.tasks.get_mut(id);
         (task.name, task.spawned_at) = (name, spawned_at);
+    }
+
+    /// The program has a name for a task.
+    pub(crate) fn task_name(&mut self, profile: &mut Profile, number: u64, name: Box<str>) {
+        if name.is_empty() || self.task_names.contains_key(&number) {
+            return;
+        }
+        if let Some(&task) = self.tasks.get(&number) {
+            let coroutine = profile.strings.get(profile.tasks.get(task).name);
+            let both = both_names(&name, coroutine);
+            let both = profile.strings.intern(&both);
+            profile.tasks.get_mut(task).name = both;
+        }
+        self.task_names.insert(number, name);
     }
 
     /// The thread and the task of a record. Thread 0 stands for "no thread": a parked task's
@@ -245,13 +262,33 @@ impl People {
             if let Some(id) = known.flatten() {
                 return id;
             }
+            let mut name = name(number).unwrap_or_default();
+            if let Some(own) = self.task_names.get(&number) {
+                let both = both_names(own, profile.strings.get(name));
+                name = profile.strings.intern(&both);
+            }
             profile.tasks.push(Task {
                 number: shown,
-                name: name(number).unwrap_or_default(),
+                name,
                 ..Task::default()
             })
         })
     }
+}
+
+/// What a task is shown as that the program calls `own`: with its coroutine, unless that says the
+/// same or is there already.
+fn both_names(own: &str, coroutine: &str) -> String {
+    let has_both = coroutine.strip_prefix(own).is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with(" (") && rest.ends_with(')')
+    });
+    if has_both {
+        return coroutine.to_owned();
+    }
+    if coroutine.is_empty() {
+        return own.to_owned();
+    }
+    format!("{own} ({coroutine})")
 }
 
 /// The number of a thread's root task in reports.

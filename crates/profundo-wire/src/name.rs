@@ -1,4 +1,5 @@
-//! What a thread is called in the interpreter, copied at one of its first samples.
+//! What a thread or a task is called in the interpreter, copied at one of its first samples.
+//! The record of a thread's name:
 //!
 //! ```text
 //!          63      56 55   36 35  32 31                                                     0
@@ -77,6 +78,72 @@ pub struct ThreadName<'a> {
 impl<'a> ThreadName<'a> {
     /// Of a head and the words behind it, which must be as many as it says.
     pub(crate) fn new(head: ThreadNameHead, words: &'a [u64]) -> Option<Self> {
+        let (kind, bytes) = head.name;
+        (words.len() == words_of(bytes)).then_some(Self {
+            head,
+            name: Text::new(kind, words, bytes),
+        })
+    }
+}
+
+/// How many words stand before the name of a task.
+pub const TASK_NAME_HEAD_WORDS: usize = 3;
+
+/// The record kind in the top byte of word 0.
+pub(crate) const KIND_TASK_NAME: u64 = 4;
+
+/// The numbers of a task's name. Its record is that of a thread's name, but that word 1 is the task's
+/// number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TaskNameHead {
+    /// The task's number, as samples have it.
+    pub task: u64,
+    /// How the name is kept, and its bytes.
+    pub name: (TextKind, u32),
+}
+
+impl TaskNameHead {
+    /// How long the record is in words.
+    pub fn words(&self) -> usize {
+        TASK_NAME_HEAD_WORDS + words_of(self.name.1)
+    }
+
+    /// The words that stand before the name.
+    pub fn to_words(&self) -> [u64; TASK_NAME_HEAD_WORDS] {
+        [
+            KIND_TASK_NAME << 56 | (self.name.0 as u64) << 32 | self.words() as u64,
+            self.task,
+            u64::from(self.name.1),
+        ]
+    }
+
+    /// Reads the words back; `None` if they are not those of a task's name.
+    pub fn from_words(words: [u64; TASK_NAME_HEAD_WORDS]) -> Option<Self> {
+        let [first, task, bytes] = words;
+        let head = Self {
+            task,
+            name: (
+                TextKind::from_code(first >> 32 & 15)?,
+                u32::try_from(bytes).ok()?,
+            ),
+        };
+        let is_one = first >> 56 == KIND_TASK_NAME && first as u32 as usize == head.words();
+        is_one.then_some(head)
+    }
+}
+
+/// What a task is called in the interpreter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskName<'a> {
+    /// Its numbers.
+    pub head: TaskNameHead,
+    /// The name.
+    pub name: Text<'a>,
+}
+
+impl<'a> TaskName<'a> {
+    /// Of a head and the words behind it, which must be as many as it says.
+    pub(crate) fn new(head: TaskNameHead, words: &'a [u64]) -> Option<Self> {
         let (kind, bytes) = head.name;
         (words.len() == words_of(bytes)).then_some(Self {
             head,

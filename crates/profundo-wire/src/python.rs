@@ -121,13 +121,14 @@ const FRAME_BITS: u32 = 34;
 /// loop resumes a task by that frame, and whatever the task awaits lies above it, so the number is the
 /// same whenever the task runs. It is made of the number of the function's code object, by which
 /// the reader names the task, and of the frame's address, which tells tasks of one function
-/// apart; an address may be that of another task later. `code` 0 makes 0: no task.
-pub fn python_task(code: u32, frame: u64) -> u64 {
+/// apart. An address may be that of another task later, so where the task has a name of its own, what
+/// `name` makes of it goes into the number, too; else that is 0. `code` 0 makes 0: no task.
+pub fn python_task(code: u32, frame: u64, name: u64) -> u64 {
     // Frames begin at multiples of eight.
-    let frame = frame >> 3 & ((1 << FRAME_BITS) - 1);
+    let which = (frame >> 3 ^ name) & ((1 << FRAME_BITS) - 1);
     match code & 0x3FFF_FFFF {
         0 => 0,
-        code => u64::from(code) << FRAME_BITS | frame,
+        code => u64::from(code) << FRAME_BITS | which,
     }
 }
 

@@ -1,7 +1,10 @@
 //! Words back into records, one after another, borrowing the addresses.
 
 use crate::code::{CODE_HEAD_WORDS, Code, CodeHead, KIND_CODE};
-use crate::name::{KIND_THREAD_NAME, THREAD_NAME_HEAD_WORDS, ThreadName, ThreadNameHead};
+use crate::name::{
+    KIND_TASK_NAME, KIND_THREAD_NAME, TASK_NAME_HEAD_WORDS, THREAD_NAME_HEAD_WORDS, TaskName,
+    TaskNameHead, ThreadName, ThreadNameHead,
+};
 use crate::sample::{KIND_SAMPLE, SAMPLE_HEAD_WORDS, SampleHead};
 
 /// Words that are not a record. What stood before them has been read.
@@ -47,6 +50,8 @@ pub enum Record<'a> {
     Code(Code<'a>),
     /// What a thread is called in the interpreter.
     ThreadName(ThreadName<'a>),
+    /// What a task is called in the interpreter.
+    TaskName(TaskName<'a>),
 }
 
 /// Iterates over the records in a slice of words, but those of a kind that it does not know. It ends
@@ -112,6 +117,14 @@ fn other(words: &[u64]) -> Result<Option<Record<'_>>, ()> {
             let head = ThreadNameHead::from_words(*head).ok_or(())?;
             let name = ThreadName::new(head, body).ok_or(())?;
             Ok(Some(Record::ThreadName(name)))
+        }
+        Some(KIND_TASK_NAME) => {
+            let (head, body) = words
+                .split_first_chunk::<TASK_NAME_HEAD_WORDS>()
+                .ok_or(())?;
+            let head = TaskNameHead::from_words(*head).ok_or(())?;
+            let name = TaskName::new(head, body).ok_or(())?;
+            Ok(Some(Record::TaskName(name)))
         }
         _ => Ok(None),
     }

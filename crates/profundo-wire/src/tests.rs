@@ -9,7 +9,8 @@ use proptest::prelude::*;
 
 use crate::{
     CODE_HEAD_WORDS, CodeHead, End, Error, Gil, PythonEnd, PythonWord, Reader, Record,
-    SAMPLE_HEAD_WORDS, SampleHead, State, TextKind, ThreadNameHead,
+    SAMPLE_HEAD_WORDS, SampleHead, State, TaskNameHead, TextKind, ThreadNameHead, python_task,
+    python_task_code,
 };
 
 fn head(frames: u16) -> SampleHead {
@@ -106,6 +107,43 @@ fn a_thread_has_a_name() {
     for cut in 1..name.words() {
         assert!(Reader::new(&words[..cut]).next().unwrap().is_err());
     }
+}
+
+#[test]
+fn a_task_has_a_name() {
+    let name = TaskNameHead {
+        task: u64::MAX - 7,
+        name: (TextKind::One, 9),
+    };
+    let mut words = name.to_words().to_vec();
+    words.extend([u64::from_ne_bytes(*b"download"), u64::from(b's')]);
+    assert_eq!(words.len(), name.words());
+    words.extend(head(0).to_words());
+    let records: Vec<_> = Reader::new(&words).map(Result::unwrap).collect();
+    let [Record::TaskName(told), Record::Sample { .. }] = records[..] else {
+        panic!("{records:?}")
+    };
+    assert_eq!(told.head, name);
+    assert_eq!(told.name.characters().collect::<Vec<_>>(), ['d', 'o', 'w', 'n', 'l', 'o', 'a', 'd', 's']);
+    for cut in 1..name.words() {
+        assert!(Reader::new(&words[..cut]).next().unwrap().is_err());
+    }
+}
+
+#[test]
+fn a_task_is_told_by_its_coroutine_its_frame_and_its_name() {
+    let numbers = [
+        python_task(3, 0x7f00_0000_1238, 0),
+        python_task(4, 0x7f00_0000_1238, 0),
+        python_task(3, 0x7f00_0000_1240, 0),
+        python_task(3, 0x7f00_0000_1238, 0x1234),
+    ];
+    for (at, number) in numbers.iter().enumerate() {
+        assert!(!numbers[..at].contains(number), "{numbers:x?}");
+    }
+    let codes = numbers.map(python_task_code);
+    assert_eq!(codes, [3, 4, 3, 3]);
+    assert_eq!(python_task(0, 0x7f00_0000_1238, 5), 0);
 }
 
 #[test]

@@ -7,7 +7,8 @@ use profundo_wire::recording::{
     self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start, ThreadInfo,
 };
 use profundo_wire::{
-    CodeHead, End, PythonEnd, PythonWord, SampleHead, TextKind, ThreadNameHead, python_task,
+    CodeHead, End, PythonEnd, PythonWord, SampleHead, TaskNameHead, TextKind, ThreadNameHead,
+    python_task,
 };
 
 use super::{head, module};
@@ -453,8 +454,8 @@ fn a_module_that_is_gone_leaves_its_place_to_another() {
 #[test]
 fn a_task_has_the_name_of_its_outermost_coroutine() {
     let mut ingest = begun();
-    let number = python_task(2, 0x7f00_0000_1238);
-    let other = python_task(2, 0x7f00_0000_2238);
+    let number = python_task(2, 0x7f00_0000_1238, 0);
+    let other = python_task(2, 0x7f00_0000_2238, 0);
     let of = |task: u64, clock: u64| {
         let mut words = sample(clock, &[], &[frame(1, 0), frame(2, 0)]);
         words[3] = task;
@@ -482,6 +483,44 @@ fn a_task_has_the_name_of_its_outermost_coroutine() {
         .collect();
     assert_eq!(names, ["fetch", "fetch", "fetch", ""]);
     assert!(profile.tasks.get(tasks[3]).is_root);
+}
+
+#[test]
+fn a_task_that_has_a_name_is_shown_with_both() {
+    let mut ingest = begun();
+    let called = |task: u64, name: &str| {
+        let name_is = (TextKind::One, name.len() as u32);
+        let head = TaskNameHead { task, name: name_is };
+        [&head.to_words()[..], &padded(name.as_bytes())].concat()
+    };
+    let number = |name: u64| python_task(2, 0x7f00_0000_1238, name);
+    let of = |task: u64, clock: u64| {
+        let mut words = sample(clock, &[], &[frame(1, 0), frame(2, 0)]);
+        words[3] = task;
+        words
+    };
+    tell(&mut ingest, 1, &[code(1, "inner", 1), code(2, "fetch", 5)]);
+    // One frame's memory, used by one task after the other: before its name is there, with it, told
+    // twice, and one that is called as its coroutine is.
+    let records = [
+        of(number(1), 1100),
+        called(number(1), "red"),
+        called(number(1), "red"),
+        called(number(2), "Task-12"),
+        of(number(2), 1200),
+        called(number(3), "fetch"),
+        of(number(3), 1300),
+        of(number(1), 1400),
+    ];
+    tell(&mut ingest, 1, &records);
+    let profile = finish(ingest);
+    let names: Vec<_> = profile
+        .samples
+        .iter()
+        .map(|sample| profile.strings.get(profile.tasks.get(sample.task).name))
+        .collect();
+    assert_eq!(names, ["red (fetch)", "Task-12 (fetch)", "fetch", "red (fetch)"]);
+    assert_eq!(profile.samples[0].task, profile.samples[3].task);
 }
 
 #[test]

@@ -7,13 +7,14 @@ use profundo_cpython::{
     CodeKey, CodeShape, End as ChainEnd, Frame, Memory, Step, TextShape, code_key, code_shape,
     flag, walk,
 };
-use profundo_wire::{CODE_HEAD_WORDS, CodeHead, PythonEnd, PythonWord, TextKind};
+use profundo_wire::{CODE_HEAD_WORDS, CodeHead, Gil, PythonEnd, PythonWord, TextKind};
 
 use super::interpreter::Interpreter;
 use super::merge::entry_at;
 use super::name;
-use super::pages::ProcessMemory;
+use super::pages::{CheckedMemory, ProcessMemory};
 use super::record::{Sampled, Writer};
+use super::task::{self, Outermost};
 use crate::buffer::CHUNK_WORDS;
 
 /// Names are cut here, at their ends. A path has 4096 bytes at most.
@@ -28,8 +29,8 @@ pub(super) struct Chain<'a> {
     pub(super) at: usize,
     /// Where the code objects begin.
     pub(super) codes: usize,
-    /// The outermost coroutine met so far: the number of its code, and its frame.
-    pub(super) outermost: Option<(u32, u64)>,
+    /// The outermost coroutine met so far.
+    pub(super) outermost: Option<Outermost>,
     /// The last frame that was met.
     pub(super) first: Option<Frame>,
     /// Where the last boundary was on the C stack; at first, where that begins.
@@ -129,7 +130,13 @@ impl Chain<'_> {
                     return self.stop();
                 };
                 if frame.flags & flag::COROUTINE != 0 {
-                    self.outermost = Some((code, frame.address));
+                    self.outermost = Some(Outermost {
+                        code,
+                        frame: frame.address,
+                        caller: None,
+                    });
+                } else if let Some(coroutine) = &mut self.outermost {
+                    coroutine.caller.get_or_insert(frame);
                 }
                 self.first = Some(frame);
                 let Frame {
@@ -164,6 +171,22 @@ impl Chain<'_> {
                 slot.note_named();
             }
         }
+    }
+
+    /// The number of the task that runs, whose name is told if it was not before; 0 for none.
+    pub(super) fn tell_task(&mut self, memory: &mut ProcessMemory<'_>, words: &mut [u64]) -> u64 {
+        let Some(task) = self.outermost.filter(|_| !self.is_short) else {
+            return 0;
+        };
+        let interpreter = self.writer.interpreter;
+        let free = words.get_mut(self.at..self.codes).unwrap_or_default();
+        let (number, told) = if self.writer.gil == Gil::Held {
+            task::tell(interpreter, memory, &task, free)
+        } else {
+            task::tell(interpreter, &mut CheckedMemory, &task, free)
+        };
+        self.codes -= told;
+        number
     }
 
     /// The number of a frame's code object, which is told now if it was not before; 0 if it cannot

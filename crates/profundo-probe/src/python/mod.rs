@@ -15,6 +15,7 @@ mod name;
 mod pages;
 pub(crate) mod record;
 mod table;
+mod task;
 
 pub(crate) use merge::Merge;
 pub(crate) use record::Sampled;

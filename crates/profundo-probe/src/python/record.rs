@@ -16,7 +16,7 @@
 
 use profundo_cpython::{Known, Memory, States, is_holder, running};
 use profundo_unwind::Regs;
-use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, python_task};
+use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead};
 
 use super::chain::Chain;
 use super::interpreter::{Interpreter, Ranges};
@@ -83,15 +83,16 @@ pub(crate) fn write(
     };
     let mut memory = ProcessMemory::new(sampled.slot.stack(), pages, sampled.head.clock);
     let (state, below) = states(interpreter, &ranges, sampled, &mut memory);
-    let writer = Writer {
+    let mut writer = Writer {
         interpreter,
         buffer,
         ranges,
         state,
         below,
+        gil: Gil::None,
         sampled,
     };
-    let gil = match writer.gil(&mut memory) {
+    writer.gil = match writer.find_gil(&mut memory) {
         Gil::Released if sampled.slot.is_waiting() => Gil::Waiting,
         gil => gil,
     };
@@ -116,7 +117,7 @@ pub(crate) fn write(
         frames: kept as u16,
         python: filled.python as u16,
         python_end: filled.python_end,
-        gil,
+        gil: writer.gil,
         task: if sampled.head.task == 0 {
             filled.task
         } else {
@@ -203,12 +204,14 @@ pub(super) struct Writer<'a> {
     pub(super) state: u64,
     /// One in another interpreter, whose frames may wait below; 0 for none.
     pub(super) below: u64,
+    /// What the thread has to do with the lock.
+    pub(super) gil: Gil,
     pub(super) sampled: &'a Sampled<'a>,
 }
 
 impl Writer<'_> {
     /// What the thread has to do with the lock.
-    fn gil(&self, memory: &mut ProcessMemory<'_>) -> Gil {
+    fn find_gil(&self, memory: &mut ProcessMemory<'_>) -> Gil {
         if self.state == 0 {
             return Gil::None;
         }
@@ -251,22 +254,24 @@ impl Writer<'_> {
         if python_end == PythonEnd::Whole && !self.sampled.is_main {
             chain.tell_name(words);
         }
+        let task = match python_end {
+            PythonEnd::Whole => chain.tell_task(memory, words),
+            _ => 0,
+        };
         let Chain {
             at,
             codes,
-            outermost,
             is_partial,
             is_short,
             ..
         } = chain;
-        let task = outermost.filter(|_| python_end == PythonEnd::Whole);
         let mut filled = Filled {
             python: at.saturating_sub(SAMPLE_HEAD_WORDS),
             native: 0,
             codes,
             end: End::Truncated,
             python_end,
-            task: task.map_or(0, |(code, frame)| python_task(code, frame)),
+            task,
             is_short,
         };
         if is_short {
