@@ -42,7 +42,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             period: 1_000_000,
-            system_period: 4_000_000,
+            system_period: 2_000_000,
             engine: EngineChoice::Auto,
             follow: true,
             paused: false,

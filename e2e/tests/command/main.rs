@@ -20,3 +20,4 @@ mod surroundings;
 mod talk;
 mod threads;
 mod traps;
+mod truth;
