@@ -234,8 +234,7 @@ pub fn impossible(stacks: &[Told], file: &str, callers: &Edges) -> (f64, f64) {
                 return false;
             };
             let caller = at.checked_sub(1).map(|at| &python[at].name);
-            frame.file.ends_with(file)
-                && !caller.is_some_and(|caller| allowed.contains(caller))
+            frame.file.ends_with(file) && !caller.is_some_and(|caller| allowed.contains(caller))
         });
         if is_wrong {
             impossible += told.weight;

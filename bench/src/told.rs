@@ -113,10 +113,16 @@ mod tests {
         assert_eq!(told.len(), 1);
         assert_eq!((&told[0].frames, told[0].weight), (&frames, 12.0));
         let theirs = read("<module> (x.py:130);f (x.py:2) 3\n", Style::Brackets);
-        assert_eq!(theirs[0].frames, [frame("<module>", "x.py"), frame("f", "x.py")]);
+        assert_eq!(
+            theirs[0].frames,
+            [frame("<module>", "x.py"), frame("f", "x.py")]
+        );
         let colons = "# mode: wall\n\nP1;T0:1;<frozen importlib._bootstrap>:A.f:4;/x.py:g:5 408\n";
         let told = read(colons, Style::Colons);
-        let frames = [frame("f", "<frozen importlib._bootstrap>"), frame("g", "/x.py")];
+        let frames = [
+            frame("f", "<frozen importlib._bootstrap>"),
+            frame("g", "/x.py"),
+        ];
         assert_eq!(told[0].frames[1..], frames);
     }
 

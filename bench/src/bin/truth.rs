@@ -126,8 +126,16 @@ fn kinds_of_lines(plan: &Plan, python: &str) -> Result<()> {
     let (native, pure) = repeat(plan.runs.min(5), || {
         kinds(&plan.ours.run(1000, &words)?, &path)
     })?;
-    verdict("least native share of a native line", said(&native, " %"), "at least 95");
-    verdict("greatest native share of a pure line", said(&pure, " %"), "at most 5");
+    verdict(
+        "least native share of a native line",
+        said(&native, " %"),
+        "at least 95",
+    );
+    verdict(
+        "greatest native share of a pure line",
+        said(&pure, " %"),
+        "at most 5",
+    );
     Ok(())
 }
 
@@ -146,7 +154,10 @@ fn waits_for_the_lock(plan: &Plan, python: &str) -> Result<()> {
     })?;
     let title = "wait for the lock, of what the threads' clocks say";
     verdict(title, said(&told, " %"), "95 to 105 on a quiet machine");
-    println!("  of which they waited for a processor: {}", said(&delayed, " %"));
+    println!(
+        "  of which they waited for a processor: {}",
+        said(&delayed, " %")
+    );
     Ok(())
 }
 
@@ -170,7 +181,11 @@ fn stacks(plan: &Plan, python: &str) -> Result<()> {
             if matches!(profiler, Profiler::Ours(_)) {
                 let (taken, whole) = quality(&run)?;
                 verdict("samples taken", format!("{taken:.2} %"), "at least 99");
-                verdict("stacks that are whole", format!("{whole:.3} %"), "at least 99.9");
+                verdict(
+                    "stacks that are whole",
+                    format!("{whole:.3} %"),
+                    "at least 99.9",
+                );
             }
         }
         let title = format!("{} impossible stacks, by weight", profiler.name());

@@ -276,7 +276,7 @@ impl Ingest {
             let mut program = Program::new(ProcessId::from_index(index), key, *is_single);
             if index < had {
                 program.is_resumed = true;
-                program.stacks.resume(&profile.growing, program.id);
+                program.stacks.resume(profile, program.id);
             }
             program
         });
@@ -401,6 +401,13 @@ impl Ingest {
         let most = self.most_stacks;
         let ((program, _, numbers), profile) = self.program(process);
         let stacks = &mut program.stacks;
+        let own = stacks.own_frames(head, frames, python);
+        let is_cut = own < frames.len();
+        let frames = frames.get(..own).unwrap_or(frames);
+        let head = &SampleHead {
+            end: if is_cut { End::Root } else { head.end },
+            ..*head
+        };
         let stack = stacks.intern(profile, head, frames, python, at_once, most);
         let Some(stack) = stack else { return false };
         if program.is_resumed {

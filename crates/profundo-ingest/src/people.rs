@@ -279,9 +279,9 @@ impl People {
 /// What a task is shown as that the program calls `own`: with its coroutine, unless that says the
 /// same or is there already.
 fn both_names(own: &str, coroutine: &str) -> String {
-    let has_both = coroutine.strip_prefix(own).is_some_and(|rest| {
-        rest.is_empty() || rest.starts_with(" (") && rest.ends_with(')')
-    });
+    let has_both = coroutine
+        .strip_prefix(own)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(" (") && rest.ends_with(')'));
     if has_both {
         return coroutine.to_owned();
     }

@@ -2,11 +2,10 @@
 //! early.
 
 use profundo_model::{
-    Avma, CodeAddress, Growing, LocationId, LocationKind, ProcessId, Profile, Reason, StackId,
-    StringId,
+    Avma, CodeAddress, LocationId, LocationKind, ProcessId, Profile, Reason, StackId, StringId,
 };
 use profundo_wire::recording::ModuleInfo;
-use profundo_wire::{Code, SampleHead, python_task_code};
+use profundo_wire::{Code, PythonEnd, PythonWord, SampleHead, python_task_code};
 use rustc_hash::FxHashMap;
 
 use crate::codes::Codes;
@@ -26,6 +25,8 @@ pub(crate) struct Stacks {
     whole: FxHashMap<Box<[u64]>, StackId>,
     remembered: usize,
     addresses: FxHashMap<(u64, bool), LocationId>,
+    /// Where libraries lie that run functions on stacks of their own, from the start to the end.
+    switching: Vec<(u64, u64)>,
     /// Reused from sample to sample.
     key: Vec<u64>,
     levels: Vec<Level>,
@@ -53,6 +54,9 @@ impl Stacks {
         infos: &[ModuleInfo],
     ) {
         self.modules.tell(profile, registry, process, infos);
+        for info in infos.iter().filter(|info| is_switching(&info.path)) {
+            self.switching.push((info.start, info.end));
+        }
         self.forget();
     }
 
@@ -64,14 +68,51 @@ impl Stacks {
     }
 
     /// Takes in what an earlier half of the recording had of a process.
-    pub(crate) fn resume(&mut self, growing: &Growing, process: ProcessId) {
+    pub(crate) fn resume(&mut self, profile: &Profile, process: ProcessId) {
+        let growing = &profile.growing;
         for code in growing.codes.iter().filter(|code| code.process == process) {
             self.codes.again(code);
         }
         let mappings = growing.mappings.iter();
         for mapping in mappings.filter(|mapping| mapping.process == process) {
             self.modules.map(mapping);
+            let path = profile.modules.get(mapping.module).path;
+            if is_switching(profile.strings.get(path)) {
+                self.switching.push((mapping.start, mapping.end));
+            }
         }
+    }
+
+    /// How many of the native frames are those of the stack that the interpreter's frames are on.
+    ///
+    /// A greenlet has a stack of its own, which lies on top of what was the stack of whoever started it.
+    /// That goes on meanwhile, so what is found below the greenlet's first function is that of nobody.
+    pub(crate) fn own_frames(&self, head: &SampleHead, frames: &[u64], python: &[u64]) -> usize {
+        let all = frames.len();
+        if self.switching.is_empty() || head.python_end != PythonEnd::Whole {
+            return all;
+        }
+        let mut outermost = None;
+        for &word in python {
+            match PythonWord::from_word(word) {
+                PythonWord::Frame { .. } => {}
+                PythonWord::Entry { native: None } => return all,
+                PythonWord::Entry { native } => outermost = native.map(usize::from),
+            }
+        }
+        let is_switching = |&address: &u64| {
+            let mut ranges = self.switching.iter();
+            ranges.any(|&(start, end)| (start..end).contains(&address))
+        };
+        let Some(below) = outermost.map(|outermost| outermost + 1) else {
+            return all;
+        };
+        let rest = frames.get(below..).unwrap_or_default();
+        let Some(first) = rest.iter().position(is_switching) else {
+            return all;
+        };
+        let after = rest.iter().skip(first).take_while(|it| is_switching(it));
+        below + first + after.count()
     }
 
     /// The name of the task with a number that the interpreter's stack gave it: that of its
@@ -315,6 +356,12 @@ fn words_of(level: Level, frames: &[u64]) -> (u64, u64) {
         }
         Level::Reason(reason) => (3, reason as u64),
     }
+}
+
+/// Whether a file is the library of greenlets.
+fn is_switching(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.starts_with("_greenlet.") || name.starts_with("greenlet.")
 }
 
 fn reason(profile: &mut Profile, reason: Reason) -> LocationId {

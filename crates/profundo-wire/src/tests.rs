@@ -124,7 +124,10 @@ fn a_task_has_a_name() {
         panic!("{records:?}")
     };
     assert_eq!(told.head, name);
-    assert_eq!(told.name.characters().collect::<Vec<_>>(), ['d', 'o', 'w', 'n', 'l', 'o', 'a', 'd', 's']);
+    assert_eq!(
+        told.name.characters().collect::<Vec<_>>(),
+        ['d', 'o', 'w', 'n', 'l', 'o', 'a', 'd', 's']
+    );
     for cut in 1..name.words() {
         assert!(Reader::new(&words[..cut]).next().unwrap().is_err());
     }

@@ -276,6 +276,7 @@ fn green_threads() {
                 "{}",
                 recording.outline()
             );
+            recording.whole(95.0);
         }
     }
 }

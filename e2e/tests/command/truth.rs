@@ -18,7 +18,9 @@ use crate::targets::{Python, pythons, scratch, source};
 fn recorded(version: &Python, name: &str, argument: &str) -> (Option<Value>, PathBuf) {
     let target = source(&format!("../../bench/programs/{name}"));
     let file = scratch().join(format!("{name}-3.{}.profundo", version.version.1));
-    let program = Program::new(&version.path).with(&[target]).with(&[argument]);
+    let program = Program::new(&version.path)
+        .with(&[target])
+        .with(&[argument]);
     let output = program.command(Some(&file)).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
@@ -28,7 +30,11 @@ fn recorded(version: &Python, name: &str, argument: &str) -> (Option<Value>, Pat
 
 fn report(file: &Path, which: &str) -> Value {
     let mut command = Command::new(profundo());
-    let output = command.args(["report", "--json"]).arg(file).arg(which).output();
+    let output = command
+        .args(["report", "--json"])
+        .arg(file)
+        .arg(which)
+        .output();
     let output = output.unwrap();
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap()
@@ -59,7 +65,11 @@ fn lines_are_native_or_they_are_not() {
                 *time += seconds;
                 let wrong = if *mark == "# native" { python } else { native };
                 let wrong = 100.0 * wrong / (python + native);
-                assert!(wrong <= 12.0, "{:?}: {wrong:.1} % of {text:?}", version.version);
+                assert!(
+                    wrong <= 12.0,
+                    "{:?}: {wrong:.1} % of {text:?}",
+                    version.version
+                );
             }
         }
         assert!(met["# native"] > 0.2 && met["# pure"] > 0.1, "{met:?}");
@@ -141,7 +151,12 @@ fn check_callers(version: &Python, how: &str) {
                 Some(number) => line == number.parse::<usize>().unwrap() + 2,
                 None => name(burn + 1) == "<module>" && line == 1,
             };
-            assert!(is_right, "{:?}: {} at {line}", version.version, name(burn + 1));
+            assert!(
+                is_right,
+                "{:?}: {} at {line}",
+                version.version,
+                name(burn + 1)
+            );
             *made.entry(name(burn + 1).to_owned()).or_default() += 1;
             continue;
         }
@@ -154,7 +169,11 @@ fn check_callers(version: &Python, how: &str) {
             assert_eq!(found, wanted, "{}", what());
             // Columns count bytes. A call by something else, as of a `key`, stands elsewhere.
             let at = text[line - 1].get(usize::from(column).wrapping_sub(1)..);
-            assert!(at.is_some_and(|at| at.starts_with("burn(")), "{}: {at:?}", what());
+            assert!(
+                at.is_some_and(|at| at.starts_with("burn(")),
+                "{}: {at:?}",
+                what()
+            );
         } else {
             assert_eq!(found, short(wanted), "{}", what());
         }
@@ -164,7 +183,10 @@ fn check_callers(version: &Python, how: &str) {
     let marks = marks.count();
     // Each of them runs for some samples' time; on a busy machine a few may be missed.
     let missed = marks - met.len();
-    assert!(missed * 10 <= marks && made.len() >= 4, "{missed} of {marks}: {met:?}, {made:?}");
+    assert!(
+        missed * 10 <= marks && made.len() >= 4,
+        "{missed} of {marks}: {met:?}, {made:?}"
+    );
     recording.whole(99.5);
     let _ = fs::remove_file(file);
 }

@@ -7,8 +7,8 @@ use profundo_wire::recording::{
     self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start, ThreadInfo,
 };
 use profundo_wire::{
-    CodeHead, End, PythonEnd, PythonWord, SampleHead, TaskNameHead, TextKind, ThreadNameHead,
-    python_task,
+    CodeHead, End, PythonEnd, PythonWord, SAMPLE_HEAD_WORDS, SampleHead, TaskNameHead, TextKind,
+    ThreadNameHead, python_task,
 };
 
 use super::{head, module};
@@ -452,6 +452,59 @@ fn a_module_that_is_gone_leaves_its_place_to_another() {
 }
 
 #[test]
+fn a_greenlet_ends_where_it_was_started() {
+    let mut ingest = begun();
+    let modules = vec![module(
+        "/site/_greenlet.cpython-312.so",
+        0x7000,
+        0,
+        u64::MAX,
+    )];
+    ingest.event(Event::Modules {
+        process: 1,
+        modules,
+    });
+    tell(&mut ingest, 1, &[code(1, "inner", 1), code(2, "outer", 5)]);
+    let python = [frame(1, 0), frame(2, 0), entry(1)];
+    let stacks: [(&[u64], End); 5] = [
+        // Its first function, what started it, and what somebody else left below.
+        (
+            &[0x5010, 0x1010, 0x1020, 0x7010, 0x7020, 0x3010, 0x7030],
+            End::Broken,
+        ),
+        (
+            &[0x5010, 0x1010, 0x1020, 0x7010, 0x7020, 0x1030, 0x3010],
+            End::Root,
+        ),
+        // The switch itself, on the stack of the program.
+        (&[0x7010, 0x1010, 0x1020, 0x3010], End::Root),
+        (&[0x5010, 0x1010, 0x1020], End::Broken),
+        // Nobody knows where the interpreter's frames are.
+        (&[0x7010], End::Broken),
+    ];
+    let records: Vec<Vec<u64>> = (stacks.iter().zip(1100..))
+        .map(|(&(frames, end), clock)| {
+            let mut words = sample(clock, frames, &python);
+            let head = SampleHead {
+                frames: frames.len() as u16,
+                python: python.len() as u16,
+                ..head(clock, 1, 0, end, 0)
+            };
+            words[..SAMPLE_HEAD_WORDS].copy_from_slice(&head.to_words());
+            words
+        })
+        .collect();
+    tell(&mut ingest, 1, &records);
+    let profile = finish(ingest);
+    let depths: Vec<usize> = (profile.samples.iter())
+        .map(|sample| profile.stacks.locations(sample.stack).count())
+        .collect();
+    // Two frames of the interpreter's stand for one native frame; a reason is a level, too.
+    assert_eq!(depths, [6, 6, 5, 5, 4]);
+    assert_eq!(profile.meta.loss.broken, 2);
+}
+
+#[test]
 fn a_task_has_the_name_of_its_outermost_coroutine() {
     let mut ingest = begun();
     let number = python_task(2, 0x7f00_0000_1238, 0);
@@ -490,7 +543,10 @@ fn a_task_that_has_a_name_is_shown_with_both() {
     let mut ingest = begun();
     let called = |task: u64, name: &str| {
         let name_is = (TextKind::One, name.len() as u32);
-        let head = TaskNameHead { task, name: name_is };
+        let head = TaskNameHead {
+            task,
+            name: name_is,
+        };
         [&head.to_words()[..], &padded(name.as_bytes())].concat()
     };
     let number = |name: u64| python_task(2, 0x7f00_0000_1238, name);
@@ -519,7 +575,10 @@ fn a_task_that_has_a_name_is_shown_with_both() {
         .iter()
         .map(|sample| profile.strings.get(profile.tasks.get(sample.task).name))
         .collect();
-    assert_eq!(names, ["red (fetch)", "Task-12 (fetch)", "fetch", "red (fetch)"]);
+    assert_eq!(
+        names,
+        ["red (fetch)", "Task-12 (fetch)", "fetch", "red (fetch)"]
+    );
     assert_eq!(profile.samples[0].task, profile.samples[3].task);
 }
 

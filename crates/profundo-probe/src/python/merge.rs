@@ -94,15 +94,19 @@ impl Observer for Merge<'_> {
 /// `is_whole`: both stacks reach their roots.
 ///
 /// Where the thread was stopped while it entered or left the loop, there is one native frame more
-/// than the interpreter has, at the leaf. So whole stacks are paired from the root.
+/// than the interpreter has, at the leaf. So whole stacks are paired from the root. Where there are more
+/// than that, they are another stack's: that of whoever started a greenlet, which has no frames of the
+/// interpreter's on this one.
 pub(super) fn pair(words: &mut [u64], native: &[u64], ranges: &Ranges, is_whole: bool) {
     let is_loop = |(index, address): (usize, &u64)| {
         // All but the first are return addresses.
         let address = address.wrapping_sub(u64::from(index > 0));
         ranges.hold(address).then_some(index)
     };
+    let count = words.iter().filter(|word| is_entry(**word)).count();
+    let most = native.iter().enumerate().filter_map(is_loop).count();
     let entries = words.iter_mut().filter(|word| is_entry(**word));
-    if is_whole {
+    if is_whole && most <= count + 1 {
         let mut loops = native.iter().enumerate().rev().filter_map(is_loop);
         for word in entries.rev() {
             *word = entry(loops.next());
@@ -181,6 +185,8 @@ mod tests {
         assert_eq!(paired(2, &native, true), [Some(3), Some(5)]);
         assert_eq!(paired(2, &native, false), [Some(1), Some(3)]);
         assert_eq!(paired(4, &native, true), [None, Some(1), Some(3), Some(5)]);
+        // Loops of another stack below this one.
+        assert_eq!(paired(1, &native, true), [Some(1)]);
     }
 
     #[test]

@@ -66,7 +66,11 @@ fn telling(memory: &mut impl Memory, name: TaskName) -> Option<u64> {
     };
     let mut words = [0; TELLING];
     let read = memory.bytes(address, as_bytes(&mut words, bytes));
-    read.then(|| words.iter().fold(u64::from(bytes), |sum, &word| mixed(word, sum)))
+    read.then(|| {
+        words
+            .iter()
+            .fold(u64::from(bytes), |sum, &word| mixed(word, sum))
+    })
 }
 
 fn mixed(word: u64, with: u64) -> u64 {
@@ -82,7 +86,10 @@ fn write(memory: &mut impl Memory, task: u64, name: TaskName, free: &mut [u64]) 
         TaskName::Number(value) => (TextKind::One, spelt(value, &mut number)),
     };
     let name_is = (kind, bytes);
-    let head = TaskNameHead { task, name: name_is };
+    let head = TaskNameHead {
+        task,
+        name: name_is,
+    };
     let words = head.words();
     if words > free.len() / 4 {
         return 0;
