@@ -234,8 +234,9 @@ impl Recorder {
             self.newcomers.remove(&pid);
         }
         for (pid, parent) in outside {
-            self.newcomers.remove(&pid);
             self.begin_outside(pid, parent, sink);
+            // It is in the books now, or gone.
+            self.newcomers.remove(&pid);
         }
     }
 

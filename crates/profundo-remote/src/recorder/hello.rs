@@ -112,7 +112,7 @@ impl Recorder {
         parent: u32,
         sink: &mut dyn FnMut(Event<'_>),
     ) {
-        self.newcomers.remove(&program.pid);
+        let newcomer = self.newcomers.remove(&program.pid);
         self.last_of.insert(program.pid, program.key);
         self.last_began.insert(program.pid, program.started);
         // A child of a fork has its parent's, even if it is gone by now, or runs another program.
@@ -124,6 +124,10 @@ impl Recorder {
             Some(parent) => parent.command.clone(),
             None => proc::command_line(program.pid),
         };
+        if program.command.is_empty() {
+            // It has ended and is only waited for: what the kernel called it is better than nothing.
+            program.command = newcomer.map(|known| known.command).unwrap_or_default();
+        }
         program.introduce(parent, self.options.agent.as_deref(), sink);
         self.programs.insert(program.key, program);
     }
