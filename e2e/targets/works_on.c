@@ -12,7 +12,7 @@ int main(int argc, char **argv) {
     FILE *file = fopen("pid.part", "w");
     fprintf(file, "%d\n", getpid());
     fclose(file);
-    burn_and_burn(0.3);
+    burn_and_burn(0.8);
     rename("pid.part", "pid");
     while (access("enough", F_OK)) burn_and_burn(0.01);
     burn_and_burn(0.2);

@@ -141,7 +141,7 @@ fn our_own_death_does_it_no_harm() {
     // What was taken until then is there.
     let (profile, _) = read_file(&killed.file).unwrap();
     let weight: u64 = profile.samples.iter().map(|sample| sample.weight.0).sum();
-    assert!(weight > 100_000_000, "{weight} ns of 300 ms");
+    assert!(weight > 100_000_000, "{weight} ns of 800 ms");
     // And with what is left in the rings, where the program went on to write until they were full.
     let mut recover = Command::new(profundo());
     let output = recover.arg("recover").arg(&killed.file).output().unwrap();
