@@ -46,11 +46,16 @@ pub struct Done {
 impl Sink {
     /// Begins the file.
     pub fn create(path: &Path, start: Start, max_size: u64) -> Result<Self> {
-        let ingest = Ingest::new(start).max_stacks(stacks_within(max_size));
-        let writer = create_file(path, &ingest.profile().meta)
+        let mut ingest = Ingest::new(start).max_stacks(stacks_within(max_size));
+        // Whenever we are killed, there is a file that can be read and gone on with.
+        let begun = create_file(path, &ingest.profile().meta).and_then(|writer| {
+            let mut writer = writer.max_size(max_size);
+            writer.flush(ingest.profile_mut())?;
+            Ok(writer)
+        });
+        let writer = begun
             .map_err(|error| reading::why_not_written(path, error))
-            .context(UNBEGUN)?
-            .max_size(max_size);
+            .context(UNBEGUN)?;
         let now = Instant::now();
         Ok(Self {
             ingest,

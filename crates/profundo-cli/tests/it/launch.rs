@@ -238,6 +238,16 @@ fn a_signal_that_kills_the_program_kills_us() {
 }
 
 #[test]
+fn killed_at_once_we_leave_a_recording() {
+    let folder = Folder::new();
+    let mut child = started(&folder, "echo ready; sleep 0.2");
+    child.kill().unwrap();
+    wait(&mut child);
+    folder.said(&["recover", "x.profundo"]).succeeded();
+    folder.said(&["report", "x.profundo"]).succeeded();
+}
+
+#[test]
 fn another_users_program_hears_nothing_of_us() {
     // SAFETY: asks who we are, and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
