@@ -96,7 +96,10 @@ impl Summary {
         let mut functions = shares(profile, selection, shown);
         sort(profile, &mut functions, SortBy::Overhead);
         functions.retain(|row| row.own_amount.weight > 0);
-        functions.truncate(self.functions);
+        functions.truncate(hot(
+            self.functions,
+            functions.iter().map(|row| row.own.share),
+        ));
         // A line of a library is nobody's to change: its time is that of the line that called it.
         if shown.libraries == Libraries::Shown {
             shown.libraries = Libraries::Folded;
@@ -106,18 +109,21 @@ impl Summary {
             files: self.choices.filter.files.clone(),
         };
         let files = lines(profile, selection, &options).files;
-        let hot = |file: profundo_analysis::FileLines| {
+        let of_file = |file: profundo_analysis::FileLines| {
             let lines = file.lines.into_iter();
             lines
                 .filter(|line| line.own_amount.weight > 0)
                 .map(move |line| (file.file, line))
         };
-        let mut lines: Vec<(FileId, LineShare)> = files.into_iter().flat_map(hot).collect();
+        let mut lines: Vec<(FileId, LineShare)> = files.into_iter().flat_map(of_file).collect();
         lines.sort_by_key(|(file, line)| {
             let heat = std::cmp::Reverse(line.own_amount.weight);
             (heat, *file, line.line)
         });
-        lines.truncate(self.lines);
+        lines.truncate(hot(
+            self.lines,
+            lines.iter().map(|(_, line)| line.own.share),
+        ));
         let limits = Limits {
             lines: self.tree,
             levels: 10,
@@ -130,6 +136,17 @@ impl Summary {
             totals: totals(profile, selection),
         }
     }
+}
+
+/// How many rows of a table of the hottest are shown, of these shares: what has next to none of the
+/// time is not hot, and its long names would take the room of others.
+fn hot(most: usize, shares: impl Iterator<Item = f64>) -> usize {
+    const LEAST: f64 = 0.003;
+    /// So many are shown whatever they have.
+    const ALWAYS: usize = 3;
+    let rows = shares.take(most).enumerate();
+    rows.take_while(|&(row, share)| row < ALWAYS || share >= LEAST)
+        .count()
 }
 
 struct Answers {

@@ -23,39 +23,37 @@ fn a_summary_fits_on_a_screen() {
     check(
         summary.render(&python()),
         expect![[r#"
-        python3 confidence.py 600000
-        5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
-        ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
+            python3 confidence.py 600000
+            5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
+            ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
 
-        Time %        Py Nat Sys  Hottest lines
-          59.8 ±1.5   46  14      confidence.py:16  indices = [rng.randint(0, n - 1) fo…
-          21.9 ±1.2   22          confidence.py:17  return [values[i] for i in indices]
-          12.0 ±0.9       12      confidence.py:10  return sum(values) / len(values)
-           6.2 ±1.2        5   1  confidence.py:53  packed = zlib.compress(pickle.dumps…
-           0.1 ±0.1   <1          confidence.py:31  means.sort()
+            Time %        Py Nat Sys  Hottest lines
+              59.8 ±1.5   46  14      confidence.py:16  indices = [rng.randint(0, n - 1) fo…
+              21.9 ±1.2   22          confidence.py:17  return [values[i] for i in indices]
+              12.0 ±0.9       12      confidence.py:10  return sum(values) / len(values)
+               6.2 ±1.2        5   1  confidence.py:53  packed = zlib.compress(pickle.dumps…
 
-        Self %        Py Nat Sys  Total %  Hottest functions
-          39.9 ±1.4   40             81.8  resample  confidence.py:17
-          27.9 ±1.3   28             41.9  …m._randbelow_with_getrandbits  random.py:242
-          14.0 ±1.0       14         14.0  _random_Random_getrandbits
-          12.0 ±0.9       12         12.0  builtin_sum
-           5.0 ±0.6        5          5.0  deflate
-           1.2 ±1.4            1      1.2  __read
-           0.1 ±0.1   <1             93.8  bootstrap  confidence.py:31
+            Self %        Py Nat Sys  Total %  Hottest functions
+              39.9 ±1.4   40             81.8  resample  confidence.py:17
+              27.9 ±1.3   28             41.9  …m._randbelow_with_getrandbits  random.py:242
+              14.0 ±1.0       14         14.0  _random_Random_getrandbits
+              12.0 ±0.9       12         12.0  builtin_sum
+               5.0 ±0.6        5          5.0  deflate
+               1.2 ±1.4            1      1.2  __read
 
-        Total %  Self  Calls
-          100.0        <module> › main  confidence.py:54
-           93.8   0.1  ├ bootstrap  confidence.py:29
-           81.8  39.9  │ ├ resample  confidence.py:16
-           41.9  41.9  │ │ └ Random.randint  random.py:336
-           12.0  12.0  │ └ mean › builtin_sum
-            5.0   5.0  ├ zlib_compress
-            1.2   1.2  └ __read
+            Total %  Self  Calls
+              100.0        <module> › main  confidence.py:54
+               93.8   0.1  ├ bootstrap  confidence.py:29
+               81.8  39.9  │ ├ resample  confidence.py:16
+               41.9  41.9  │ │ └ Random.randint  random.py:336
+               12.0  12.0  │ └ mean › builtin_sum
+                5.0   5.0  ├ zlib_compress
+                1.2   1.2  └ __read
 
-        Quality: 4960 samples (counted as 5014) of 4960 expected (99.9 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
-        Next: profundo report x
-              profundo flame x
-    "#]],
+            Quality: 4960 samples (counted as 5014) of 4960 expected (99.9 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
+            Next: profundo report x
+                  profundo flame x
+        "#]],
     );
     check(
         summary.render(&rust()),
@@ -130,37 +128,35 @@ fn a_wide_screen_shows_ranges() {
     check(
         summary.render(&python()),
         expect![[r#"
-        python3 confidence.py 600000
-        5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
-        ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
+            python3 confidence.py 600000
+            5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
+            ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
 
-        Time %              Py % Nat % Sys %  Hottest lines
-          59.8 58.4–61.3    45.9  14.0        confidence.py:16  indices = [rng.randint(0, n - 1) for _ in range(n)]
-          21.9 20.8–23.1    21.9              confidence.py:17  return [values[i] for i in indices]
-          12.0 11.1–12.9          12.0        confidence.py:10  return sum(values) / len(values)
-           6.2 5.2–7.4             5.0   1.2  confidence.py:53  packed = zlib.compress(pickle.dumps(values), 9)
-           0.1 0.0–0.2       0.1              confidence.py:31  means.sort()
+            Time %              Py % Nat % Sys %  Hottest lines
+              59.8 58.4–61.3    45.9  14.0        confidence.py:16  indices = [rng.randint(0, n - 1) for _ in range(n)]
+              21.9 20.8–23.1    21.9              confidence.py:17  return [values[i] for i in indices]
+              12.0 11.1–12.9          12.0        confidence.py:10  return sum(values) / len(values)
+               6.2 5.2–7.4             5.0   1.2  confidence.py:53  packed = zlib.compress(pickle.dumps(values), 9)
 
-        Self %              Py % Nat % Sys %  Total %  Hottest functions
-          39.9 38.5–41.3    39.9                 81.8  resample  confidence.py:17
-          27.9 26.7–29.2    27.9                 41.9  Random._randbelow_with_getrandbits  random.py:242
-          14.0 13.0–15.0          14.0           14.0  _random_Random_getrandbits
-          12.0 11.1–12.9          12.0           12.0  builtin_sum
-           5.0 4.4–5.6             5.0            5.0  deflate
-           1.2 0.6–2.6                   1.2      1.2  __read
-           0.1 0.0–0.2       0.1                 93.8  bootstrap  confidence.py:31
+            Self %              Py % Nat % Sys %  Total %  Hottest functions
+              39.9 38.5–41.3    39.9                 81.8  resample  confidence.py:17
+              27.9 26.7–29.2    27.9                 41.9  Random._randbelow_with_getrandbits  random.py:242
+              14.0 13.0–15.0          14.0           14.0  _random_Random_getrandbits
+              12.0 11.1–12.9          12.0           12.0  builtin_sum
+               5.0 4.4–5.6             5.0            5.0  deflate
+               1.2 0.6–2.6                   1.2      1.2  __read
 
-        Total %  Self  Calls
-          100.0        <module> › main  confidence.py:54
-           93.8   0.1  ├ bootstrap  confidence.py:29
-           81.8  39.9  │ ├ resample  confidence.py:16
-           41.9  41.9  │ │ └ Random.randint  random.py:336
-           12.0  12.0  │ └ mean › builtin_sum
-            5.0   5.0  ├ zlib_compress
-            1.2   1.2  └ __read
+            Total %  Self  Calls
+              100.0        <module> › main  confidence.py:54
+               93.8   0.1  ├ bootstrap  confidence.py:29
+               81.8  39.9  │ ├ resample  confidence.py:16
+               41.9  41.9  │ │ └ Random.randint  random.py:336
+               12.0  12.0  │ └ mean › builtin_sum
+                5.0   5.0  ├ zlib_compress
+                1.2   1.2  └ __read
 
-        Quality: 4960 samples (counted as 5014) of 4960 expected (99.9 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
-    "#]],
+            Quality: 4960 samples (counted as 5014) of 4960 expected (99.9 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
+        "#]],
     );
 }
 
