@@ -152,7 +152,7 @@ fn accompany(
 ) -> Result<Ended> {
     let mut schedule = Schedule::new(options);
     loop {
-        recorder.turn(&mut |event| sink.event(event));
+        recorder.turn_within(schedule.left(), &mut |event| sink.event(event));
         while let Some(got) = signals.next() {
             if let Got::ForUs { signal, sender } = got {
                 pass_on(pid, signal, sender);
@@ -184,6 +184,8 @@ struct Schedule {
     began: Instant,
     start: Option<Duration>,
     stop: Option<Duration>,
+    /// How long to sample once it has started.
+    duration: Option<Duration>,
 }
 
 impl Schedule {
@@ -192,22 +194,30 @@ impl Schedule {
         Self {
             began: Instant::now(),
             start,
-            stop: options
-                .duration
-                .map(|duration| duration + start.unwrap_or_default()),
+            stop: options.duration.filter(|_| start.is_none()),
+            duration: options.duration,
+        }
+    }
+
+    /// How long it is until sampling is to be paused or not.
+    fn left(&self) -> Duration {
+        match self.start.or(self.stop) {
+            Some(next) => next.saturating_sub(self.began.elapsed()),
+            None => Duration::MAX,
         }
     }
 
     /// Whether sampling is to be paused or not, if that changes now.
     fn due(&mut self) -> Option<bool> {
         let now = self.began.elapsed();
-        if self.stop.is_some_and(|stop| now >= stop) {
-            (self.start, self.stop) = (None, None);
-            return Some(true);
-        }
         if self.start.is_some_and(|start| now >= start) {
             self.start = None;
+            self.stop = self.duration.map(|duration| now + duration);
             return Some(false);
+        }
+        if self.stop.is_some_and(|stop| now >= stop) {
+            self.stop = None;
+            return Some(true);
         }
         None
     }

@@ -22,6 +22,11 @@ impl Account {
         }
     }
 
+    /// Whether it has been watched at all.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.since.is_some() || self.sum > 0
+    }
+
     /// What there is so far, if this is the present value.
     pub(crate) fn at(mut self, value: u64) -> u64 {
         self.stop(value);
@@ -37,6 +42,7 @@ mod tests {
     fn pauses_do_not_count() {
         let mut account = Account::default();
         account.stop(5);
+        assert!(!account.has_begun());
         account.go(10);
         account.go(12);
         assert_eq!(account.at(15), 5);
@@ -44,5 +50,7 @@ mod tests {
         account.go(100);
         assert_eq!(account.at(101), 11);
         assert_eq!(account.at(99), 10);
+        account.stop(100);
+        assert!(account.has_begun());
     }
 }

@@ -166,15 +166,18 @@ impl Program {
         self.system.stop(self.times.1);
     }
 
-    /// What there is to say when it has ended.
+    /// What there is to say when it has ended. Its times are those while it was sampled; of one that
+    /// could not be, all of them.
     pub(crate) fn end(&self, ended: u64, how: HowEnded) -> ProcessEnd {
-        let user = self.times.0.saturating_sub(self.times_before.0);
-        let system = self.times.1.saturating_sub(self.times_before.1);
+        let sampled = |account: Account, now: u64, before: u64| match account.has_begun() {
+            true => account.at(now),
+            false => now.saturating_sub(before),
+        };
         ProcessEnd {
             process: self.key,
             ended,
-            user: Some(user),
-            system: Some(system),
+            user: Some(sampled(self.user, self.times.0, self.times_before.0)),
+            system: Some(sampled(self.system, self.times.1, self.times_before.1)),
             how,
         }
     }

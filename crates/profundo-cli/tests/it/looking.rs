@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use profundo_formats::read_file;
+
 use crate::machine::{Folder, SPIN_C, SPIN_PY, c_program, python, skip};
 
 /// Recordings that all of these tests look at.
@@ -127,7 +129,7 @@ fn the_options_of_the_library_are_flags() {
 
 /// When a function was met first, in seconds: what ran before it is over by then.
 fn first_of(folder: &Folder, file: &str, function: &str) -> String {
-    let (profile, _) = profundo_formats::read_file(folder.path().join(file)).unwrap();
+    let (profile, _) = read_file(folder.path().join(file)).unwrap();
     let is_in = |sample: &&profundo_model::Sample| {
         let mut locations = profile.stacks.locations(sample.stack);
         locations.any(|location| {
@@ -261,7 +263,7 @@ fn the_report_after_a_run_goes_to_stderr_or_to_a_file() {
 
 /// How many seconds of CPU time were sampled.
 fn sampled(folder: &Folder, file: &str) -> f64 {
-    let (profile, warnings) = profundo_formats::read_file(folder.path().join(file)).unwrap();
+    let (profile, warnings) = read_file(folder.path().join(file)).unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
     let weights = profile.samples.iter().map(|sample| sample.weight.0);
     weights.sum::<u64>() as f64 / 1e9
@@ -285,6 +287,14 @@ fn sampling_has_a_beginning_and_an_end() {
         let sampled = sampled(&folder, "x.profundo");
         assert!(sampled <= most, "{options:?}: {sampled}");
         assert!(sampled > 0.0 || most < 0.1, "{options:?}: {sampled}");
+        if most > 0.1 {
+            // Of the 1.2 s of CPU time only those within the time that was sampled are told.
+            let (profile, _) = read_file(folder.path().join("x.profundo")).unwrap();
+            let user = profile.processes[0].user.unwrap().0 as f64 / 1e9;
+            assert!(user <= most + 0.05, "{options:?}: {user}");
+            let wall = profile.meta.duration.0 as f64 / 1e9;
+            assert!((0.29..0.8).contains(&wall), "{options:?}: {wall}");
+        }
     }
 }
 

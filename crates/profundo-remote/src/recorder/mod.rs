@@ -253,8 +253,13 @@ impl Recorder {
 
     /// Waits until there is something to do, some milliseconds at most, and does it.
     pub fn turn(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        self.turn_within(Duration::MAX, sink);
+    }
+
+    /// The same, waiting no longer than this: the caller has something to do then.
+    pub fn turn_within(&mut self, most: Duration, sink: &mut dyn FnMut(Event<'_>)) {
         let bell = &self.directory.control().doorbell;
-        sys::futex_wait(bell, self.bell, self.waits);
+        sys::futex_wait(bell, self.bell, self.waits.min(most));
         self.look(sink);
     }
 
