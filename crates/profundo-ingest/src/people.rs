@@ -2,7 +2,7 @@
 
 use profundo_model::{Nanos, ProcessId, Profile, StringId, Task, TaskId, Thread, ThreadId};
 use profundo_wire::recording::ThreadInfo;
-use profundo_wire::{SampleHead, ThreadNameHead};
+use profundo_wire::{SampleHead, ThreadNameHead, python_task, python_task_code};
 use rustc_hash::FxHashMap;
 
 /// The thread number under which parked tasks are shown: Julia's choice, above any real one.
@@ -149,7 +149,8 @@ impl People {
 
     /// The program has a name for a task.
     pub(crate) fn task_name(&mut self, profile: &mut Profile, number: u64, name: Box<str>) {
-        if name.is_empty() || self.task_names.contains_key(&number) {
+        let is_full = self.task_names.len() >= MOST_TASKS;
+        if name.is_empty() || is_full || self.task_names.contains_key(&number) {
             return;
         }
         if let Some(&task) = self.tasks.get(&number) {
@@ -249,12 +250,23 @@ impl People {
         task
     }
 
+    /// The number by which a task is known: where there are very many, all later ones of one coroutine
+    /// are one, for they must not fill the memory.
+    fn told_apart(&self, number: u64) -> u64 {
+        match python_task_code(number) {
+            0 => number,
+            _ if self.tasks.len() < MOST_TASKS || self.tasks.contains_key(&number) => number,
+            code => python_task(code, 0, 0),
+        }
+    }
+
     fn wrapped(
         &mut self,
         profile: &mut Profile,
         number: u64,
         name: impl FnOnce(u64) -> Option<StringId>,
     ) -> TaskId {
+        let number = self.told_apart(number);
         let shown = number.wrapping_add(self.tag);
         let is_resumed = self.is_resumed;
         *self.tasks.entry(number).or_insert_with(|| {
@@ -275,6 +287,9 @@ impl People {
         })
     }
 }
+
+/// How many of a process's tasks are told apart. A server may make one for each request.
+const MOST_TASKS: usize = 1 << 16;
 
 /// What a task is shown as that the program calls `own`: with its coroutine, unless that says the
 /// same or is there already.

@@ -758,3 +758,33 @@ fn what_nobody_told_of_is_kept() {
     assert_eq!(profile.samples.len(), 1);
     assert_eq!(profile.processes.len(), 2);
 }
+
+#[test]
+fn ever_new_tasks_do_not_fill_the_memory_either() {
+    const MANY: u64 = 70_000;
+    let mut ingest = begun();
+    for number in 0..MANY {
+        let head = SampleHead {
+            frames: 1,
+            ..head(
+                1500 + number,
+                1,
+                profundo_wire::python_task(1, 8 * number, 0),
+                End::Root,
+                0,
+            )
+        };
+        tell(
+            &mut ingest,
+            1,
+            &[[&head.to_words()[..], &[0x3010]].concat()],
+        );
+    }
+    let profile = finish(ingest);
+    assert_eq!(profile.samples.len() as u64, MANY);
+    let tasks = profile.tasks.len();
+    assert!((1 << 16..(1 << 16) + 10).contains(&tasks), "{tasks}");
+    let last_two = &profile.samples[MANY as usize - 2..];
+    assert_eq!(last_two[0].task, last_two[1].task);
+    assert_ne!(profile.samples[1].task, profile.samples[2].task);
+}

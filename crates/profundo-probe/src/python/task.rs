@@ -53,6 +53,7 @@ pub(super) fn tell(
     }
     let told = write(memory, number, name, free);
     if told != 0 {
+        // Only whether it is there is ever asked, so one number does for all.
         interpreter.codes.keep(hash, 1);
     }
     (number, told)
