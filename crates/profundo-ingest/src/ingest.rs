@@ -378,6 +378,8 @@ impl Ingest {
                         });
                     }
                 }
+                // It would take the modules' tables, and who has them has used it.
+                Ok(Record::Again(_)) => {}
                 Err(error) => {
                     let note = format!("part of the buffer was unreadable: {error}");
                     self.event(Event::Note(note));

@@ -152,6 +152,30 @@ impl Buffer {
         self.adopt(words).or_else(|| self.acquire())
     }
 
+    /// A room that has so many words more than the `used` ones of this one, which come along; this
+    /// one, if there is none.
+    pub fn roomier<'a>(&'a self, room: Room<'a>, used: usize, more: usize) -> Room<'a> {
+        let wanted = used.saturating_add(more);
+        if room.words.len() >= wanted {
+            return room;
+        }
+        let Some(other) = self.open_for(wanted) else {
+            return room;
+        };
+        let is_enough = other.words.len() >= wanted;
+        match (other.words.get_mut(..used), room.words.get(..used)) {
+            (Some(to), Some(from)) if is_enough => {
+                to.copy_from_slice(from);
+                self.abandon(room);
+                other
+            }
+            _ => {
+                self.abandon(other);
+                room
+            }
+        }
+    }
+
     fn acquire(&self) -> Option<Room<'_>> {
         self.claims.acquire().map(|claim| self.room(claim, 0))
     }

@@ -15,6 +15,7 @@
 #[cfg(any(test, loom))]
 extern crate std;
 
+pub mod again;
 pub mod buffer;
 pub mod caches;
 pub mod claims;

@@ -105,6 +105,28 @@ impl StackMemory {
         }
     }
 
+    /// How many words of the stack may be there from an address upwards, `most` at most.
+    pub fn words_above(&self, from: u64, most: usize) -> usize {
+        match self.own.holds_word(from) {
+            true => usize::try_from((self.own.high - from) / 8).map_or(most, |all| all.min(most)),
+            false => most,
+        }
+    }
+
+    /// Copies the stack from an address upwards, as far as it can be read. Returns how many words.
+    pub fn copy(&mut self, from: u64, out: &mut [u64]) -> usize {
+        let most = self.words_above(from, out.len());
+        let mut address = from;
+        for (count, word) in out.iter_mut().enumerate().take(most) {
+            let Some(value) = self.read(address) else {
+                return count;
+            };
+            *word = value;
+            address = address.wrapping_add(8);
+        }
+        most
+    }
+
     #[cold]
     fn read_elsewhere(&mut self, address: u64) -> Option<u64> {
         /// The largest frame on another stack that is still taken for a part of it.

@@ -3,8 +3,6 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use profundo_unwind::{End, Modules};
-
 use crate::code::{Inside, Listing};
 use crate::python::Interpreters;
 use crate::sample::Probe;
@@ -52,6 +50,17 @@ impl Recorder {
         self.ring.header.news.store(1, Ordering::Release);
         self.control.doorbell.fetch_add(1, Ordering::Release);
         sys::futex_wake(&self.control.doorbell);
+    }
+
+    /// Takes so many words of those that may be written for walks to be done again.
+    pub(crate) fn may_write_again(&self, words: usize) -> bool {
+        let left = &self.ring.header.again;
+        let words = u32::try_from(words).unwrap_or(u32::MAX);
+        // Relaxed: it is a number and no more.
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            left.checked_sub(words)
+        })
+        .is_ok()
     }
 
     /// Asks the command to take out what there is, unless it has been told to look anyway.
@@ -116,22 +125,8 @@ impl Probe {
 
     /// Notes that a walk came upon code that an agent's list of modules should have and has not.
     #[inline]
-    pub(crate) fn note_unlisted(
-        &self,
-        ip: u64,
-        modules: &Modules<'_>,
-        generation: u64,
-        end: End,
-        clock: u64,
-    ) {
-        let Some(recorder) = &self.recorder else {
-            return;
-        };
-        let is_listed = match end {
-            End::NoTable { ip } => modules.find(ip.wrapping_sub(1)).is_some(),
-            _ => modules.find(ip).is_some(),
-        };
-        if !is_listed {
+    pub(crate) fn note_unlisted(&self, generation: u64, clock: u64) {
+        if let Some(recorder) = &self.recorder {
             recorder.tell_of_unlisted(generation, clock);
         }
     }

@@ -1,12 +1,12 @@
 //! One sample, from the interrupted registers to the published record.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use profundo_unwind::{
-    End as WalkEnd, WalkCache, walk, walk_cached, walk_observed, walk_with_registers,
-};
+use profundo_unwind::{End as WalkEnd, WalkCache, walk, walk_observed};
 use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State};
 
+use crate::again::{Beginning, Entries, Unlisted};
 use crate::buffer::{Buffer, Room};
 use crate::caches::Caches;
 use crate::claims::Claim;
@@ -212,6 +212,7 @@ impl Probe {
             task: slot.task(),
         };
         let interpreter = self.recorder.as_ref().and_then(|own| own.python.get());
+        let is_unlisted = Cell::new(false);
         let mut native = |out: &mut [u64], merge: Option<&mut Merge<'_>>| {
             self.with_listing(
                 |Listing {
@@ -225,25 +226,40 @@ impl Probe {
                         cache.enter(*generation);
                     }
                     let memory = &mut memory;
-                    let (depth, end) = match (merge, cache) {
-                        (Some(merge), cache) => {
-                            walk_observed(registers, &general, modules, cache, memory, out, merge)
-                        }
-                        (None, Some(cache)) => {
-                            walk_cached(registers, Some(&general), modules, cache, memory, out)
-                        }
-                        (None, None) => {
-                            walk_with_registers(registers, &general, modules, memory, out)
+                    let mut nobody = Unlisted::default();
+                    let (walked, met) = match merge {
+                        Some(merge) => (
+                            walk_observed(registers, &general, modules, cache, memory, out, merge),
+                            merge.is_unlisted,
+                        ),
+                        None => {
+                            let seen = &mut nobody;
+                            let walked = walk_observed(
+                                registers, &general, modules, cache, memory, out, seen,
+                            );
+                            (walked, nobody.0)
                         }
                     };
-                    self.note_unlisted(registers.ip, modules, *generation, end, clock);
-                    (depth, wire_end(end))
+                    if met {
+                        is_unlisted.set(true);
+                        self.note_unlisted(*generation, clock);
+                    }
+                    (walked.0, wire_end(walked.1))
                 },
             )
         };
+        let beginning = self.recorder.as_ref().map(|recorder| Beginning {
+            recorder,
+            slot,
+            registers,
+            general: &general,
+            stack_end,
+            is_unlisted: &is_unlisted,
+        });
+        let beginning = beginning.as_ref();
         let last = |identity| slot.claim(identity);
         let recorded = match interpreter {
-            None => self.record_as(who, event, clock, |out| native(out, None), last),
+            None => self.record_as((who, event, clock), |out| native(out, None), beginning, last),
             Some(interpreter) => self.record_in(last, |buffer, claim| {
                 // SAFETY: passed on.
                 let all = unsafe { regs::all_from_context(context, &general) };
@@ -253,6 +269,7 @@ impl Probe {
                     registers,
                     slot,
                     is_main: slot.tid() == self.pid.load(Ordering::Relaxed),
+                    beginning,
                 };
                 let native = |out: &mut [u64], merge: &mut Merge<'_>| native(out, Some(merge));
                 record::write(interpreter, buffer, claim, &sampled, native)
@@ -309,14 +326,13 @@ impl Probe {
     /// of this identity; both come back for the next time. `None`: there was no room.
     fn record_as(
         &self,
-        who: Who,
-        event: Event,
-        clock: u64,
+        what: (Who, Event, u64),
         walk: impl FnMut(&mut [u64]) -> (usize, End),
+        beginning: Option<&Beginning<'_>>,
         last: impl FnOnce(u64) -> Option<Claim>,
     ) -> Option<(u64, Claim)> {
         self.record_in(last, |buffer, claim| {
-            write(buffer, claim, who, event, clock, walk)
+            write(buffer, claim, what, walk, beginning)
         })
     }
 
@@ -359,9 +375,8 @@ impl Probe {
         let inside = self.enter();
         let (thread, tid, task) = whose;
         let who = Who { thread, tid, task };
-        if let Some((identity, claim)) = self.record_as(who, event, clock, walk, |identity| {
-            writer.claim.filter(|_| writer.buffer == identity)
-        }) {
+        let last = |identity| writer.claim.filter(|_| writer.buffer == identity);
+        if let Some((identity, claim)) = self.record_as((who, event, clock), walk, None, last) {
             *writer = Writer {
                 buffer: identity,
                 claim: Some(claim),
@@ -443,10 +458,9 @@ fn head_of(who: Who, event: Event, clock: u64) -> SampleHead {
 fn write(
     buffer: &Buffer,
     claim: Option<Claim>,
-    who: Who,
-    event: Event,
-    clock: u64,
+    (who, event, clock): (Who, Event, u64),
     mut walk: impl FnMut(&mut [u64]) -> (usize, End),
+    beginning: Option<&Beginning<'_>>,
 ) -> Option<Claim> {
     if buffer.is_full() {
         return None;
@@ -472,7 +486,12 @@ fn write(
     if let Some(first) = room.words.first_chunk_mut() {
         *first = head.to_words();
     }
-    Some(buffer.commit(room, SAMPLE_HEAD_WORDS + kept))
+    let words = SAMPLE_HEAD_WORDS + kept;
+    let (room, words) = match beginning.filter(|it| it.is_wanted()) {
+        None => (room, words),
+        Some(beginning) => beginning.append(buffer, room, words, Entries::default(), |_| true),
+    };
+    Some(buffer.commit(room, words))
 }
 
 /// Walks into the room; if that was too small for the stack, once more into a new chunk.

@@ -415,20 +415,29 @@ impl Agent {
                 self.map.take(chunk, &mut words.all)
             };
             if taken {
-                let first = self.count(words.all.get(start..).unwrap_or_default());
+                let (first, is_unfinished) =
+                    self.count(words.all.get(start..).unwrap_or_default());
+                words.is_unfinished |= is_unfinished;
                 words.chunks.push((first, start, words.all.len()));
             }
         }
         words.chunks.sort_unstable();
     }
 
-    /// Counts each thread's samples; returns when the first one was taken.
-    fn count(&mut self, words: &[u64]) -> u64 {
+    /// Counts each thread's samples; returns when the first one was taken, and whether any is to be
+    /// walked again.
+    fn count(&mut self, words: &[u64]) -> (u64, bool) {
         let mut first = u64::MAX;
+        let mut is_unfinished = false;
         let mut last: Option<usize> = None;
         for record in Reader::new(words) {
-            let Ok(Record::Sample { head, .. }) = record else {
-                continue;
+            let head = match record {
+                Ok(Record::Sample { head, .. }) => head,
+                Ok(Record::Again(_)) => {
+                    is_unfinished = true;
+                    continue;
+                }
+                _ => continue,
             };
             first = first.min(head.clock);
             let index = (head.thread as usize).wrapping_sub(1);
@@ -445,7 +454,7 @@ impl Agent {
             self.sampled += head.weight;
             last = at;
         }
-        first
+        (first, is_unfinished)
     }
 
     fn is_thread(&self, at: usize, index: usize) -> bool {
@@ -671,15 +680,42 @@ pub(crate) struct Words {
     all: Vec<u64>,
     /// When each chunk begins in time, and where it lies.
     chunks: Vec<(u64, usize, usize)>,
+    /// Whether there are samples to be walked again.
+    is_unfinished: bool,
 }
 
 impl Words {
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         /// What a burst has needed is given back.
         const KEPT: usize = 1 << 17;
         self.all.clear();
         self.all.shrink_to(KEPT);
         self.chunks.clear();
+        self.is_unfinished = false;
+    }
+
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.is_unfinished
+    }
+
+    /// Puts words that have waited before all others.
+    pub(crate) fn put_first(&mut self, words: &[u64]) {
+        if !words.is_empty() {
+            let start = self.all.len();
+            self.all.extend(words);
+            self.chunks.insert(0, (0, start, self.all.len()));
+        }
+    }
+
+    /// Other words in the place of these, chunk by chunk.
+    pub(crate) fn rewritten(&self, mut rewrite: impl FnMut(&[u64], &mut Vec<u64>)) -> Self {
+        let mut new = Self::default();
+        for &(first, start, end) in &self.chunks {
+            let from = new.all.len();
+            rewrite(self.all.get(start..end).unwrap_or_default(), &mut new.all);
+            new.chunks.push((first, from, new.all.len()));
+        }
+        new
     }
 
     pub(crate) fn is_empty(&self) -> bool {

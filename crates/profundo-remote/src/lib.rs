@@ -14,7 +14,9 @@
 mod account;
 mod agent;
 mod calibrate;
+mod again;
 mod clock;
+mod copied;
 mod error;
 mod jitter;
 mod map;

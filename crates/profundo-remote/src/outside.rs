@@ -3,15 +3,14 @@
 
 use std::collections::HashMap;
 
-use profundo_unwind::{Memory, Module, Modules, walk_with_registers};
+use profundo_unwind::{Module, Modules, walk_with_registers};
 use profundo_wire::recording::{Event, ThreadInfo};
 use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State};
 
 use crate::clock::Scale;
-use crate::modules::{ModuleList, Store};
+use crate::copied::Copied;
 use crate::perf::Sample;
 use crate::proc;
-use crate::sys;
 
 /// The deepest stack that is kept.
 const MAX_DEPTH: usize = 1024;
@@ -179,46 +178,6 @@ impl Thread {
     }
 }
 
-/// The modules of a process for a walk of ours, sorted.
-pub(crate) fn modules<'a>(list: &ModuleList, store: &'a Store) -> Vec<Module<'a>> {
-    let mut modules: Vec<Module<'a>> = list
-        .loaded()
-        .iter()
-        .flat_map(|loaded| {
-            let ranges = loaded.ranges.iter();
-            ranges.map(|&(start, end, _)| {
-                store.module((start, end), loaded.file.as_deref(), loaded.info.bias)
-            })
-        })
-        .collect();
-    modules.sort_by_key(|module| module.start);
-    modules
-}
-
-/// The copied piece of a stack; code, which the walk needs where there are no tables, is read
-/// from the living process.
-struct Copied<'a> {
-    pid: u32,
-    start: u64,
-    stack: &'a [u8],
-    modules: &'a Modules<'a>,
-}
-
-impl Memory for Copied<'_> {
-    fn read(&mut self, address: u64) -> Option<u64> {
-        if let Some(offset) = address.checked_sub(self.start)
-            && let Some(bytes) = self.stack.get(offset as usize..)
-            && let Some(word) = bytes.first_chunk()
-        {
-            return Some(u64::from_le_bytes(*word));
-        }
-        // The stack has moved on since, but code stays.
-        self.modules.find(address)?;
-        let mut word = [0; 8];
-        (sys::read_memory(self.pid, address, &mut word) == 8).then(|| u64::from_le_bytes(word))
-    }
-}
-
 fn walk(sample: &Sample, modules: &Modules<'_>, out: &mut [u64]) -> (usize, End) {
     let Some((regs, general)) = &sample.registers else {
         return (0, End::Broken);
@@ -230,13 +189,6 @@ fn walk(sample: &Sample, modules: &Modules<'_>, out: &mut [u64]) -> (usize, End)
         modules,
     };
     let (depth, end) = walk_with_registers(*regs, general, modules, &mut memory, out);
-    // What lies beyond the copy is not damage: the stack was deeper than we copy.
-    let copied = regs.sp.saturating_add(sample.stack.len() as u64);
-    let end = match end {
-        profundo_unwind::End::Unreadable { address } if address >= copied.saturating_sub(8) => {
-            End::Truncated
-        }
-        end => profundo_probe::sample::wire_end(end),
-    };
+    let end = memory.end(end);
     (depth, end)
 }

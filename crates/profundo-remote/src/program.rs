@@ -9,6 +9,7 @@ use crate::agent::Agent;
 use crate::modules::{ModuleList, Store};
 use crate::outside::Outside;
 use crate::proc;
+use crate::recorder::AgainState;
 
 /// How its samples are made.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ pub(crate) struct Program {
     pub(crate) loss: LossCounts,
     /// Whether the interpreter was told of.
     pub(crate) runtime_told: bool,
+    /// Walks that are done again.
+    pub(crate) again: AgainState,
 }
 
 impl Program {
@@ -75,6 +78,7 @@ impl Program {
             how: None,
             loss: LossCounts::default(),
             runtime_told: false,
+            again: AgainState::new(),
         }
     }
 
@@ -122,18 +126,28 @@ impl Program {
         if !self.maps_changed || now < self.not_before {
             return false;
         }
+        let changed = self.look_for_modules(now, store, sink);
+        self.patience = match changed {
+            true => 0,
+            false => (self.patience * 2).clamp(FIRST, LONGEST),
+        };
+        self.not_before = now + self.patience;
+        changed
+    }
+
+    /// Reads the maps, and tells of what came and went. Returns whether there is anything to publish.
+    pub(crate) fn look_for_modules(
+        &mut self,
+        now: u64,
+        store: &mut Store,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> bool {
         self.maps_changed = false;
         let maps = proc::read(self.pid, "maps");
         if maps.is_empty() {
             return false;
         }
         let changes = self.modules.refresh(self.pid, &maps, now, store);
-        if changes.any {
-            self.patience = 0;
-        } else {
-            self.patience = (self.patience * 2).clamp(FIRST, LONGEST);
-        }
-        self.not_before = now + self.patience;
         if !changes.modules.is_empty() {
             sink(Event::Modules {
                 process: self.key,

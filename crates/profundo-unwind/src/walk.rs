@@ -52,6 +52,9 @@ pub trait Observer {
     /// The frame whose address was stored at `index` takes the stack from `sp` up to its caller's
     /// stack pointer, `cfa`. Not called for a frame whose caller was not found.
     fn frame(&mut self, index: usize, address: u64, sp: u64, cfa: u64);
+
+    /// The next frame's code lies in no module: what is found from here on is a guess, or nothing.
+    fn unlisted(&mut self) {}
 }
 
 /// Nobody looks.
@@ -182,6 +185,9 @@ fn drive(
                 Ok(()) => Ok(()),
             },
             None => {
+                if modules.find(frame.lookup()).is_none() {
+                    observer.unlisted();
+                }
                 let ip = frame.regs.ip;
                 without_row(&mut frame, depth, modules, memory)
                     .map_err(|end| end.unwrap_or(End::NoTable { ip }))

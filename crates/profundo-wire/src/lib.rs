@@ -1,7 +1,7 @@
 //! The record bytes between the code that samples and the code that reads.
 //!
 //! A recording is a sequence of 64-bit words, written by the thread that was sampled. There are
-//! four kinds of records. The sample:
+//! five kinds of records. The sample:
 //!
 //! ```text
 //!          63      56 55      48 47      40 39      32 31              16 15               0
@@ -18,7 +18,8 @@
 //! ```
 //!
 //! the interpreter's code object, written when it is met for the first time: see [`Code`]; and the
-//! name that a thread or a task has in the interpreter: see [`ThreadName`] and [`TaskName`]. All but the sample say in the low
+//! name that a thread or a task has in the interpreter: see [`ThreadName`] and [`TaskName`]; and what
+//! it takes to walk a sample's stack again: see [`Again`]. All but the sample say in the low
 //! half of word 0 how many words they are, and a reader skips those of a kind that it does not know.
 //! The byte `python` of word 0 holds the state of the interpreter's lock in its low two bits
 //! and why the walk of its stack ended in the next three.
@@ -34,6 +35,7 @@
 
 extern crate alloc;
 
+mod again;
 mod code;
 mod name;
 mod python;
@@ -41,6 +43,7 @@ mod reader;
 pub mod recording;
 mod sample;
 
+pub use again::{AGAIN_HEAD_WORDS, Again, AgainHead};
 pub use code::{CODE_HEAD_WORDS, Code, CodeHead, Text, TextKind};
 pub use name::{
     TASK_NAME_HEAD_WORDS, THREAD_NAME_HEAD_WORDS, TaskName, TaskNameHead, ThreadName,

@@ -1,5 +1,6 @@
 //! Words back into records, one after another, borrowing the addresses.
 
+use crate::again::{AGAIN_HEAD_WORDS, Again, AgainHead, KIND_AGAIN};
 use crate::code::{CODE_HEAD_WORDS, Code, CodeHead, KIND_CODE};
 use crate::name::{
     KIND_TASK_NAME, KIND_THREAD_NAME, TASK_NAME_HEAD_WORDS, THREAD_NAME_HEAD_WORDS, TaskName,
@@ -52,6 +53,8 @@ pub enum Record<'a> {
     ThreadName(ThreadName<'a>),
     /// What a task is called in the interpreter.
     TaskName(TaskName<'a>),
+    /// What it takes to walk the stack of the sample before it again.
+    Again(Again<'a>),
 }
 
 /// Iterates over the records in a slice of words, but those of a kind that it does not know. It ends
@@ -66,6 +69,11 @@ impl<'a> Reader<'a> {
     /// A reader from the first word on.
     pub fn new(words: &'a [u64]) -> Self {
         Self { words, at: 0 }
+    }
+
+    /// How many words the records took that were read so far.
+    pub fn position(&self) -> usize {
+        self.at
     }
 
     /// The record that begins here, if its kind is known, and its length.
@@ -125,6 +133,11 @@ fn other(words: &[u64]) -> Result<Option<Record<'_>>, ()> {
             let head = TaskNameHead::from_words(*head).ok_or(())?;
             let name = TaskName::new(head, body).ok_or(())?;
             Ok(Some(Record::TaskName(name)))
+        }
+        Some(KIND_AGAIN) => {
+            let (head, body) = words.split_first_chunk::<AGAIN_HEAD_WORDS>().ok_or(())?;
+            let head = AgainHead::from_words(*head).ok_or(())?;
+            Ok(Some(Record::Again(Again::new(head, body).ok_or(())?)))
         }
         _ => Ok(None),
     }

@@ -349,7 +349,7 @@ impl Attended {
                     *self.seen.weight.entry(head.thread).or_default() += head.weight;
                 }
                 Ok(Record::Code(_)) => self.seen.codes += 1,
-                Ok(Record::ThreadName(_) | Record::TaskName(_)) => {}
+                Ok(Record::ThreadName(_) | Record::TaskName(_) | Record::Again(_)) => {}
                 Err(_) => self.seen.unreadable += 1,
             }
         }

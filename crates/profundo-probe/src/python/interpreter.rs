@@ -213,7 +213,6 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    #[cfg(test)]
     pub(super) fn of(pairs: &[(u64, u64)]) -> Self {
         let mut ranges = [Range::default(); 4];
         for (range, &(start, end)) in ranges.iter_mut().zip(pairs) {

@@ -16,7 +16,7 @@ pub(super) fn entry_at(stack: u64) -> u64 {
 
 const ENTRY: u64 = 1 << 63;
 
-fn is_entry(word: u64) -> bool {
+pub(super) fn is_entry(word: u64) -> bool {
     word & ENTRY != 0
 }
 
@@ -31,14 +31,30 @@ pub(crate) struct Merge<'a> {
     words: &'a mut [u64],
     /// The next entry to be filled in, if it is not `words.len()`.
     next: usize,
+    /// Whether a frame's code was in no module.
+    pub(crate) is_unlisted: bool,
 }
 
 impl<'a> Merge<'a> {
     /// Of the interpreter's words, whose entries came from [`entry_at`].
     pub(super) fn new(words: &'a mut [u64]) -> Self {
-        let mut merge = Self { words, next: 0 };
+        let mut merge = Self {
+            words,
+            next: 0,
+            is_unlisted: false,
+        };
         merge.next = merge.entry_from(0);
         merge
+    }
+
+    /// Of a sample's words, whose entries have these places; more entries than places have none.
+    pub(crate) fn again(words: &'a mut [u64], places: &[u64]) -> Self {
+        let entries = words.iter_mut().filter(|word| is_entry(**word));
+        let places = places.iter().copied().chain(core::iter::repeat(0));
+        for (word, place) in entries.zip(places) {
+            *word = entry_at(place);
+        }
+        Self::new(words)
     }
 
     /// The index of the first entry from here on.
@@ -61,7 +77,7 @@ impl<'a> Merge<'a> {
     }
 
     /// The native walk is over: what was not found has no native frame.
-    pub(super) fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         while self.next < self.words.len() {
             self.fill(None);
         }
@@ -69,6 +85,10 @@ impl<'a> Merge<'a> {
 }
 
 impl Observer for Merge<'_> {
+    fn unlisted(&mut self) {
+        self.is_unlisted = true;
+    }
+
     #[inline]
     fn frame(&mut self, index: usize, _: u64, sp: u64, cfa: u64) {
         let lies_here = |stack: u64| sp <= stack && stack < cfa;
@@ -117,6 +137,17 @@ pub(super) fn pair(words: &mut [u64], native: &[u64], ranges: &Ranges, is_whole:
             *word = entry(loops.next());
         }
     }
+}
+
+/// As [`pair`], with the ranges as pairs of start and end.
+#[cold]
+pub(crate) fn pair_again(
+    words: &mut [u64],
+    native: &[u64],
+    evaluation: &[(u64, u64)],
+    is_whole: bool,
+) {
+    pair(words, native, &Ranges::of(evaluation), is_whole);
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(crate) mod record;
 mod table;
 mod task;
 
-pub(crate) use merge::Merge;
+pub(crate) use merge::{Merge, pair_again};
 pub(crate) use record::Sampled;
 
 pub use interpreter::{Found, Interpreter, Interpreters, Range};

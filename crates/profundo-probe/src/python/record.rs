@@ -14,14 +14,17 @@
 //! └──────────────┴──────┴────────┴────────┴──── … ─────────────────────────┘
 //! ```
 
-use profundo_cpython::{Known, Memory, States, is_holder, running};
+use core::ops::ControlFlow;
+
+use profundo_cpython::{Known, Memory, States, Step, is_holder, running, walk};
 use profundo_unwind::Regs;
 use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead};
 
 use super::chain::Chain;
 use super::interpreter::{Interpreter, Ranges};
-use super::merge::{Merge, pair};
+use super::merge::{Merge, is_entry, pair};
 use super::pages::{Page, ProcessMemory};
+use crate::again::{Beginning, Entries};
 use crate::buffer::{Buffer, CHUNK_WORDS, Room};
 use crate::claims::Claim;
 use crate::sample::MAX_DEPTH;
@@ -45,6 +48,7 @@ pub(crate) struct Sampled<'a> {
     pub slot: &'a Slot,
     /// Whether it is the process's main thread.
     pub is_main: bool,
+    pub beginning: Option<&'a Beginning<'a>>,
 }
 
 /// What a walk wrote.
@@ -56,6 +60,8 @@ struct Filled {
     end: End,
     python_end: PythonEnd,
     task: u64,
+    /// Whether frames in another interpreter are missing.
+    is_partial: bool,
     /// Whether the room was too small.
     is_short: bool,
 }
@@ -126,6 +132,15 @@ pub(crate) fn write(
         ..sampled.head
     };
     let words = in_order(room.words, &filled, kept, &head);
+    let wanted = sampled.beginning.filter(|it| it.is_wanted());
+    let (room, words) = match wanted {
+        None => (room, words),
+        Some(beginning) => {
+            let entries = writer.entries(room.words, words, &filled);
+            let places = |out: &mut [u64]| writer.places(&mut memory, out);
+            beginning.append(buffer, room, words, entries, places)
+        }
+    };
     Some(buffer.commit(room, words))
 }
 
@@ -210,6 +225,48 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// What there is to find again among the interpreter's words, which are the last ones of those
+    /// that are used.
+    #[cold]
+    fn entries(&self, words: &[u64], used: usize, filled: &Filled) -> Entries {
+        let is_by_order = self.interpreter.layout.owner == 0;
+        let python = used.saturating_sub(filled.python)..used;
+        let python = words.get(python).unwrap_or_default();
+        let count = python.iter().filter(|word| is_entry(**word)).count();
+        Entries {
+            count: if is_by_order { 0 } else { count },
+            is_by_order,
+            is_partial: filled.is_partial,
+        }
+    }
+
+    /// Writes the places of the entries on the stack, which the words do not have any more. False:
+    /// there are not as many.
+    #[cold]
+    fn places(&self, memory: &mut ProcessMemory<'_>, out: &mut [u64]) -> bool {
+        if out.is_empty() {
+            return true;
+        }
+        let (registers, all) = (&self.sampled.registers, self.sampled.all);
+        let start = self.interpreter.start(self.state, registers, &self.ranges, all);
+        let mut places = out.iter_mut();
+        let mut left = places.len();
+        let _ = walk(&self.interpreter.layout, memory, start, |_, step| {
+            if let Step::Entry { stack } = step
+                && let Some(place) = places.next()
+            {
+                *place = stack.unwrap_or(0);
+                left -= 1;
+            }
+            match left {
+                0 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        });
+        // Those in an interpreter below are not found.
+        left == 0 && self.below == 0
+    }
+
     /// What the thread has to do with the lock.
     fn find_gil(&self, memory: &mut ProcessMemory<'_>) -> Gil {
         if self.state == 0 {
@@ -272,6 +329,7 @@ impl Writer<'_> {
             end: End::Truncated,
             python_end,
             task,
+            is_partial,
             is_short,
         };
         if is_short {

@@ -76,3 +76,13 @@ pub fn of_blocked(sp: u64, ip: u64) -> Regs {
         lr: 0,
     }
 }
+
+/// The registers that a walk begins with, as they are kept.
+pub fn to_words(regs: Regs) -> [u64; 4] {
+    [regs.ip, regs.sp, regs.fp, regs.lr]
+}
+
+/// Those that were kept.
+pub fn from_words([ip, sp, fp, lr]: [u64; 4]) -> Regs {
+    Regs { ip, sp, fp, lr }
+}

@@ -100,3 +100,13 @@ pub fn here() -> Regs {
 pub fn of_blocked(sp: u64, ip: u64) -> Regs {
     Regs { ip, sp, fp: 0 }
 }
+
+/// The registers that a walk begins with, as they are kept.
+pub fn to_words(regs: Regs) -> [u64; 4] {
+    [regs.ip, regs.sp, regs.fp, 0]
+}
+
+/// Those that were kept.
+pub fn from_words([ip, sp, fp, _]: [u64; 4]) -> Regs {
+    Regs { ip, sp, fp }
+}

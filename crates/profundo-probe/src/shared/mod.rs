@@ -70,7 +70,7 @@ pub const SESSION_VARIABLE: &str = "PROFUNDO_SESSION";
 
 /// At the start of `control` and of each ring. Its last byte is the layout's version: an agent
 /// that finds another one does nothing.
-pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x02");
+pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x03");
 
 /// How much address space `tables` takes: little enough for a program that limits its own. The
 /// file is as long as what is in it, and grows: nothing may be touched that no module's list names.

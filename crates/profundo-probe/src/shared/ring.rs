@@ -146,6 +146,9 @@ pub struct Header {
     pub left: AtomicU32,
     /// How threads that block our signals ask for silence before they execute another program.
     pub silence: Silence,
+    /// How many words handlers may still write so that stacks can be walked again; filled up by the
+    /// command when it has taken the words out.
+    pub again: AtomicU32,
 }
 
 /// An executable range in the target's memory: a [`Module`] of the target's, made by another

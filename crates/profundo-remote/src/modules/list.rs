@@ -19,6 +19,14 @@ pub(crate) struct Loaded {
     inode: u64,
 }
 
+impl Loaded {
+    /// Whether its table is not there yet.
+    pub(crate) fn is_being_compiled(&self) -> bool {
+        let file = self.file.as_ref();
+        file.is_some_and(|file| file.compiled.get().is_none())
+    }
+}
+
 /// What a look has brought.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
@@ -57,6 +65,13 @@ impl ModuleList {
             let file = module.file.as_ref();
             file.is_some_and(|file| !file.compiled().evaluation.is_empty())
         })
+    }
+
+    /// Where code lies whose tables are not there yet.
+    pub(crate) fn being_compiled(&self) -> Vec<(u64, u64)> {
+        let waiting = self.loaded.iter().filter(|module| module.is_being_compiled());
+        let ranges = waiting.flat_map(|module| &module.ranges);
+        ranges.map(|&(start, end, _)| (start, end)).collect()
     }
 
     /// Where the evaluation loop lies in the process.

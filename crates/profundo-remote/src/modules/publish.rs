@@ -65,7 +65,8 @@ pub(crate) fn publish(ring: &Ring, list: &ModuleList, generation: u64) -> bool {
 /// much of them.
 fn foreign(list: &ModuleList, tables: (u64, u64)) -> Vec<ForeignModule> {
     let mut modules: Vec<ForeignModule> = Vec::new();
-    for loaded in list.loaded() {
+    // Where tables are being compiled, walks are done again when they are there: see `again`.
+    for loaded in list.loaded().iter().filter(|it| !it.is_being_compiled()) {
         let file = loaded.file.as_ref().map(|file| file.compiled());
         let (start, bytes) = tables;
         let is_mapped = |place: &Place| start != 0 && place.end() <= bytes;

@@ -57,6 +57,7 @@ impl Recorder {
         if busy && few && !last {
             agent.mind_debuggers(plan);
         }
+        self.words.clear();
         if busy || last {
             agent.drain(last, &mut self.words);
             self.words_drained = self.words_drained.max(self.words.len());
@@ -67,11 +68,22 @@ impl Recorder {
         let changed = program.refresh_modules(now, &mut self.store, sink);
         let unpublished = program.agent().is_some_and(|agent| agent.unpublished);
         let epoch = std::mem::replace(&mut program.epoch, self.store.epoch);
-        if changed || unpublished || epoch != self.store.epoch {
+        let is_compiled = epoch != self.store.epoch;
+        if changed || is_compiled {
+            program.expect_again();
+        }
+        if changed || unpublished || is_compiled {
             program.publish();
         }
+        let store = &mut self.store;
+        if (is_compiled || last || self.words.is_unfinished())
+            && program.walk_again(&mut self.words, last, now, store, sink)
+        {
+            program.publish();
+        }
+        program.allow_again();
         program.tell_runtime(sink);
-        if (busy || last) && !self.words.is_empty() {
+        if !self.words.is_empty() {
             for words in self.words.chunks() {
                 let process = key;
                 sink(Event::Words { process, words });

@@ -75,6 +75,7 @@ impl Recorder {
         let plan = self.clock_plan();
         program.epoch = self.store.epoch;
         program.publish();
+        program.allow_again();
         if let Way::Agent(agent) = &mut program.way {
             agent.meet(plan);
             let enabled = u32::from(self.running);

@@ -1,5 +1,6 @@
 //! The recorder itself: what it owns, and what it does at each turn.
 
+mod again;
 mod create;
 mod drain;
 mod finish;
@@ -31,6 +32,7 @@ use crate::session::{Directory, Rings};
 use crate::sys;
 use crate::watcher::Watcher;
 
+pub(crate) use again::AgainState;
 pub use create::ChildLimit;
 use follow::Newcomer;
 use outside::OutsideSampling;

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use profundo_wire::recording::{Engine, Event};
 
 use super::Recorder;
+use crate::copied::modules;
 use crate::modules::executable_of;
-use crate::outside::{Outside, modules};
+use crate::outside::Outside;
 use crate::perf::{Sample, Sampler, kernel_is_permitted};
 use crate::proc;
 use crate::program::{Program, Way};

@@ -88,7 +88,7 @@ impl Told {
                             python: python.len(),
                         }),
                         Record::Code(Code { .. }) => self.codes += 1,
-                        Record::ThreadName(_) | Record::TaskName(_) => {}
+                        Record::ThreadName(_) | Record::TaskName(_) | Record::Again(_) => {}
                     }
                 }
             }

@@ -106,7 +106,7 @@ impl Verify {
                     self.names.insert(text(told.name));
                     continue;
                 }
-                Record::TaskName(_) | Record::Sample { .. } => continue,
+                Record::TaskName(_) | Record::Again(_) | Record::Sample { .. } => continue,
             };
             let kept = Code {
                 minor: code.head.minor,

@@ -1,0 +1,165 @@
+//! Walks that handlers could not finish, because a library was not listed yet: they are done again when
+//! it is, before anybody is told of the samples.
+
+use std::collections::HashSet;
+
+use profundo_probe::MAX_DEPTH;
+use profundo_probe::again::walk_again;
+use profundo_unwind::{Module, Modules};
+use profundo_wire::{Again, End, Reader, Record, SAMPLE_HEAD_WORDS, SampleHead};
+
+use crate::copied::Copied;
+
+const PAGE_BITS: u32 = 12;
+
+/// What a walk needs of the process.
+pub(crate) struct Walker<'a> {
+    pub(crate) pid: u32,
+    /// Sorted.
+    pub(crate) modules: &'a [Module<'a>],
+    /// Whether the table of the module at an address is being compiled.
+    pub(crate) is_pending: &'a dyn Fn(u64) -> bool,
+    /// Where the evaluation loop lies.
+    pub(crate) evaluation: &'a [(u64, u64)],
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Pages of code that walks led to, in no module.
+    pub(crate) unknown: HashSet<u64>,
+    /// How many stacks are better than they were.
+    pub(crate) better: usize,
+    /// Samples that wait for a table, with what it takes to walk them.
+    pub(crate) pending: Vec<u64>,
+}
+
+/// A sample as the handler wrote it, or a better one.
+struct Stack {
+    head: SampleHead,
+    frames: Vec<u64>,
+    python: Vec<u64>,
+}
+
+impl Stack {
+    fn put(&self, out: &mut Vec<u64>) {
+        let head = SampleHead {
+            frames: self.frames.len() as u16,
+            python: self.python.len() as u16,
+            ..self.head
+        };
+        out.extend(head.to_words());
+        out.extend(&self.frames);
+        out.extend(&self.python);
+    }
+}
+
+impl Walker<'_> {
+    /// Copies words, in which samples that could not be walked to their ends have better stacks, as
+    /// far as that is possible by now. With `is_last`, none waits for anything.
+    pub(crate) fn rewrite(
+        &self,
+        words: &[u64],
+        is_last: bool,
+        out: &mut Vec<u64>,
+        outcome: &mut Outcome,
+    ) {
+        let mut reader = Reader::new(words);
+        let mut copied = 0;
+        let mut sample: Option<(SampleHead, &[u64], &[u64], usize)> = None;
+        while let Some(Ok(record)) = reader.next() {
+            let end = reader.position();
+            let again = match record {
+                Record::Sample {
+                    head,
+                    frames,
+                    python,
+                } => {
+                    sample = Some((head, frames, python, end));
+                    continue;
+                }
+                Record::Again(again) => again,
+                _ => continue,
+            };
+            let start = end - again.head.words();
+            let of = sample.take().filter(|(.., behind)| *behind == start);
+            let before = match &of {
+                Some((_, frames, python, _)) => {
+                    start - SAMPLE_HEAD_WORDS - frames.len() - python.len()
+                }
+                None => start,
+            };
+            out.extend(words.get(copied..before).unwrap_or_default());
+            copied = end;
+            let Some((head, frames, python, _)) = of else {
+                continue;
+            };
+            let walked = self.walk(&again, head, python);
+            outcome.unknown.extend(self.unknown(&walked.frames));
+            if !is_last && walked.frames.iter().any(|&frame| (self.is_pending)(frame)) {
+                let all = words.get(before..end).unwrap_or_default();
+                outcome.pending.extend(all);
+                continue;
+            }
+            if is_better(&walked, head.end, frames.len()) {
+                outcome.better += usize::from(walked.head != head || walked.frames != frames);
+                walked.put(out);
+            } else {
+                out.extend(words.get(before..start).unwrap_or_default());
+            }
+        }
+        out.extend(words.get(copied..).unwrap_or_default());
+    }
+
+    fn walk(&self, again: &Again<'_>, head: SampleHead, python: &[u64]) -> Stack {
+        let modules = Modules::new(self.modules);
+        let stack: Vec<u8> = again.stack.iter().flat_map(|it| it.to_le_bytes()).collect();
+        let [_, sp, ..] = again.head.registers;
+        let mut memory = Copied {
+            pid: self.pid,
+            start: sp,
+            stack: &stack,
+            modules: &modules,
+        };
+        let mut python = python.to_vec();
+        let mut frames = vec![0; MAX_DEPTH];
+        let (depth, end) = walk_again(
+            again,
+            &modules,
+            &mut memory,
+            self.evaluation,
+            (&mut python, head.python_end),
+            &mut frames,
+        );
+        frames.truncate(depth);
+        Stack {
+            head: SampleHead {
+                end: memory.end(end),
+                ..head
+            },
+            frames,
+            python,
+        }
+    }
+
+    /// The pages of frames that lie in no module.
+    fn unknown(&self, frames: &[u64]) -> Vec<u64> {
+        let modules = Modules::new(self.modules);
+        let frames = frames.iter().enumerate();
+        // All but the first are return addresses.
+        let code = frames.map(|(at, &frame)| frame.wrapping_sub(u64::from(at > 0)));
+        code.filter(|&address| modules.find(address).is_none())
+            .map(|address| address >> PAGE_BITS)
+            .collect()
+    }
+}
+
+/// Whether a stack is better than the one that the handler found.
+fn is_better(walked: &Stack, end: End, frames: usize) -> bool {
+    let is_whole = |end: End| end == End::Root;
+    match (is_whole(walked.head.end), is_whole(end)) {
+        (true, _) => true,
+        (false, true) => false,
+        (false, false) => walked.frames.len() > frames,
+    }
+}
