@@ -1,6 +1,7 @@
 //! Walks that handlers could not finish, because a library was not listed yet: they are done again when
 //! it is, before anybody is told of the samples.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use profundo_probe::MAX_DEPTH;
@@ -10,13 +11,14 @@ use profundo_wire::{Again, End, Reader, Record, SAMPLE_HEAD_WORDS, SampleHead};
 
 use crate::copied::Copied;
 
-const PAGE_BITS: u32 = 12;
+/// How many bits of an address are its place in a page.
+pub(crate) const PAGE_BITS: u32 = 12;
 
 /// What a walk needs of the process.
 pub(crate) struct Walker<'a> {
     pub(crate) pid: u32,
-    /// Sorted.
-    pub(crate) modules: &'a [Module<'a>],
+    /// The modules that were there at a time. Sorted.
+    pub(crate) modules: &'a dyn Fn(u64) -> Cow<'a, [Module<'a>]>,
     /// Whether the table of the module at an address is being compiled.
     pub(crate) is_pending: &'a dyn Fn(u64) -> bool,
     /// Where the evaluation loop lies.
@@ -94,8 +96,10 @@ impl Walker<'_> {
             let Some((head, frames, python, _)) = of else {
                 continue;
             };
-            let walked = self.walk(&again, head, python);
-            outcome.unknown.extend(self.unknown(&walked.frames));
+            let modules = (self.modules)(head.clock);
+            let modules = Modules::new(&modules);
+            let walked = self.walk(&again, &modules, head, python);
+            outcome.unknown.extend(unknown(&modules, &walked.frames));
             if !is_last && walked.frames.iter().any(|&frame| (self.is_pending)(frame)) {
                 let all = words.get(before..end).unwrap_or_default();
                 outcome.pending.extend(all);
@@ -111,21 +115,26 @@ impl Walker<'_> {
         out.extend(words.get(copied..).unwrap_or_default());
     }
 
-    fn walk(&self, again: &Again<'_>, head: SampleHead, python: &[u64]) -> Stack {
-        let modules = Modules::new(self.modules);
+    fn walk(
+        &self,
+        again: &Again<'_>,
+        modules: &Modules<'_>,
+        head: SampleHead,
+        python: &[u64],
+    ) -> Stack {
         let stack: Vec<u8> = again.stack.iter().flat_map(|it| it.to_le_bytes()).collect();
         let [_, sp, ..] = again.head.registers;
         let mut memory = Copied {
             pid: self.pid,
             start: sp,
             stack: &stack,
-            modules: &modules,
+            modules,
         };
         let mut python = python.to_vec();
         let mut frames = vec![0; MAX_DEPTH];
         let (depth, end) = walk_again(
             again,
-            &modules,
+            modules,
             &mut memory,
             self.evaluation,
             (&mut python, head.python_end),
@@ -141,17 +150,16 @@ impl Walker<'_> {
             python,
         }
     }
+}
 
-    /// The pages of frames that lie in no module.
-    fn unknown(&self, frames: &[u64]) -> Vec<u64> {
-        let modules = Modules::new(self.modules);
-        let frames = frames.iter().enumerate();
-        // All but the first are return addresses.
-        let code = frames.map(|(at, &frame)| frame.wrapping_sub(u64::from(at > 0)));
-        code.filter(|&address| modules.find(address).is_none())
-            .map(|address| address >> PAGE_BITS)
-            .collect()
-    }
+/// The pages of frames that lie in no module.
+fn unknown(modules: &Modules<'_>, frames: &[u64]) -> Vec<u64> {
+    let frames = frames.iter().enumerate();
+    // All but the first are return addresses.
+    let code = frames.map(|(at, &frame)| frame.wrapping_sub(u64::from(at > 0)));
+    code.filter(|&address| modules.find(address).is_none())
+        .map(|address| address >> PAGE_BITS)
+        .collect()
 }
 
 /// Whether a stack is better than the one that the handler found.

@@ -6,7 +6,7 @@ use profundo_wire::recording::{Event, HowEnded, LossCounts, ProcessEnd, ProcessI
 
 use crate::account::Account;
 use crate::agent::Agent;
-use crate::modules::{ModuleList, Store};
+use crate::modules::{ModuleList, Store, Told};
 use crate::outside::Outside;
 use crate::proc;
 use crate::recorder::AgainState;
@@ -53,6 +53,8 @@ pub(crate) struct Program {
     pub(crate) loss: LossCounts,
     /// Whether the interpreter was told of.
     pub(crate) runtime_told: bool,
+    /// What the kernel has told of its modules.
+    pub(crate) told: Told,
     /// Walks that are done again.
     pub(crate) again: AgainState,
 }
@@ -78,6 +80,7 @@ impl Program {
             how: None,
             loss: LossCounts::default(),
             runtime_told: false,
+            told: Told::default(),
             again: AgainState::new(),
         }
     }

@@ -67,6 +67,21 @@ impl ModuleList {
         })
     }
 
+    /// Whether a range is listed.
+    pub(crate) fn has(&self, line: &MapLine<'_>) -> bool {
+        let range = (line.start, line.end, line.offset);
+        self.loaded.iter().any(|module| {
+            (module.device, module.inode) == (line.device, line.inode)
+                && module.ranges.contains(&range)
+        })
+    }
+
+    /// Forgets all but so many of those that came last.
+    pub(crate) fn keep_last(&mut self, count: usize) {
+        let more = self.loaded.len().saturating_sub(count);
+        self.loaded.drain(..more);
+    }
+
     /// Where code lies whose tables are not there yet.
     pub(crate) fn being_compiled(&self) -> Vec<(u64, u64)> {
         let waiting = self.loaded.iter().filter(|module| module.is_being_compiled());

@@ -10,8 +10,10 @@ mod publish;
 mod shelf;
 mod store;
 mod tables;
+mod told;
 
 pub(crate) use list::ModuleList;
 pub(crate) use publish::publish;
 pub(crate) use shelf::folder as cache_folder;
 pub(crate) use store::{Store, executable_of};
+pub(crate) use told::{Mapping, Told};

@@ -123,6 +123,16 @@ impl Store {
         let seen = fs::metadata(&path)
             .ok()
             .filter(|data| data.ino() == line.inode);
+        // A process that is gone has no root any more.
+        let plain = PathBuf::from(OsStr::from_bytes(line.path));
+        let is_it = |data: &Metadata| data.ino() == line.inode && device_of(data) == line.device;
+        let (path, seen) = match seen {
+            Some(_) => (path, seen),
+            None => match fs::metadata(&plain).ok().filter(is_it) {
+                Some(data) => (plain, Some(data)),
+                None => (path, None),
+            },
+        };
         let path = match seen {
             Some(_) => path,
             // Gone, or replaced by another. The kernel still has it, for the privileged.
@@ -271,6 +281,12 @@ fn path_in(pid: u32, line: &MapLine<'_>) -> PathBuf {
     let mut path = format!("/proc/{pid}/root").into_bytes();
     path.extend_from_slice(line.path);
     PathBuf::from(OsStr::from_bytes(&path))
+}
+
+/// The device as the kernel tells of it.
+fn device_of(data: &Metadata) -> u64 {
+    let device = data.dev();
+    u64::from(libc::major(device)) << 32 | u64::from(libc::minor(device))
 }
 
 fn map_file(pid: u32, line: &MapLine<'_>) -> PathBuf {

@@ -2,6 +2,8 @@
 
 use profundo_unwind::{General, Regs};
 
+use crate::modules::Mapping;
+
 /// What the kernel tells. Times are of the monotonic clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
@@ -17,7 +19,7 @@ pub(crate) enum Record {
     /// A thread has ended.
     Exit { pid: u32, tid: u32 },
     /// A file was mapped with permission to execute.
-    Mmap { pid: u32 },
+    Mmap { pid: u32, mapping: Option<Mapping> },
     /// Records were lost.
     Lost { count: u64 },
 }
@@ -94,7 +96,14 @@ pub(crate) fn side(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, Record)> {
                 Record::Exit { pid, tid }
             }
         }
-        MMAP | MMAP2 => Record::Mmap { pid: at.u32()? },
+        MMAP => Record::Mmap {
+            pid: at.u32()?,
+            mapping: None,
+        },
+        MMAP2 => Record::Mmap {
+            pid: at.u32()?,
+            mapping: mapping(at),
+        },
         LOST => {
             let _ = at.u64()?;
             Record::Lost { count: at.u64()? }
@@ -102,6 +111,22 @@ pub(crate) fn side(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, Record)> {
         _ => return None,
     };
     Some((time, record))
+}
+
+/// What a record says of a mapping, from the thread's number on.
+fn mapping(mut at: Cursor<'_>) -> Option<Mapping> {
+    let _thread = at.u32()?;
+    let (start, length, offset) = (at.u64()?, at.u64()?, at.u64()?);
+    let (major, minor, inode) = (at.u32()?, at.u32()?, at.u64()?);
+    let _generation_and_rights = (at.u64()?, at.u64()?);
+    Some(Mapping {
+        start,
+        end: start.checked_add(length)?,
+        offset,
+        device: u64::from(major) << 32 | u64::from(minor),
+        inode,
+        path: at.0.split(|&byte| byte == 0).next()?.to_vec(),
+    })
 }
 
 /// The registers that are asked for, as bits of the kernel's numbers: all but the segments.
@@ -182,6 +207,28 @@ mod tests {
         for cut in 0..body.len() {
             let _ = side(COMM, 0, &body[..cut]);
             let _ = side(FORK, 0, &body[..cut]);
+        }
+    }
+
+    #[test]
+    fn a_mapping() {
+        let name = |text: &[u8; 8]| u64::from_le_bytes(*text);
+        let mut words = vec![6 << 32 | 5, 0x7000, 0x2000, 0x1000, 3 << 32 | 8, 77, 0, 5];
+        words.extend([name(b"/lib/a.s"), name(b"o\0\0\0\0\0\0\0")]);
+        words.extend([6 << 32 | 5, 99]);
+        let body = bytes(&words);
+        let mapping = Mapping {
+            start: 0x7000,
+            end: 0x9000,
+            offset: 0x1000,
+            device: 8 << 32 | 3,
+            inode: 77,
+            path: b"/lib/a.so".to_vec(),
+        };
+        let record = |mapping| Record::Mmap { pid: 5, mapping };
+        assert_eq!(side(MMAP2, 0, &body), Some((99, record(Some(mapping)))));
+        for cut in 0..body.len() {
+            let _ = side(MMAP2, 0, &body[..cut]);
         }
     }
 

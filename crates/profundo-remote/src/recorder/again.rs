@@ -1,6 +1,7 @@
 //! The walks of one program that are done again: what they need is looked for, and what they lead to
 //! that is nowhere is remembered.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
@@ -8,7 +9,7 @@ use profundo_probe::buffer::CHUNK_WORDS;
 use profundo_probe::shared::CHUNKS;
 use profundo_wire::recording::Event;
 
-use crate::again::{Outcome, Walker};
+use crate::again::{Outcome, PAGE_BITS, Walker};
 use crate::agent::Words;
 use crate::copied::modules;
 use crate::modules::Store;
@@ -83,7 +84,8 @@ impl Program {
         let mut changed = false;
         if is_new && nowhere.len() < MOST_NOWHERE {
             changed = self.look_for_modules(now, store, sink);
-            if changed {
+            let is_recalled = self.recall(&outcome.unknown, now, store, sink);
+            if changed || is_recalled {
                 self.expect_again();
                 (found, outcome) = self.rewritten(words, is_last, store);
             }
@@ -98,8 +100,34 @@ impl Program {
         changed
     }
 
+    /// Looks among what the kernel has told for modules that hold these pages and are gone.
+    fn recall(
+        &mut self,
+        pages: &HashSet<u64>,
+        now: u64,
+        store: &mut Store,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> bool {
+        let holds = |start: u64, end: u64| {
+            let range = start >> PAGE_BITS..end >> PAGE_BITS;
+            pages.iter().any(|page| range.contains(page))
+        };
+        let told = &mut self.told;
+        let modules = told.recall(self.pid, &self.modules, holds, now, store);
+        let is_any = !modules.is_empty();
+        if is_any {
+            let process = self.key;
+            sink(Event::Modules { process, modules });
+        }
+        is_any
+    }
+
     fn rewritten(&self, words: &Words, is_last: bool, store: &Store) -> (Words, Outcome) {
-        let modules = modules(&self.modules, store);
+        let listed = modules(&self.modules, store);
+        let modules = |clock| match self.told.is_settled(clock) {
+            true => Cow::Borrowed(&listed[..]),
+            false => Cow::Owned(self.told.modules_at(&listed, clock, store)),
+        };
         let compiling = self.modules.being_compiled();
         let is_pending = |address| {
             let mut ranges = compiling.iter();

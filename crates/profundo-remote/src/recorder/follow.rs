@@ -84,11 +84,16 @@ impl Recorder {
                     ..
                 } => self.executed(pid, time, &name, sink),
                 Record::Comm { pid, tid, name, .. } => self.renamed(pid, tid, &name),
-                Record::Mmap { pid } => {
+                Record::Mmap { pid, mapping } => {
+                    let at = self.scale.cycles_at(time);
                     if let Some(key) = self.program_of(pid)
                         && let Some(program) = self.programs.get_mut(&key)
                     {
                         program.maps_changed = true;
+                        // Before that the process may have been another program.
+                        if let Some(mapping) = mapping.filter(|_| at > program.started) {
+                            program.told.tell(at, mapping);
+                        }
                     }
                 }
                 Record::Exit { pid, tid } => self.thread_ended(pid, tid, time, sink),
