@@ -119,8 +119,7 @@ pub fn walk_again(
     let registers = regs::from_words(again.head.registers);
     let general = General(again.head.general);
     let mut merge = python::Merge::again(python, again.places);
-    let (depth, end) =
-        walk_observed(registers, &general, modules, None, memory, out, &mut merge);
+    let (depth, end) = walk_observed(registers, &general, modules, None, memory, out, &mut merge);
     merge.finish();
     if again.head.is_by_order {
         let stack = out.get(..depth).unwrap_or_default();
@@ -128,4 +127,102 @@ pub fn walk_again(
         python::pair_again(python, stack, evaluation, is_whole);
     }
     (depth, end)
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use profundo_unwind::{Module, Row, Rule, TableRef};
+    use profundo_wire::PythonWord;
+    use std::vec::Vec;
+
+    const BASE: u64 = 0x1000;
+    const STACK: u64 = 0x7000;
+
+    struct Stack<'a>(&'a [u64]);
+
+    impl Memory for Stack<'_> {
+        fn read(&mut self, address: u64) -> Option<u64> {
+            let index = address.checked_sub(STACK)? / 8;
+            self.0.get(index as usize).copied()
+        }
+    }
+
+    /// Functions of 0x10 bytes that have pushed one word each; the last one has no caller.
+    fn rows() -> [Row; 5] {
+        let rule = |at, rule| Row::new(at, rule);
+        [
+            rule(0x00, Rule::sp(16)),
+            rule(0x10, Rule::sp(16)),
+            rule(0x20, Rule::sp(16)),
+            rule(0x30, Rule::ROOT),
+            rule(0x40, Rule::NONE),
+        ]
+    }
+
+    /// Three frames below the root.
+    const WORDS: [u64; 6] = [7, BASE + 0x15, 8, BASE + 0x25, 9, BASE + 0x35];
+
+    /// Walks that again, with two entries of the interpreter's.
+    fn again(is_by_order: bool, places: &[u64], evaluation: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>) {
+        let rows = rows();
+        let table = TableRef {
+            base: BASE,
+            rows: &rows,
+            index: &[0, 5],
+        };
+        let (start, end) = (BASE, BASE + 0x40);
+        let modules = [Module { start, end, table }];
+        let head = AgainHead {
+            is_by_order,
+            places: places.len() as u16,
+            stack: WORDS.len() as u32,
+            registers: [BASE + 5, STACK, 0, 0],
+            ..AgainHead::default()
+        };
+        let again = Again {
+            head,
+            places,
+            stack: &WORDS,
+        };
+        let entry = PythonWord::Entry { native: None }.to_word();
+        let mut python = [1 << 32, entry, 2 << 32, entry];
+        let mut out = [0; 8];
+        let modules = Modules::new(&modules);
+        let told = (&mut python[..], PythonEnd::Whole);
+        let memory = &mut Stack(&WORDS);
+        let (depth, end) = walk_again(&again, &modules, memory, evaluation, told, &mut out);
+        assert_eq!(end, End::Root);
+        (out[..depth].to_vec(), python.to_vec())
+    }
+
+    fn entries(python: &[u64]) -> Vec<Option<u16>> {
+        let words = python.iter().map(|&word| PythonWord::from_word(word));
+        words
+            .filter_map(|word| match word {
+                PythonWord::Entry { native } => Some(native),
+                PythonWord::Frame { .. } => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_walk_is_done_again_with_the_interpreters_frames() {
+        let places = [STACK + 0x10, STACK + 0x20];
+        let (frames, python) = again(false, &places, &[]);
+        let expected = [BASE + 5, BASE + 0x15, BASE + 0x25, BASE + 0x35];
+        assert_eq!(frames, expected);
+        assert_eq!(entries(&python), [Some(1), Some(2)]);
+        assert_eq!((python[0], python[2]), (1 << 32, 2 << 32));
+        // A place that is missing is no other's.
+        let (_, python) = again(false, &places[..1], &[]);
+        assert_eq!(entries(&python), [Some(1), None]);
+    }
+
+    #[test]
+    fn frames_of_an_old_interpreter_are_paired_again() {
+        let loops = [(BASE + 0x10, BASE + 0x20), (BASE + 0x30, BASE + 0x40)];
+        let (_, python) = again(true, &[], &loops);
+        assert_eq!(entries(&python), [Some(1), Some(3)]);
+    }
 }

@@ -259,7 +259,12 @@ impl Probe {
         let beginning = beginning.as_ref();
         let last = |identity| slot.claim(identity);
         let recorded = match interpreter {
-            None => self.record_as((who, event, clock), |out| native(out, None), beginning, last),
+            None => self.record_as(
+                (who, event, clock),
+                |out| native(out, None),
+                beginning,
+                last,
+            ),
             Some(interpreter) => self.record_in(last, |buffer, claim| {
                 // SAFETY: passed on.
                 let all = unsafe { regs::all_from_context(context, &general) };

@@ -171,3 +171,146 @@ fn is_better(walked: &Stack, end: End, frames: usize) -> bool {
         (false, false) => walked.frames.len() > frames,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profundo_unwind::{Row, Rule, TableRef};
+    use profundo_wire::{AgainHead, Gil, State};
+
+    const NEW: u64 = 0x10_0000;
+    const OLD: u64 = 0x20_0000;
+    const STACK: u64 = 0x7000_0000;
+
+    fn sample(frames: &[u64], end: End) -> Vec<u64> {
+        let head = SampleHead {
+            state: State::Running,
+            end,
+            frames: frames.len() as u16,
+            python: 0,
+            python_end: profundo_wire::PythonEnd::Whole,
+            gil: Gil::None,
+            clock: 5,
+            weight: 1,
+            task: 0,
+            thread: 1,
+            tid: 1,
+        };
+        [&head.to_words()[..], frames].concat()
+    }
+
+    /// A function of the new library, called by one of the old, which has no caller.
+    fn beginning(stack: &[u64]) -> Vec<u64> {
+        let head = AgainHead {
+            stack: stack.len() as u32,
+            registers: [NEW + 5, STACK, 0, 0],
+            ..AgainHead::default()
+        };
+        [&head.to_words()[..], stack].concat()
+    }
+
+    const WORDS: [u64; 3] = [7, OLD + 9, 0];
+
+    /// What becomes of the words where so many modules are known, of which the new one may be
+    /// being compiled.
+    fn rewritten(
+        words: &[u64],
+        known: usize,
+        is_compiling: bool,
+        last: bool,
+    ) -> (Vec<u64>, Outcome) {
+        let rows = [
+            [Row::new(0, Rule::ROOT), Row::new(0x40, Rule::NONE)],
+            [Row::new(0, Rule::sp(16)), Row::new(0x40, Rule::NONE)],
+        ];
+        let module = |start, rows| Module {
+            start,
+            end: start + 0x1000,
+            table: TableRef {
+                base: start,
+                rows,
+                index: &[0, 2],
+            },
+        };
+        let mut all = [module(OLD, &rows[0]), module(NEW, &rows[1])];
+        if is_compiling {
+            all[1].table = TableRef::default();
+        }
+        let mut modules = all[..known].to_vec();
+        modules.sort_by_key(|module| module.start);
+        let walker = Walker {
+            // None that could be read.
+            pid: u32::MAX,
+            modules: &|clock| {
+                assert_eq!(clock, 5);
+                Cow::Borrowed(&modules)
+            },
+            is_pending: &|address| is_compiling && (NEW..NEW + 0x1000).contains(&address),
+            evaluation: &[],
+        };
+        let (mut out, mut outcome) = (Vec::new(), Outcome::default());
+        walker.rewrite(words, last, &mut out, &mut outcome);
+        (out, outcome)
+    }
+
+    #[test]
+    fn a_walk_is_finished_where_the_library_is_known() {
+        let (before, after) = (sample(&[1], End::Root), sample(&[2], End::Broken));
+        let broken = sample(&[NEW + 5], End::Broken);
+        let words = [&before[..], &broken, &beginning(&WORDS), &after].concat();
+        let (out, outcome) = rewritten(&words, 2, false, false);
+        let whole = sample(&[NEW + 5, OLD + 9], End::Root);
+        assert_eq!(out, [&before[..], &whole, &after].concat());
+        assert_eq!((outcome.better, outcome.unknown.len()), (1, 0));
+        assert!(outcome.pending.is_empty());
+    }
+
+    #[test]
+    fn where_it_is_not_the_handlers_stack_stays() {
+        let broken = sample(&[NEW + 5], End::Broken);
+        let words = [&broken[..], &beginning(&WORDS)].concat();
+        let (out, outcome) = rewritten(&words, 1, false, false);
+        assert_eq!(out, broken);
+        assert_eq!(outcome.better, 0);
+        assert_eq!(outcome.unknown, HashSet::from([NEW >> PAGE_BITS]));
+        // One that the handler found by frame pointers is not given up for less.
+        let guessed = sample(&[NEW + 5, OLD + 9], End::Root);
+        let words = [&guessed[..], &beginning(&WORDS[..1])].concat();
+        assert_eq!(rewritten(&words, 2, false, false).0, guessed);
+    }
+
+    #[test]
+    fn what_lies_beyond_the_copy_is_said_to_be_cut() {
+        let broken = sample(&[], End::Broken);
+        let words = [&broken[..], &beginning(&WORDS[..1])].concat();
+        let (out, outcome) = rewritten(&words, 2, false, false);
+        assert_eq!(out, sample(&[NEW + 5], End::Truncated));
+        assert_eq!(outcome.better, 1);
+    }
+
+    #[test]
+    fn a_sample_waits_for_a_table_but_not_for_ever() {
+        let (broken, after) = (sample(&[NEW + 5], End::Broken), sample(&[2], End::Root));
+        let both = [&broken[..], &beginning(&WORDS)].concat();
+        let words = [&both[..], &after].concat();
+        let (out, outcome) = rewritten(&words, 2, true, false);
+        assert_eq!(out, after);
+        assert_eq!(outcome.pending, both);
+        let (out, outcome) = rewritten(&words, 2, true, true);
+        assert_eq!(out, [&broken[..], &after].concat());
+        assert!(outcome.pending.is_empty());
+    }
+
+    #[test]
+    fn a_beginning_without_a_sample_is_dropped() {
+        let after = sample(&[2], End::Root);
+        let words = [&beginning(&WORDS)[..], &after].concat();
+        assert_eq!(rewritten(&words, 2, false, false).0, after);
+        // A record of a kind that is not known stays, and is in between.
+        let (broken, strange) = (sample(&[NEW + 5], End::Broken), vec![0xAB << 56 | 2, 1]);
+        let words = [&broken[..], &strange, &beginning(&WORDS), &after].concat();
+        let (out, outcome) = rewritten(&words, 2, false, false);
+        assert_eq!(out, [&broken[..], &strange, &after].concat());
+        assert_eq!(outcome.better, 0);
+    }
+}

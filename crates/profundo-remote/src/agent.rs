@@ -415,8 +415,7 @@ impl Agent {
                 self.map.take(chunk, &mut words.all)
             };
             if taken {
-                let (first, is_unfinished) =
-                    self.count(words.all.get(start..).unwrap_or_default());
+                let (first, is_unfinished) = self.count(words.all.get(start..).unwrap_or_default());
                 words.is_unfinished |= is_unfinished;
                 words.chunks.push((first, start, words.all.len()));
             }

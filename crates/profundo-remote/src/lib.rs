@@ -12,9 +12,9 @@
 //! What it is not for: names. It knows addresses, files and build ids.
 
 mod account;
+mod again;
 mod agent;
 mod calibrate;
-mod again;
 mod clock;
 mod copied;
 mod error;

@@ -8,9 +8,9 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use crate::{
-    CODE_HEAD_WORDS, CodeHead, End, Error, Gil, PythonEnd, PythonWord, Reader, Record,
-    SAMPLE_HEAD_WORDS, SampleHead, State, TaskNameHead, TextKind, ThreadNameHead, python_task,
-    python_task_code,
+    AGAIN_HEAD_WORDS, AgainHead, CODE_HEAD_WORDS, CodeHead, End, Error, Gil, PythonEnd, PythonWord,
+    Reader, Record, SAMPLE_HEAD_WORDS, SampleHead, State, TaskNameHead, TextKind, ThreadNameHead,
+    python_task, python_task_code,
 };
 
 fn head(frames: u16) -> SampleHead {
@@ -150,6 +150,45 @@ fn a_task_is_told_by_its_coroutine_its_frame_and_its_name() {
 }
 
 #[test]
+fn what_a_walk_begins_with_follows_its_sample() {
+    let again = AgainHead {
+        is_by_order: true,
+        is_partial: false,
+        places: 2,
+        stack: 3,
+        registers: [1, 2, 3, 4],
+        general: core::array::from_fn(|number| 100 + number as u64),
+    };
+    let mut words = head(1).to_words().to_vec();
+    words.push(0x1000);
+    let start = words.len();
+    words.extend(again.to_words());
+    words.extend([10, 11, 20, 21, 22]);
+    assert_eq!(words.len() - start, again.words());
+    words.extend(head(0).to_words());
+    let mut reader = Reader::new(&words);
+    assert_eq!(reader.next(), Some(Ok(sample(head(1), &[0x1000], &[]))));
+    assert_eq!(reader.position(), start);
+    let Some(Ok(Record::Again(told))) = reader.next() else {
+        panic!("{words:x?}")
+    };
+    assert_eq!(told.head, again);
+    assert_eq!(
+        (told.places, told.stack),
+        (&[10, 11][..], &[20, 21, 22][..])
+    );
+    assert_eq!(reader.position(), start + again.words());
+    assert_eq!(reader.next(), Some(Ok(sample(head(0), &[], &[]))));
+    for cut in start + 1..start + again.words() {
+        assert!(Reader::new(&words[start..cut]).next().unwrap().is_err());
+    }
+    // More places than words.
+    let mut lie = again.to_words();
+    lie[0] |= 0xFFFF << 32;
+    assert_eq!(AgainHead::from_words(lie), None);
+}
+
+#[test]
 fn what_is_not_known_is_skipped() {
     let mut words = vec![0xAB << 56 | 3, 1, 2];
     words.extend(head(0).to_words());
@@ -217,6 +256,15 @@ proptest! {
     #[test]
     fn no_code_head_lies_about_its_length(words: [u64; CODE_HEAD_WORDS]) {
         if let Some(head) = CodeHead::from_words(words) {
+            prop_assert_eq!(head.words() as u64, words[0] & 0xFFFF_FFFF);
+        }
+    }
+
+    #[test]
+    fn no_beginning_lies_about_its_length(words: [u64; AGAIN_HEAD_WORDS]) {
+        let words = [5 << 56 | words[0] >> 8, words[1], words[2], words[3], words[4], 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        if let Some(head) = AgainHead::from_words(words) {
             prop_assert_eq!(head.words() as u64, words[0] & 0xFFFF_FFFF);
         }
     }

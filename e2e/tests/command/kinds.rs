@@ -102,6 +102,48 @@ fn libraries_that_come_and_go() {
     recording.hot("burn_in_plugin", 70.0).full(97.0).whole(95.0);
 }
 
+/// Runs a program that works in each of many libraries for a moment, from the first instant on.
+fn in_fresh_libraries(what: &str) {
+    /// The library takes 5 ms each time, so most of what there is comes before it can be listed.
+    const LIBRARIES: usize = 60;
+    let flags = ["-shared", "-fPIC"];
+    let (Some(host), Some(plugin)) = (c("fresh.c", &[]), c("plugin.c", &flags)) else {
+        return;
+    };
+    let folder = scratch().join(format!("fresh.{what}"));
+    fs::create_dir_all(&folder).unwrap();
+    let copy = |number: usize| {
+        let copy = folder.join(format!("library{number}.so"));
+        fs::copy(&plugin, &copy).unwrap();
+        copy.into_os_string()
+    };
+    let mut words = vec![what.into()];
+    words.extend((0..LIBRARIES).map(copy));
+    let recording = Program::new(host).with(&words).same();
+    fs::remove_dir_all(&folder).unwrap();
+    recording.hot("burn_in_plugin", 50.0).full(90.0).whole(99.9);
+    let mut inside = 0;
+    for sample in &recording.profile.samples {
+        let names = recording.names(sample);
+        if names.contains(&"burn_in_plugin") {
+            let has_callers = ["plugin", "main"].iter().all(|name| names.contains(name));
+            assert!(has_callers, "{names:?}");
+            inside += 1;
+        }
+    }
+    assert!(inside > LIBRARIES, "{inside} samples");
+}
+
+#[test]
+fn libraries_that_work_at_once() {
+    in_fresh_libraries("keep");
+}
+
+#[test]
+fn libraries_that_work_at_once_and_are_gone() {
+    in_fresh_libraries("close");
+}
+
 #[test]
 fn cpp_with_optimisation() {
     if let Some(target) = cpp("exceptions.cpp", &["-O2"]) {

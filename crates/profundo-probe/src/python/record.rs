@@ -248,7 +248,9 @@ impl Writer<'_> {
             return true;
         }
         let (registers, all) = (&self.sampled.registers, self.sampled.all);
-        let start = self.interpreter.start(self.state, registers, &self.ranges, all);
+        let start = self
+            .interpreter
+            .start(self.state, registers, &self.ranges, all);
         let mut places = out.iter_mut();
         let mut left = places.len();
         let _ = walk(&self.interpreter.layout, memory, start, |_, step| {

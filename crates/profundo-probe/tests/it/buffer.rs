@@ -150,3 +150,28 @@ fn clearing_takes_the_chunks_back() {
     assert!(write(&buffer, claim, 5, 8).is_some());
     assert_eq!(contents(&buffer), [8; 5]);
 }
+
+#[test]
+fn a_record_moves_to_where_there_is_room_for_more() {
+    let buffer = buffer(1 << 20, 2, false);
+    let claim = write(&buffer, None, CHUNK_WORDS - 100, 1);
+    let room = buffer.open(claim).unwrap();
+    room.words[..20].fill(2);
+    // Enough where it is.
+    let room = buffer.roomier(room, 20, 80);
+    assert_eq!(room.words.len(), 100);
+    // Not enough: it goes to another chunk, and the first one stays as it was.
+    let room = buffer.roomier(room, 20, 4000);
+    assert_eq!(room.words.len(), CHUNK_WORDS);
+    assert_eq!(room.words[..20], [2; 20]);
+    let claim = buffer.commit(room, 20);
+    let expected = [vec![1; CHUNK_WORDS - 100], vec![2; 20]].concat();
+    assert_eq!(contents(&buffer), expected);
+    // More than any chunk has: it stays.
+    let room = buffer.open(Some(claim)).unwrap();
+    room.words[..20].fill(3);
+    let room = buffer.roomier(room, 20, CHUNK_WORDS);
+    assert_eq!(room.words.len(), CHUNK_WORDS - 20);
+    buffer.commit(room, 20);
+    assert_eq!(contents(&buffer), [expected, vec![3; 20]].concat());
+}

@@ -32,6 +32,40 @@ fn a_word_that_is_not_aligned_is_read() {
 }
 
 #[test]
+fn the_own_stack_is_copied_up_to_its_end() {
+    let words: [u64; 64] = std::array::from_fn(|index| index as u64);
+    let from = ptr::from_ref(&words) as u64;
+    let mut memory = reader(from);
+    let mut out = [0; 64];
+    assert_eq!(memory.copy(from, &mut out), 64);
+    assert_eq!(out, words);
+    // The thread's control block is where its stack ends.
+    let end = regs::thread_pointer();
+    let all = ((end - from) / 8) as usize;
+    assert_eq!(memory.words_above(from, usize::MAX), all);
+    let mut out = vec![0; all + 100];
+    assert_eq!(memory.copy(from, &mut out), all);
+    assert_eq!(out[all..], [0; 100]);
+}
+
+#[test]
+fn a_stack_that_is_not_the_own_one_is_copied_as_far_as_it_is_mapped() {
+    // SAFETY: two pages of our own, of which the second is given back at once.
+    let start = unsafe {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let start = libc::mmap(ptr::null_mut(), 2 * PAGE, protection, flags, -1, 0);
+        assert_ne!(start, libc::MAP_FAILED);
+        libc::munmap(start.byte_add(PAGE), PAGE);
+        start.cast::<u64>().write(7);
+        start as u64
+    };
+    let mut out = [1; 1000];
+    assert_eq!(reader(start).copy(start, &mut out), PAGE / 8);
+    assert_eq!((out[0], out[1], out[PAGE / 8]), (7, 0, 1));
+}
+
+#[test]
 fn what_is_not_mapped_is_not_touched() {
     // SAFETY: two pages of our own, of which the second is given back at once.
     let start = unsafe {

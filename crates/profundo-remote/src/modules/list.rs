@@ -84,7 +84,10 @@ impl ModuleList {
 
     /// Where code lies whose tables are not there yet.
     pub(crate) fn being_compiled(&self) -> Vec<(u64, u64)> {
-        let waiting = self.loaded.iter().filter(|module| module.is_being_compiled());
+        let waiting = self
+            .loaded
+            .iter()
+            .filter(|module| module.is_being_compiled());
         let ranges = waiting.flat_map(|module| &module.ranges);
         ranges.map(|&(start, end, _)| (start, end)).collect()
     }

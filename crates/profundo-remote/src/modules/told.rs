@@ -130,3 +130,102 @@ impl Told {
         self.gone.loaded().is_empty() && clock > last
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Directory;
+    use profundo_unwind::TableRef;
+
+    fn mapping(start: u64, inode: u64) -> Mapping {
+        Mapping {
+            start,
+            end: start + 0x1000,
+            inode,
+            path: b"/nowhere/at/all.so".to_vec(),
+            ..Mapping::default()
+        }
+    }
+
+    fn listed(start: u64) -> Module<'static> {
+        Module {
+            start,
+            end: start + 0x1000,
+            table: TableRef::default(),
+        }
+    }
+
+    fn store() -> (Directory, Store) {
+        let directory = Directory::create(None).unwrap();
+        let cache = directory.path().join("cache");
+        let store = Store::create(directory.path(), Some(&cache)).unwrap();
+        (directory, store)
+    }
+
+    fn starts(modules: &[Module<'_>]) -> Vec<u64> {
+        modules.iter().map(|module| module.start).collect()
+    }
+
+    #[test]
+    fn what_is_gone_was_there_until_another_came() {
+        let (_directory, mut store) = store();
+        let mut told = Told::default();
+        told.tell(10, mapping(0x5000, 1));
+        told.tell(20, mapping(0x5800, 2));
+        // The list has the second one, and one that was there from the start.
+        let list = [listed(0x1000), listed(0x5800)];
+        let found = told.recall(
+            1,
+            &ModuleList::default(),
+            |start, _| start == 0x5000,
+            30,
+            &mut store,
+        );
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].start, found[0].loaded, found[0].unloaded),
+            (0x5000, 10, 30)
+        );
+        let at = |clock| starts(&told.modules_at(&list, clock, &store));
+        assert_eq!(at(5), [0x1000]);
+        assert_eq!(at(15), [0x1000, 0x5000]);
+        assert_eq!(at(25), [0x1000, 0x5800]);
+        assert!(!told.is_settled(25));
+        // It is found once.
+        let again = told.recall(
+            1,
+            &ModuleList::default(),
+            |start, _| start == 0x5000,
+            30,
+            &mut store,
+        );
+        assert!(again.is_empty());
+    }
+
+    #[test]
+    fn what_is_listed_needs_no_recalling() {
+        let (_directory, mut store) = store();
+        let mut told = Told::default();
+        told.tell(10, mapping(0x5000, 1));
+        told.tell(11, mapping(0x5000, 1));
+        // Memory that no file is mapped to.
+        told.tell(12, mapping(0x9000, 0));
+        assert!(!told.is_settled(10) && told.is_settled(11));
+        let mut list = ModuleList::default();
+        list.add(1, &mapping(0x5000, 1).line(), 10, &mut store);
+        assert!(
+            told.recall(1, &list, |_, _| true, 30, &mut store)
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn what_is_told_takes_no_more_than_so_much() {
+        let mut told = Told::default();
+        for number in 1..2 * MOST as u64 {
+            told.tell(number, mapping(number << 12, number));
+        }
+        assert_eq!(told.mappings.len(), MOST);
+        assert_eq!(told.mappings[0].0, MOST as u64);
+    }
+}
