@@ -168,6 +168,40 @@ fn a_program_that_executes_itself_again_and_again() {
 }
 
 #[test]
+fn nothing_of_ours_waits_in_the_next_program() {
+    let source = r#"
+        #include <signal.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        int main(int argc, char **argv) {
+            int left = atoi(argv[1]);
+            char text[16];
+            sigset_t all, waiting;
+            sigpending(&waiting);
+            printf("%d %d\n", sigismember(&waiting, SIGURG), sigismember(&waiting, SIGTRAP));
+            fflush(stdout);
+            if (!left) return 3;
+            sigfillset(&all);
+            sigprocmask(SIG_SETMASK, &all, 0);
+            for (volatile int i = 0; i < 20000000; i++);
+            /* One that fails: the clocks go on. */
+            execl("/does/not/exist", "x", (char *)0);
+            for (volatile int i = 0; i < 20000000; i++);
+            sprintf(text, "%d", left - 1);
+            execl(argv[0], argv[0], text, (char *)0);
+            return 1;
+        }"#;
+    let mut command = program!("waiting", source);
+    let run = compare(SAMPLING, command.arg("5"));
+    assert_eq!(run.output.status.code(), Some(3));
+    assert_eq!(run.kinds(), (6, 0));
+    // Each asks before both of its calls, and is answered; the last one makes none.
+    let silences: Vec<u32> = run.seen.iter().map(|seen| seen.silences).collect();
+    assert_eq!(silences, [2, 2, 2, 2, 2, 0]);
+}
+
+#[test]
 fn a_shell_and_all_that_it_starts() {
     let mut command = Command::new("bash");
     command.args([

@@ -76,6 +76,8 @@ pub struct Seen {
     pub weight: HashMap<u32, u64>,
     pub codes: u64,
     pub unreadable: u64,
+    /// How often silence was asked for and came.
+    pub silences: u32,
     pub full: u64,
     /// What a handler takes, in cycles.
     pub cost: u64,
@@ -271,6 +273,8 @@ fn is_alive(pid: u32) -> bool {
 struct Attended {
     seen: Seen,
     clocks: HashMap<u32, OwnedFd>,
+    /// Whether they stand still because a thread is about to execute another program.
+    is_silent: bool,
     buffer: Buffer,
 }
 
@@ -294,6 +298,7 @@ impl Attended {
                 ..Seen::default()
             },
             clocks: HashMap::new(),
+            is_silent: false,
             // SAFETY: the words follow the ring in its mapping.
             buffer: unsafe { Buffer::new(words, &ring.chunks, u64::MAX, false, 1) },
         }
@@ -329,13 +334,36 @@ impl Attended {
             {
                 let file = clock.as_raw_fd() as u32;
                 record.clock.store(file + 1, Ordering::Release);
-                clock::enable(&clock);
+                if !self.is_silent {
+                    clock::enable(&clock);
+                }
                 self.clocks.insert(number, clock);
             }
         }
+        self.mind_silence(ring);
         for index in 0..ring.chunks.len() {
             let words = self.buffer.drain_chunk(index, <[u64]>::to_vec);
             self.read(&words.unwrap_or_default());
+        }
+    }
+
+    /// Stops the clocks where a thread asks for it, says so, and lets them go on when nobody does.
+    fn mind_silence(&mut self, ring: &Ring) {
+        let silence = &ring.header.silence;
+        let asked = silence.asked.load(Ordering::Acquire);
+        let is_wanted = silence.wanted.load(Ordering::Acquire) != 0;
+        if is_wanted != self.is_silent {
+            self.is_silent = is_wanted;
+            let set = if is_wanted {
+                clock::disable
+            } else {
+                clock::enable
+            };
+            self.clocks.values().for_each(set);
+        }
+        if is_wanted && silence.heard.load(Ordering::Relaxed) != asked {
+            silence.heard.store(asked, Ordering::Release);
+            sys::futex_wake(&silence.heard);
         }
     }
 
@@ -366,6 +394,7 @@ impl Attended {
             let user = header.ends.user.load(Ordering::Relaxed);
             seen.ends = Some((user, header.ends.system.load(Ordering::Relaxed)));
         }
+        seen.silences = header.silence.heard.load(Ordering::Relaxed);
         seen.exit_code = header.exit_code.load(Ordering::Relaxed);
         seen.python = header.python.load(Ordering::Relaxed);
         seen.python_refused = header.python_refused.load(Ordering::Relaxed);

@@ -157,8 +157,7 @@ mod tests {
 
     fn store() -> (Directory, Store) {
         let directory = Directory::create(None).unwrap();
-        let cache = directory.path().join("cache");
-        let store = Store::create(directory.path(), Some(&cache)).unwrap();
+        let store = Store::create(directory.path(), None).unwrap();
         (directory, store)
     }
 
