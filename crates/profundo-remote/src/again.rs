@@ -12,7 +12,7 @@ use profundo_wire::{Again, End, Reader, Record, SAMPLE_HEAD_WORDS, SampleHead};
 use crate::copied::Copied;
 
 /// How many bits of an address are its place in a page.
-pub(crate) const PAGE_BITS: u32 = 12;
+const PAGE_BITS: u32 = 12;
 
 /// What a walk needs of the process.
 pub(crate) struct Walker<'a> {

@@ -6,7 +6,7 @@ use profundo_wire::recording::{Event, HowEnded, LossCounts, ProcessEnd, ProcessI
 
 use crate::account::Account;
 use crate::agent::Agent;
-use crate::modules::{ModuleList, Store, Told};
+use crate::modules::{Changes, ModuleList, Store, Told};
 use crate::outside::Outside;
 use crate::proc;
 use crate::recorder::AgainState;
@@ -147,10 +147,14 @@ impl Program {
     ) -> bool {
         self.maps_changed = false;
         let maps = proc::read(self.pid, "maps");
-        if maps.is_empty() {
-            return false;
-        }
-        let changes = self.modules.refresh(self.pid, &maps, now, store);
+        let told = &mut self.told;
+        let mut changes = match maps.is_empty() {
+            true => Changes::default(),
+            false => self.modules.refresh(self.pid, &maps, now, told, store),
+        };
+        // What has come and gone between two looks, or was not looked for before the process had gone.
+        let gone = told.recall(self.pid, &self.modules, now, store);
+        changes.modules.extend(gone);
         if !changes.modules.is_empty() {
             sink(Event::Modules {
                 process: self.key,

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use profundo_unwind::Module;
 use profundo_wire::recording::ModuleInfo;
 
 use super::file::FileEntry;
 use super::maps::{MapLine, executable};
 use super::store::Store;
+use super::told::Told;
 
 /// A module that is mapped.
 #[derive(Debug, Clone)]
@@ -20,6 +22,62 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
+    /// A module of one range.
+    pub(crate) fn new(pid: u32, line: &MapLine<'_>, now: u64, store: &mut Store) -> Self {
+        let file = store.file(pid, line);
+        let bias = match &file {
+            Some(file) => file.bias(line.start, line.offset),
+            None => None,
+        };
+        let (bias, start, end) = match (&file, bias) {
+            (Some(file), Some(bias)) => {
+                let (start, end) = file.extent();
+                (bias, start.wrapping_add(bias), end.wrapping_add(bias))
+            }
+            _ => (line.start.wrapping_sub(line.offset), line.start, line.end),
+        };
+        let build_id = file.as_ref().map(|file| file.build_id.clone());
+        Self {
+            info: ModuleInfo {
+                path: name_of(line),
+                start,
+                end,
+                bias,
+                build_id: build_id.unwrap_or_default(),
+                loaded: now,
+                unloaded: u64::MAX,
+            },
+            file,
+            ranges: vec![(line.start, line.end, line.offset)],
+            device: line.device,
+            inode: line.inode,
+        }
+    }
+
+    /// Its ranges, as the kernel tells of them, but for the path.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = MapLine<'static>> {
+        let ranges = self.ranges.iter();
+        ranges.map(|&(start, end, offset)| MapLine {
+            start,
+            end,
+            offset,
+            device: self.device,
+            inode: self.inode,
+            path: b"",
+        })
+    }
+
+    /// Whether one of its ranges is this one.
+    pub(crate) fn has(&self, line: &MapLine<'_>) -> bool {
+        self.lines().any(|own| own.is_same(line))
+    }
+
+    /// One of its ranges for our own walks.
+    pub(crate) fn module<'a>(&self, line: &MapLine<'_>, store: &'a Store) -> Module<'a> {
+        let range = (line.start, line.end);
+        store.module(range, self.file.as_deref(), self.info.bias)
+    }
+
     /// Whether its table is not there yet.
     pub(crate) fn is_being_compiled(&self) -> bool {
         let file = self.file.as_ref();
@@ -69,17 +127,7 @@ impl ModuleList {
 
     /// Whether a range is listed.
     pub(crate) fn has(&self, line: &MapLine<'_>) -> bool {
-        let range = (line.start, line.end, line.offset);
-        self.loaded.iter().any(|module| {
-            (module.device, module.inode) == (line.device, line.inode)
-                && module.ranges.contains(&range)
-        })
-    }
-
-    /// Forgets all but so many of those that came last.
-    pub(crate) fn keep_last(&mut self, count: usize) {
-        let more = self.loaded.len().saturating_sub(count);
-        self.loaded.drain(..more);
+        self.loaded.iter().any(|module| module.has(line))
     }
 
     /// Where code lies whose tables are not there yet.
@@ -106,12 +154,13 @@ impl ModuleList {
             .collect()
     }
 
-    /// Compares with the text of `/proc/PID/maps`.
+    /// Compares with the text of `/proc/PID/maps`. `told` knows when what is new came.
     pub(crate) fn refresh(
         &mut self,
         pid: u32,
         maps: &[u8],
         now: u64,
+        told: &Told,
         store: &mut Store,
     ) -> Changes {
         let lines: Vec<MapLine<'_>> = executable(maps)
@@ -133,9 +182,11 @@ impl ModuleList {
             module.ranges = kept;
             changes.any |= module.ranges.len() != ranges;
             if module.ranges.is_empty() {
+                let info = module.info.clone();
+                let until = told.until(info.loaded, info.start, info.end);
                 changes.modules.push(ModuleInfo {
-                    unloaded: now,
-                    ..module.info.clone()
+                    unloaded: until.unwrap_or(now),
+                    ..info
                 });
             }
             !module.ranges.is_empty()
@@ -149,7 +200,8 @@ impl ModuleList {
         for line in &lines {
             if known.binary_search(&line.start).is_err() {
                 changes.any = true;
-                changes.modules.extend(self.add(pid, line, now, store));
+                let came = told.came(line).unwrap_or(now);
+                changes.modules.extend(self.add(pid, line, came, store));
             }
         }
         changes
@@ -163,44 +215,17 @@ impl ModuleList {
         now: u64,
         store: &mut Store,
     ) -> Option<ModuleInfo> {
-        let range = (line.start, line.end, line.offset);
-        let file = store.file(pid, line);
-        let bias = match &file {
-            Some(file) => file.bias(line.start, line.offset),
-            None => None,
-        };
-        let (bias, start, end) = match (&file, bias) {
-            (Some(file), Some(bias)) => {
-                let (start, end) = file.extent();
-                (bias, start.wrapping_add(bias), end.wrapping_add(bias))
-            }
-            _ => (line.start.wrapping_sub(line.offset), line.start, line.end),
-        };
+        let new = Loaded::new(pid, line, now, store);
         let same = self.loaded.iter_mut().find(|module| {
-            (module.device, module.inode, module.info.bias) == (line.device, line.inode, bias)
-                && line.inode != 0
+            let what = |it: &Loaded| (it.device, it.inode, it.info.bias);
+            what(module) == what(&new) && line.inode != 0
         });
         if let Some(module) = same {
-            module.ranges.push(range);
+            module.ranges.extend(new.ranges);
             return None;
         }
-        let build_id = file.as_ref().map(|file| file.build_id.clone());
-        let info = ModuleInfo {
-            path: name_of(line),
-            start,
-            end,
-            bias,
-            build_id: build_id.unwrap_or_default(),
-            loaded: now,
-            unloaded: u64::MAX,
-        };
-        self.loaded.push(Loaded {
-            info: info.clone(),
-            file,
-            ranges: vec![range],
-            device: line.device,
-            inode: line.inode,
-        });
+        let info = new.info.clone();
+        self.loaded.push(new);
         Some(info)
     }
 }
@@ -225,7 +250,7 @@ mod tests {
         let maps = std::fs::read("/proc/self/maps").unwrap();
         let pid = std::process::id();
         let mut list = ModuleList::default();
-        let changes = list.refresh(pid, &maps, 5, &mut store);
+        let changes = list.refresh(pid, &maps, 5, &Told::default(), &mut store);
         assert!(changes.any);
         let vdso = changes.modules.iter().find(|info| info.path == "[vdso]");
         assert!(vdso.is_some_and(|info| !info.build_id.is_empty()));
@@ -239,14 +264,14 @@ mod tests {
         assert!(table.find(here).is_some());
         assert!(list.interpreter().is_none());
         // Nothing has changed, then a library is gone.
-        let changes = list.refresh(pid, &maps, 6, &mut store);
+        let changes = list.refresh(pid, &maps, 6, &Told::default(), &mut store);
         assert!(!changes.any && changes.modules.is_empty());
         let text = String::from_utf8(maps).unwrap();
         let fewer: String = text
             .split_inclusive('\n')
             .filter(|line| !line.contains("libc.so"))
             .collect();
-        let changes = list.refresh(pid, fewer.as_bytes(), 7, &mut store);
+        let changes = list.refresh(pid, fewer.as_bytes(), 7, &Told::default(), &mut store);
         assert_eq!(changes.modules.len(), 1);
         assert_eq!(changes.modules[0].unloaded, 7);
         // A second session finds everything ready.
@@ -254,7 +279,7 @@ mod tests {
         let other = Directory::create(None).unwrap();
         let mut store = Store::create(other.path(), Some(&cache)).unwrap();
         let mut again = ModuleList::default();
-        let _ = again.refresh(pid, text.as_bytes(), 5, &mut store);
+        let _ = again.refresh(pid, text.as_bytes(), 5, &Told::default(), &mut store);
         let own = again
             .loaded()
             .iter()
@@ -276,10 +301,10 @@ mod tests {
         let mut store = Store::create(directory.path(), Some(&cache)).unwrap();
         let mut list = ModuleList::default();
         let maps = b"7f0000000000-7f0000001000 rwxp 00000000 00:00 0\n";
-        let changes = list.refresh(1, maps, 5, &mut store);
+        let changes = list.refresh(1, maps, 5, &Told::default(), &mut store);
         assert_eq!(changes.modules[0].path, "[JIT]");
         let grown = b"7f0000000000-7f0000002000 rwxp 00000000 00:00 0\n";
-        let changes = list.refresh(1, grown, 6, &mut store);
+        let changes = list.refresh(1, grown, 6, &Told::default(), &mut store);
         assert_eq!(changes.modules.len(), 2);
         assert_eq!(list.loaded().len(), 1);
         let _ = std::fs::remove_dir_all(cache);

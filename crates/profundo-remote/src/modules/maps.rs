@@ -15,6 +15,13 @@ pub(crate) struct MapLine<'a> {
 }
 
 impl MapLine<'_> {
+    /// Whether it is the same part of the same file at the same place.
+    pub(crate) fn is_same(&self, other: &MapLine<'_>) -> bool {
+        let what = |line: &MapLine<'_>| (line.start, line.end, line.offset);
+        let file = |line: &MapLine<'_>| (line.device, line.inode);
+        what(self) == what(other) && file(self) == file(other)
+    }
+
     /// The path without what the kernel adds to that of a file that is gone.
     pub(crate) fn plain_path(&self) -> &[u8] {
         self.path.strip_suffix(b" (deleted)").unwrap_or(self.path)

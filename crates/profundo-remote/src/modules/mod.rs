@@ -12,7 +12,7 @@ mod store;
 mod tables;
 mod told;
 
-pub(crate) use list::ModuleList;
+pub(crate) use list::{Changes, ModuleList};
 pub(crate) use publish::publish;
 pub(crate) use shelf::folder as cache_folder;
 pub(crate) use store::{Store, executable_of};

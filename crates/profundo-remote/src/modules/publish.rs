@@ -96,7 +96,7 @@ fn foreign(list: &ModuleList, tables: (u64, u64)) -> Vec<ForeignModule> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::modules::Store;
+    use crate::modules::{Store, Told};
     use crate::session::{Directory, Rings};
     use profundo_unwind::{Module, Modules};
 
@@ -112,7 +112,8 @@ mod tests {
         let mut store = Store::create(directory.path(), Some(&cache)).unwrap();
         let maps = std::fs::read("/proc/self/maps").unwrap();
         let mut list = ModuleList::default();
-        list.refresh(std::process::id(), &maps, 0, &mut store);
+        let told = Told::default();
+        list.refresh(std::process::id(), &maps, 0, &told, &mut store);
         // The tables, as if this process were the target.
         let file = std::fs::File::open(directory.path().join("tables")).unwrap();
         // SAFETY: a new mapping of a file that is as long.

@@ -1,12 +1,13 @@
 //! What the kernel has told of code that was mapped, with the time: what lay at an address when a sample
 //! was taken may be gone when the process is looked at, and so may the process.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use profundo_unwind::Module;
 use profundo_wire::recording::ModuleInfo;
 
-use super::list::ModuleList;
+use super::list::{Loaded, ModuleList};
 use super::maps::MapLine;
 use super::store::Store;
 
@@ -36,6 +37,18 @@ impl Mapping {
             path: &self.path,
         }
     }
+
+    /// Whether it has an address in common with a range.
+    fn meets(&self, start: u64, end: u64) -> bool {
+        self.start < end && start < self.end
+    }
+}
+
+/// A module that was gone when it was looked for.
+#[derive(Debug)]
+struct Gone {
+    came: u64,
+    loaded: Loaded,
 }
 
 /// What was told of one program, and those of its modules that were gone when they were looked for.
@@ -43,82 +56,95 @@ impl Mapping {
 pub(crate) struct Told {
     /// In the order of time, which is in cycles.
     mappings: VecDeque<(u64, Mapping)>,
-    gone: ModuleList,
+    gone: VecDeque<Gone>,
 }
 
 impl Told {
     /// Takes in a mapping. One of the same file at the same place is no other.
     pub(crate) fn tell(&mut self, at: u64, mapping: Mapping) {
-        if mapping.inode == 0 || self.mappings.iter().any(|(_, known)| *known == mapping) {
+        let (start, end) = (mapping.start, mapping.end);
+        let there = self.mappings.iter().rev();
+        let there = there.map(|(_, it)| it).find(|it| it.meets(start, end));
+        if mapping.inode == 0 || there == Some(&mapping) {
             return;
         }
-        if self.mappings.len() >= MOST {
-            self.mappings.pop_front();
-        }
+        keep_last(&mut self.mappings, MOST - 1);
         self.mappings.push_back((at, mapping));
     }
 
-    /// Finds out about modules that hold one of these pages and are not in the list. Returns those that
-    /// were not known before.
+    /// When a range was mapped, if that was told.
+    pub(crate) fn came(&self, line: &MapLine<'_>) -> Option<u64> {
+        let mut told = self.mappings.iter().rev();
+        let told = told.find(|(_, mapping)| mapping.line().is_same(line));
+        told.map(|(at, _)| *at)
+    }
+
+    /// Until when what came at a time may have been there: something else came then.
+    pub(crate) fn until(&self, came: u64, start: u64, end: u64) -> Option<u64> {
+        let mut told = self.mappings.iter();
+        let told = told.find(|(at, new)| *at > came && new.meets(start, end));
+        told.map(|(at, _)| *at)
+    }
+
+    /// Finds out about modules that are not in the list, which is that of now. Returns those that were
+    /// not known before.
     pub(crate) fn recall(
         &mut self,
         pid: u32,
         list: &ModuleList,
-        holds: impl Fn(u64, u64) -> bool,
         now: u64,
         store: &mut Store,
     ) -> Vec<ModuleInfo> {
-        self.gone.keep_last(MOST);
         let mut found = Vec::new();
-        for (at, mapping) in &self.mappings {
+        for (came, mapping) in &self.mappings {
             let line = mapping.line();
-            let known = list.has(&line) || self.gone.has(&line);
-            if !known && holds(line.start, line.end) {
-                let new = self.gone.add(pid, &line, *at, store);
-                found.extend(new.map(|info| ModuleInfo {
-                    unloaded: now,
-                    ..info
-                }));
+            let until = self.until(*came, line.start, line.end);
+            let is_listed = until.is_none() && list.has(&line);
+            let mut gone = self.gone.iter();
+            if is_listed || gone.any(|it| it.came == *came && it.loaded.has(&line)) {
+                continue;
             }
+            let loaded = Loaded::new(pid, &line, *came, store);
+            found.push(ModuleInfo {
+                unloaded: until.unwrap_or(now),
+                ..loaded.info.clone()
+            });
+            self.gone.push_back(Gone {
+                came: *came,
+                loaded,
+            });
         }
+        keep_last(&mut self.gone, MOST);
         found
     }
 
     /// The modules of the list, and those that are gone, as they were at a time. Sorted.
     pub(crate) fn modules_at<'a>(
         &self,
-        list: &[Module<'a>],
+        list: &ModuleList,
         clock: u64,
         store: &'a Store,
     ) -> Vec<Module<'a>> {
         // The newest of those that share an address is the one that was there. What the kernel did not
         // tell of has been there since before.
-        let since = |module: &Module<'_>| {
-            let mut told = self.mappings.iter().rev();
-            let told = told.find(|(_, mapping)| mapping.start == module.start);
-            told.map_or(clock, |(at, _)| *at)
-        };
-        let listed = list.iter().map(|module| (since(module), *module));
-        let gone = self.gone.loaded().iter().flat_map(|loaded| {
-            let ranges = loaded.ranges.iter();
-            ranges.map(|&(start, end, _)| {
-                let file = loaded.file.as_deref();
-                let module = store.module((start, end), file, loaded.info.bias);
-                (loaded.info.loaded, module)
-            })
+        let listed = list.loaded().iter().flat_map(|loaded| {
+            let lines = loaded.lines();
+            lines.map(move |line| (self.came(&line).unwrap_or(clock), line, loaded))
         });
-        let mut all: Vec<_> = listed.chain(gone).filter(|(at, _)| *at <= clock).collect();
-        all.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        let gone = self.gone.iter().flat_map(|gone| {
+            let lines = gone.loaded.lines();
+            lines.map(move |line| (gone.came, line, &gone.loaded))
+        });
+        let mut all: Vec<_> = listed.chain(gone).filter(|it| it.0 <= clock).collect();
+        all.sort_by_key(|it| Reverse(it.0));
         let mut chosen: Vec<Module<'a>> = Vec::with_capacity(all.len());
-        for (_, module) in all {
-            let after = chosen.partition_point(|it| it.start < module.start);
-            let is_free = chosen.get(after).is_none_or(|it| module.end <= it.start)
-                && after
-                    .checked_sub(1)
-                    .and_then(|before| chosen.get(before))
-                    .is_none_or(|it| it.end <= module.start);
+        for (_, line, loaded) in all {
+            let at = chosen.partition_point(|it| it.start < line.start);
+            let is_above = at.checked_sub(1).and_then(|before| chosen.get(before));
+            let is_free = chosen.get(at).is_none_or(|it| line.end <= it.start)
+                && is_above.is_none_or(|it| it.end <= line.start);
             if is_free {
-                chosen.insert(after, module);
+                chosen.insert(at, loaded.module(&line, store));
             }
         }
         chosen
@@ -127,15 +153,19 @@ impl Told {
     /// Whether the list alone says what lay where at a time.
     pub(crate) fn is_settled(&self, clock: u64) -> bool {
         let last = self.mappings.back().map_or(0, |(at, _)| *at);
-        self.gone.loaded().is_empty() && clock > last
+        self.gone.is_empty() && clock > last
     }
+}
+
+fn keep_last<T>(all: &mut VecDeque<T>, count: usize) {
+    let more = all.len().saturating_sub(count);
+    all.drain(..more);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::session::Directory;
-    use profundo_unwind::TableRef;
 
     fn mapping(start: u64, inode: u64) -> Mapping {
         Mapping {
@@ -147,12 +177,13 @@ mod tests {
         }
     }
 
-    fn listed(start: u64) -> Module<'static> {
-        Module {
-            start,
-            end: start + 0x1000,
-            table: TableRef::default(),
+    /// A list of what is mapped.
+    fn listed(mappings: &[Mapping], store: &mut Store) -> ModuleList {
+        let mut list = ModuleList::default();
+        for mapping in mappings {
+            list.add(1, &mapping.line(), 1, store);
         }
+        list
     }
 
     fn store() -> (Directory, Store) {
@@ -168,37 +199,43 @@ mod tests {
     #[test]
     fn what_is_gone_was_there_until_another_came() {
         let (_directory, mut store) = store();
+        let (first, second, other) = (mapping(0x5000, 1), mapping(0x5800, 2), mapping(0x1000, 3));
         let mut told = Told::default();
-        told.tell(10, mapping(0x5000, 1));
-        told.tell(20, mapping(0x5800, 2));
+        told.tell(10, first.clone());
+        told.tell(20, second.clone());
         // The list has the second one, and one that was there from the start.
-        let list = [listed(0x1000), listed(0x5800)];
-        let found = told.recall(
-            1,
-            &ModuleList::default(),
-            |start, _| start == 0x5000,
-            30,
-            &mut store,
-        );
-        assert_eq!(found.len(), 1);
+        let list = listed(&[other, second], &mut store);
+        let found = told.recall(1, &list, 30, &mut store);
+        let times = |info: &ModuleInfo| (info.start, info.loaded, info.unloaded);
         assert_eq!(
-            (found[0].start, found[0].loaded, found[0].unloaded),
-            (0x5000, 10, 30)
+            found.iter().map(times).collect::<Vec<_>>(),
+            [(0x5000, 10, 20)]
         );
-        let at = |clock| starts(&told.modules_at(&list, clock, &store));
-        assert_eq!(at(5), [0x1000]);
-        assert_eq!(at(15), [0x1000, 0x5000]);
-        assert_eq!(at(25), [0x1000, 0x5800]);
+        let at = |told: &Told, clock| starts(&told.modules_at(&list, clock, &store));
+        assert_eq!(at(&told, 5), [0x1000]);
+        assert_eq!(at(&told, 15), [0x1000, 0x5000]);
+        assert_eq!(at(&told, 25), [0x1000, 0x5800]);
         assert!(!told.is_settled(25));
-        // It is found once.
-        let again = told.recall(
-            1,
-            &ModuleList::default(),
-            |start, _| start == 0x5000,
-            30,
-            &mut store,
+        assert!(
+            told.recall(1, &list, 30, &mut store).is_empty(),
+            "it is found once"
         );
-        assert!(again.is_empty());
+        // It comes back, and the list is that of before.
+        told.tell(40, first.clone());
+        assert_eq!(told.until(20, 0x5800, 0x6800), Some(40));
+        let found = told.recall(1, &list, 50, &mut store);
+        assert_eq!(
+            found.iter().map(times).collect::<Vec<_>>(),
+            [(0x5800, 20, 40), (0x5000, 40, 50)]
+        );
+        assert_eq!(
+            starts(&told.modules_at(&list, 45, &store)),
+            [0x1000, 0x5000]
+        );
+        assert_eq!(
+            starts(&told.modules_at(&list, 15, &store)),
+            [0x1000, 0x5000]
+        );
     }
 
     #[test]
@@ -210,12 +247,10 @@ mod tests {
         // Memory that no file is mapped to.
         told.tell(12, mapping(0x9000, 0));
         assert!(!told.is_settled(10) && told.is_settled(11));
-        let mut list = ModuleList::default();
-        list.add(1, &mapping(0x5000, 1).line(), 10, &mut store);
-        assert!(
-            told.recall(1, &list, |_, _| true, 30, &mut store)
-                .is_empty()
-        );
+        let list = listed(&[mapping(0x5000, 1)], &mut store);
+        assert!(told.recall(1, &list, 30, &mut store).is_empty());
+        assert_eq!(told.came(&mapping(0x5000, 1).line()), Some(10));
+        assert_eq!(told.came(&mapping(0x5000, 2).line()), None);
     }
 
     #[test]

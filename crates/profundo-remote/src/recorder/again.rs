@@ -9,7 +9,7 @@ use profundo_probe::buffer::CHUNK_WORDS;
 use profundo_probe::shared::CHUNKS;
 use profundo_wire::recording::Event;
 
-use crate::again::{Outcome, PAGE_BITS, Walker};
+use crate::again::{Outcome, Walker};
 use crate::agent::Words;
 use crate::copied::modules;
 use crate::modules::Store;
@@ -84,11 +84,10 @@ impl Program {
         let mut changed = false;
         if is_new && nowhere.len() < MOST_NOWHERE {
             changed = self.look_for_modules(now, store, sink);
-            let is_recalled = self.recall(&outcome.unknown, now, store, sink);
-            if changed || is_recalled {
+            if changed {
                 self.expect_again();
-                (found, outcome) = self.rewritten(words, is_last, store);
             }
+            (found, outcome) = self.rewritten(words, is_last, store);
             self.again.nowhere.extend(outcome.unknown);
         }
         if has_news && outcome.better == 0 && outcome.pending.is_empty() {
@@ -100,33 +99,11 @@ impl Program {
         changed
     }
 
-    /// Looks among what the kernel has told for modules that hold these pages and are gone.
-    fn recall(
-        &mut self,
-        pages: &HashSet<u64>,
-        now: u64,
-        store: &mut Store,
-        sink: &mut dyn FnMut(Event<'_>),
-    ) -> bool {
-        let holds = |start: u64, end: u64| {
-            let range = start >> PAGE_BITS..end >> PAGE_BITS;
-            pages.iter().any(|page| range.contains(page))
-        };
-        let told = &mut self.told;
-        let modules = told.recall(self.pid, &self.modules, holds, now, store);
-        let is_any = !modules.is_empty();
-        if is_any {
-            let process = self.key;
-            sink(Event::Modules { process, modules });
-        }
-        is_any
-    }
-
     fn rewritten(&self, words: &Words, is_last: bool, store: &Store) -> (Words, Outcome) {
         let listed = modules(&self.modules, store);
         let modules = |clock| match self.told.is_settled(clock) {
             true => Cow::Borrowed(&listed[..]),
-            false => Cow::Owned(self.told.modules_at(&listed, clock, store)),
+            false => Cow::Owned(self.told.modules_at(&self.modules, clock, store)),
         };
         let compiling = self.modules.being_compiled();
         let is_pending = |address| {

@@ -61,7 +61,7 @@ impl Recorder {
             let maps = proc::read(pid, "maps");
             program
                 .modules
-                .refresh(pid, &maps, started, &mut self.store);
+                .refresh(pid, &maps, started, &program.told, &mut self.store);
             if self.refuses(&program) {
                 answer(&map, ring_state::REFUSED);
                 self.by_ring.insert(index, 0);

@@ -6,7 +6,7 @@ use profundo_wire::recording::{Engine, Event};
 
 use super::Recorder;
 use crate::copied::modules;
-use crate::modules::executable_of;
+use crate::modules::{Told, executable_of};
 use crate::outside::Outside;
 use crate::perf::{Sample, Sampler, kernel_is_permitted};
 use crate::proc;
@@ -127,7 +127,7 @@ impl Recorder {
         let maps = proc::read(pid, "maps");
         program
             .modules
-            .refresh(pid, &maps, started, &mut self.store);
+            .refresh(pid, &maps, started, &Told::default(), &mut self.store);
         program.read_times();
         program.times_before = program.times;
         if opened.is_ok() {
