@@ -9,6 +9,8 @@ pub struct Split {
     pub native: u64,
     /// In system calls.
     pub system: u64,
+    /// Off the CPU.
+    pub waiting: u64,
 }
 
 /// Time by kind, as shares.
@@ -20,12 +22,15 @@ pub struct KindShares {
     pub native: f64,
     /// In system calls.
     pub system: f64,
+    /// Off the CPU.
+    pub waiting: f64,
 }
 
 impl Split {
     /// All of it.
     pub fn sum(self) -> u64 {
-        (self.python.saturating_add(self.native)).saturating_add(self.system)
+        let busy = (self.python.saturating_add(self.native)).saturating_add(self.system);
+        busy.saturating_add(self.waiting)
     }
 
     /// The parts as shares of `all`.
@@ -35,6 +40,7 @@ impl Split {
             python: share(self.python),
             native: share(self.native),
             system: share(self.system),
+            waiting: share(self.waiting),
         }
     }
 
@@ -49,5 +55,6 @@ impl std::ops::AddAssign for Split {
         self.python = self.python.saturating_add(other.python);
         self.native = self.native.saturating_add(other.native);
         self.system = self.system.saturating_add(other.system);
+        self.waiting = self.waiting.saturating_add(other.waiting);
     }
 }

@@ -44,6 +44,7 @@ mod tally;
 mod totals;
 mod tree;
 mod utilization;
+mod waits;
 
 #[cfg(test)]
 mod tests;
@@ -63,8 +64,9 @@ pub use place::Place;
 pub use quality::{Quality, quality};
 pub use selection::{Selection, StackWeight};
 pub use shares::{FunctionShare, line_shares, shares};
-pub use shown::{Hidden, Libraries, Shown};
+pub use shown::{Hidden, Libraries, Shown, shown_stack};
 pub use tally::Amount;
 pub use totals::{ProcessTotal, ThreadTotal, Totals, totals};
 pub use tree::{Node, NodeId, Recur, Tree, TreeOptions, tree};
 pub use utilization::utilization;
+pub use waits::{WaitRow, waits};

@@ -249,15 +249,21 @@ impl Sums {
             // A damaged file may hold any weight.
             sum.count = sum.count.saturating_add(count);
             sum.weight = sum.weight.saturating_add(weight);
-            sum.squares += (weight as f64) * (weight as f64);
+            sum.squares += square_of(profile, sample);
             match sample.state {
-                State::Sleeping => sum.asleep = sum.asleep.saturating_add(count),
+                State::Sleeping => {
+                    sum.asleep = sum.asleep.saturating_add(count);
+                    sum.split.waiting = sum.split.waiting.saturating_add(weight);
+                }
                 State::System => {
                     sum.split.system = sum.split.system.saturating_add(weight);
                     sums.in_system = sums.in_system.saturating_add(count);
                     sums.awake_weight = sums.awake_weight.saturating_add(sample.weight.0);
                 }
                 state => {
+                    if state == State::WallWaiting {
+                        sum.split.waiting = sum.split.waiting.saturating_add(weight);
+                    }
                     sums.awake_weight = sums.awake_weight.saturating_add(sample.weight.0);
                     sums.has_wall |= state.is_wall();
                 }
@@ -265,10 +271,10 @@ impl Sums {
         });
         let kinds = selection.kinds(profile);
         for stack in &mut sums.stacks {
-            let rest = stack.weight - stack.split.system;
+            let rest = stack.weight - stack.split.system - stack.split.waiting;
             match kinds.of_stack(stack.stack) {
                 Kind::Python => stack.split.python = rest,
-                Kind::Native | Kind::System => stack.split.native = rest,
+                Kind::Native | Kind::System | Kind::Waiting => stack.split.native = rest,
             }
             sums.count = sums.count.saturating_add(stack.count);
             sums.asleep = sums.asleep.saturating_add(stack.asleep);
@@ -326,6 +332,21 @@ impl<'a> Counts<'a> {
             }
         }
     }
+}
+
+/// What a sample adds to the squares of weights, by which it is known how sure a share is. How long a
+/// thread waited is measured and not sampled, if it was long: such a sample is as good as many.
+pub(crate) fn square_of(profile: &Profile, sample: &Sample) -> f64 {
+    /// Waits that are shorter are sampled themselves.
+    const LONG: u64 = 10_000_000;
+    let weight = weight_of(sample);
+    let is_measured =
+        sample.state == State::WallWaiting && profile.meta.engine != profundo_model::Engine::Wall;
+    let each = match is_measured {
+        true => weight.min(LONG),
+        false => weight,
+    };
+    weight as f64 * each as f64
 }
 
 /// The weight of a sample where shares are concerned. Data made by hand may not say how much

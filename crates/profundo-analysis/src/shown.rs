@@ -93,6 +93,13 @@ impl From<Hidden> for Shown {
     }
 }
 
+/// The places of one stack that are shown, the innermost first.
+pub fn shown_stack(profile: &Profile, stack: profundo_model::StackId, shown: Shown) -> Vec<Place> {
+    let mut path = Vec::new();
+    Sieve::new(profile, shown).path(stack, &mut path);
+    path.iter().rev().map(|&(place, _)| place).collect()
+}
+
 /// The same, ready to be asked about every level of every stack.
 #[derive(Debug)]
 pub(crate) struct Sieve<'a> {

@@ -3,7 +3,7 @@
 use profundo_model::{Kind, ProcessId, Profile, ThreadId};
 
 use crate::Selection;
-use crate::selection::weight_of;
+use crate::selection::{square_of, weight_of};
 use crate::tally::Amount;
 
 /// What one thread took.
@@ -91,11 +91,12 @@ fn count(profile: &Profile, selection: &Selection, by_thread: &mut [Amount]) {
         amount.samples += 1;
         amount.count = amount.count.saturating_add(count);
         amount.weight = amount.weight.saturating_add(weight);
-        amount.squares += (weight as f64) * (weight as f64);
+        amount.squares += square_of(profile, sample);
         let kind = match kinds.kind(sample) {
             Kind::Python => &mut amount.split.python,
             Kind::Native => &mut amount.split.native,
             Kind::System => &mut amount.split.system,
+            Kind::Waiting => &mut amount.split.waiting,
         };
         *kind = kind.saturating_add(weight);
     });

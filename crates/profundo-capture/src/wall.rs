@@ -309,7 +309,7 @@ fn walk_blocked(
         let registers = regs::of_blocked(blocked.sp, blocked.ip);
         let end;
         (depth, end) = probe.code.with(|listing| {
-            walk_without_frame_pointer(registers, &listing.modules, &mut memory, out)
+            walk_without_frame_pointer(registers, &listing.modules, &mut memory, out, &mut ())
         });
         match look(tid) {
             Look::Blocked(now) if now == blocked => return (depth, wire_end(end)),

@@ -3,12 +3,14 @@
 //! The crate's library is not used here. It is the agent, which the command carries as bytes:
 //! see `carried`.
 
+mod attach;
 mod carried;
 mod ctl;
 mod export;
 mod launch;
 mod naming;
 mod options;
+mod peek;
 mod progress;
 mod reading;
 mod recover;
@@ -73,6 +75,8 @@ fn answer(verb: Verb) -> Result<ExitCode> {
     match verb {
         Verb::Run(options) => run::run(&options),
         Verb::Record(options) => run::record(&options),
+        Verb::Attach(options) => attach::attach(&options),
+        Verb::Peek(options) => peek::peek(&options),
         Verb::Report(options) => report::report(&options),
         Verb::Export(options) => export::export(&options),
         Verb::Flame(options) => export::flame(&options),

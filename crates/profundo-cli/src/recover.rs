@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use profundo_formats::{Warning, read_file, write_file};
 use profundo_ingest::Ingest;
-use profundo_model::{ModuleId, Nanos, Profile};
+use profundo_model::{ModuleId, Nanos, Profile, SampleKind};
 use profundo_remote::{Remains, find_remains, salvage};
 use profundo_wire::recording::{Engine, Event, Finish, Instant, ModuleInfo, Start};
 use rustc_hash::FxHashMap;
@@ -71,6 +71,7 @@ fn finish(profile: Profile, remains: Option<&Remains>) -> Result<Profile> {
         .unwrap_or(Start {
             engine: Engine::None,
             period: profile.meta.period.0,
+            is_wall: profile.meta.kind == SampleKind::Wall,
             started: Instant::default(),
         });
     let meta = profile.meta.clone();

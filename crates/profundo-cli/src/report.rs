@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use profundo_model::Profile;
 use profundo_report::{
-    Callers, Choices, Format, Functions, Hidden, Lines, Look, Statprof, Summary, When,
+    Callers, Choices, Format, Functions, Hidden, Lines, Look, Stacks, Statprof, Summary, When,
 };
 
 use crate::options::{Looking, Report, Style, What};
@@ -73,6 +73,11 @@ impl<'a> Shape<'a> {
         shape
     }
 
+    /// One stack of each thread.
+    pub fn stacks(looking: &'a Looking) -> Self {
+        Self::new(What::Stacks, None, looking)
+    }
+
     /// Prints it, or writes it to the file that was named.
     pub fn print(&self, profile: &Profile, recording: &Path, stream: Stream) -> Result<()> {
         let style = &self.looking.style;
@@ -127,6 +132,8 @@ impl<'a> Shape<'a> {
         }
         let name = self.name.unwrap_or_default();
         match self.what {
+            // What was never written can be reported on no more.
+            What::Summary if recording.as_os_str().is_empty() => write_view!(self.summary()),
             What::Summary => write_view!(self.summary().next(next(recording))),
             What::Lines => write_view!(self.lines()),
             What::Functions if self.looking.shape.is_grouped() => {
@@ -137,6 +144,7 @@ impl<'a> Shape<'a> {
             What::Callees => write_view!(Callers::callees_of(name)),
             What::Calls => write_view!(Callers::both(name)),
             What::Statprof => write_view!(Statprof::new()),
+            What::Stacks => write_view!(Stacks::new()),
             What::Tree => write_view!(self.library_report(Format::Tree)),
             What::Flat => write_view!(self.library_report(Format::Flat)),
         }

@@ -96,6 +96,7 @@ fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
             options::EngineChoice::PerfRing => EngineChoice::PerfRing,
         },
         follow: options.follows(),
+        wall: options.wall.then_some(profundo_remote::WALL_TICK),
         paused: options.paused || options.start_after.is_some(),
         agent,
         ..Options::default()

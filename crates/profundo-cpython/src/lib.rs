@@ -29,6 +29,7 @@ mod opcode;
 mod running;
 mod task;
 mod thread;
+mod threads;
 mod torn;
 mod walk;
 
@@ -41,4 +42,5 @@ pub use opcode::is_call;
 pub use running::{Known, States, running};
 pub use task::{TaskName, task_name};
 pub use thread::thread_name;
+pub use threads::{Owner, ThreadList, running_of};
 pub use walk::{End, Frame, Start, Step, flag, walk};

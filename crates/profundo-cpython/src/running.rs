@@ -107,7 +107,7 @@ fn is_elsewhere(layout: &Layout, memory: &mut impl Memory, one: u64, other: u64)
     one.zip(other).is_some_and(|(one, other)| one != other)
 }
 
-fn has_frames(layout: &Layout, memory: &mut impl Memory, state: u64) -> Option<bool> {
+pub(crate) fn has_frames(layout: &Layout, memory: &mut impl Memory, state: u64) -> Option<bool> {
     let frame = match layout.chain {
         Chain::FrameObjects { frame, .. } | Chain::Direct { frame } => {
             word_in_doubt(memory, at(state, frame))?

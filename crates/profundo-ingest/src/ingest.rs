@@ -6,19 +6,20 @@
 //! stands behind younger ones; whoever needs the order sorts, and finds little to do.
 
 use profundo_model::{
-    Engine, Gil, Growing, Loss, Meta, Nanos, Process, ProcessEnd, ProcessId, Profile, Sample,
-    SampleKind, State, StringId,
+    Engine, Gil, Growing, LocationId, Loss, Meta, Nanos, Process, ProcessEnd, ProcessId, Profile,
+    Sample, SampleKind, State, StringId,
 };
 use profundo_wire::recording::{
     self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start,
 };
-use profundo_wire::{End, Reader, Record, SampleHead};
+use profundo_wire::{End, Reader, Record, SampleHead, Wait};
 use rustc_hash::FxHashMap;
 
 use crate::clock::Clock;
 use crate::modules::Registry;
 use crate::people::{Numbering, Numbers, People, root_task_of};
 use crate::stacks::Stacks;
+use crate::waits::{Waits, waiting};
 
 /// Samples that are held back at most. A recorder that never tells the time gets them in the
 /// order in which they came.
@@ -73,6 +74,7 @@ pub struct Ingest {
 struct Program {
     id: ProcessId,
     stacks: Stacks,
+    waits: Waits,
     people: People,
     lost: LossCounts,
     /// The path of the interpreter's module.
@@ -88,6 +90,8 @@ struct Waiting {
     process: u32,
     head: SampleHead,
     words: Box<[u64]>,
+    /// What its thread waits for.
+    wait: Option<LocationId>,
     tellings: u8,
 }
 
@@ -343,6 +347,7 @@ impl Ingest {
     }
 
     fn words(&mut self, process: u32, words: &[u64]) {
+        let mut wait = None;
         for record in Reader::new(words) {
             match record {
                 Ok(Record::Code(code)) => {
@@ -364,16 +369,19 @@ impl Ingest {
                         .people
                         .task_name(profile, told.head.task, name.into());
                 }
+                Ok(Record::Wait(told)) => wait = Some(self.wait(process, &told)),
                 Ok(Record::Sample {
                     head,
                     frames,
                     python,
                 }) => {
-                    if !self.sample(process, &head, frames, python, false) {
+                    let wait = wait.take();
+                    if !self.sample(process, &head, (frames, python), wait, false) {
                         self.waiting.push(Waiting {
                             process,
                             head,
                             words: [frames, python].concat().into(),
+                            wait,
                             tellings: 0,
                         });
                     }
@@ -391,13 +399,19 @@ impl Ingest {
         }
     }
 
+    /// The place that stands for what a thread waits for.
+    fn wait(&mut self, process: u32, told: &Wait<'_>) -> LocationId {
+        let ((program, ..), profile) = self.program(process);
+        program.waits.place(profile, told)
+    }
+
     /// Whether the sample could be taken in.
     fn sample(
         &mut self,
         process: u32,
         head: &SampleHead,
-        frames: &[u64],
-        python: &[u64],
+        (frames, python): (&[u64], &[u64]),
+        wait: Option<LocationId>,
         at_once: bool,
     ) -> bool {
         let most = self.most_stacks;
@@ -410,8 +424,18 @@ impl Ingest {
             end: if is_cut { End::Root } else { head.end },
             ..*head
         };
-        let stack = stacks.intern(profile, head, frames, python, at_once, most);
-        let Some(stack) = stack else { return false };
+        let is_empty = frames.is_empty() && python.is_empty();
+        let stack = match wait {
+            Some(wait) if is_empty => profile.stacks.intern(None, wait),
+            _ => {
+                let stack = stacks.intern(profile, head, frames, python, at_once, most);
+                let Some(stack) = stack else { return false };
+                match wait {
+                    Some(wait) => waiting(profile, stack, wait, most),
+                    None => stack,
+                }
+            }
+        };
         if program.is_resumed {
             adopt(program, profile, head.thread, head.tid);
         }
@@ -463,7 +487,8 @@ impl Ingest {
             sample.tellings += 1;
             let (frames, python) = sample.words.split_at(usize::from(sample.head.frames));
             let at_once = sample.tellings > PATIENCE;
-            !self.sample(sample.process, &sample.head, frames, python, at_once)
+            let words = (frames, python);
+            !self.sample(sample.process, &sample.head, words, sample.wait, at_once)
         });
         self.waiting = waiting;
     }
@@ -522,6 +547,7 @@ impl Program {
         Self {
             id,
             stacks: Stacks::default(),
+            waits: Waits::default(),
             people: People::new(id, numbering, key),
             lost: LossCounts::default(),
             interpreter: None,
@@ -556,9 +582,9 @@ fn meta(start: &Start) -> Meta {
     };
     Meta {
         engine,
-        kind: match engine {
-            Engine::Wall => SampleKind::Wall,
-            _ => SampleKind::Cpu,
+        kind: match engine == Engine::Wall || start.is_wall {
+            true => SampleKind::Wall,
+            false => SampleKind::Cpu,
         },
         period: Nanos(start.period),
         started_at_unix: start.started.unix,

@@ -18,6 +18,7 @@ mod merge;
 mod modules;
 mod people;
 mod stacks;
+mod waits;
 
 use profundo_model::Profile;
 use profundo_wire::recording::{Event, Finish, ProcessInfo, Recording, Start};
@@ -37,6 +38,7 @@ pub fn ingest(recording: &Recording) -> Profile {
     const ONLY: u32 = 1;
     let mut ingest = Ingest::new(Start {
         engine: recording.engine,
+        is_wall: false,
         period: recording.period,
         started: recording.started,
     })

@@ -118,6 +118,7 @@ fn reason(end: End) -> Option<Level> {
         End::Gone => Reason::Gone,
         End::NoTask => Reason::NoTask,
         End::SignalsBlocked => Reason::SignalsBlocked,
+        End::Unread => Reason::Unread,
     };
     Some(Level::Reason(reason))
 }

@@ -27,11 +27,13 @@ pub enum Kind {
     Native,
     /// A system call.
     System,
+    /// None: the thread waits.
+    Waiting,
 }
 
 impl Kind {
     /// All kinds, in the order of reports.
-    pub const ALL: [Kind; 3] = [Kind::Python, Kind::Native, Kind::System];
+    pub const ALL: [Kind; 4] = [Kind::Python, Kind::Native, Kind::System, Kind::Waiting];
 
     /// The word in reports and labels.
     pub fn name(self) -> &'static str {
@@ -39,6 +41,7 @@ impl Kind {
             Self::Python => "Python",
             Self::Native => "native",
             Self::System => "system",
+            Self::Waiting => "waiting",
         }
     }
 }
@@ -69,6 +72,7 @@ impl Kinds {
     pub fn kind(&self, sample: &Sample) -> Kind {
         match sample.state {
             State::System => Kind::System,
+            State::WallWaiting | State::Sleeping => Kind::Waiting,
             _ => self.of_stack(sample.stack),
         }
     }
@@ -209,7 +213,7 @@ impl Step {
         let innermost = location.frames.first().map(language);
         match location.kind {
             LocationKind::Python { is_call, .. } => Self::Python { is_call },
-            LocationKind::Reason(_) => Self::Nothing,
+            LocationKind::Reason(_) | LocationKind::Wait { .. } => Self::Nothing,
             LocationKind::Code(_) => {
                 let Some(module) = location.module else {
                     return Self::Foreign(None);

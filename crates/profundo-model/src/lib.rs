@@ -38,6 +38,7 @@ mod stack;
 mod string;
 mod task;
 mod thread;
+mod wait;
 
 pub use file::{File, FileTable};
 pub use folded::FoldedError;
@@ -58,3 +59,4 @@ pub use stack::{Stack, StackTable};
 pub use string::StringTable;
 pub use task::{Task, TaskTable};
 pub use thread::{Process, ProcessEnd, Thread, ThreadTable};
+pub use wait::Wait;

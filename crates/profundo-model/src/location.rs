@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{FrameId, LocationId, ModuleId};
+use crate::{FrameId, LocationId, ModuleId, Wait};
 
 /// An address in the memory of the target ("actual virtual memory address").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -67,11 +67,13 @@ pub enum Reason {
     Unmerged,
     /// The recording had no room for yet another way to the innermost frame.
     NotKept,
+    /// The thread waited, for too short a time to be read.
+    Unread,
 }
 
 impl Reason {
     /// Every reason, in the order of their codes in saved files.
-    pub const ALL: [Reason; 12] = [
+    pub const ALL: [Reason; 13] = [
         Reason::Truncated,
         Reason::Broken,
         Reason::FramePointerUnknown,
@@ -84,6 +86,7 @@ impl Reason {
         Reason::PythonUnnamed,
         Reason::Unmerged,
         Reason::NotKept,
+        Reason::Unread,
     ];
 
     /// The name that reports show.
@@ -101,6 +104,7 @@ impl Reason {
             Self::PythonUnnamed => "[unnamed Python code]",
             Self::Unmerged => "[native and Python do not fit]",
             Self::NotKept => "[callers not kept]",
+            Self::Unread => "[waited too short to be read]",
         }
     }
 }
@@ -122,6 +126,14 @@ pub enum LocationKind {
         /// Whether the instruction calls something: native time above it is then the callee's,
         /// not the interpreter's own.
         is_call: bool,
+    },
+    /// What the thread waits for: the innermost of a blocked thread's stack. It has its name from the
+    /// start, and is told apart by it.
+    Wait {
+        /// Its name.
+        frame: FrameId,
+        /// What it is.
+        wait: Wait,
     },
     /// Made from text: told apart by its number alone. Julia's invented addresses are these too.
     Invented(u64),

@@ -334,6 +334,12 @@ impl Agent {
         }
     }
 
+    /// The number that a thread has in the recording.
+    pub(crate) fn number_of(&self, tid: u32) -> Option<u32> {
+        let found = self.threads.iter().find(|thread| thread.tid == tid)?;
+        Some(found.index as u32 + 1)
+    }
+
     /// A thread's name has changed.
     pub(crate) fn rename(&mut self, tid: u32, name: &[u8]) {
         /// A thread says at its end what it is called, so only those that go on matter.

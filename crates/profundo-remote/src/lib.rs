@@ -26,15 +26,20 @@ mod outside;
 mod perf;
 mod proc;
 mod program;
+mod reading;
 mod recorder;
 mod session;
 mod sys;
+mod wall;
 mod watcher;
 
 pub use error::Error;
 pub use options::{EngineChoice, Options};
 pub use recorder::{ChildLimit, Recorder, WakeHandle};
 pub use session::{Remains, SessionHandle, find_remains, find_session, salvage};
+
+/// Nanoseconds between two looks for threads that wait.
+pub const WALL_TICK: u64 = wall::TICK;
 
 /// This instant on all clocks, which tells how fast the cycle counter runs.
 pub fn now() -> profundo_wire::recording::Instant {

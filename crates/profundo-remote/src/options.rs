@@ -14,6 +14,8 @@ pub enum EngineChoice {
     CpuTimer,
     /// From outside only: nothing is loaded into the program.
     PerfRing,
+    /// None: threads are read when the caller says so.
+    None,
 }
 
 /// How to record.
@@ -27,6 +29,8 @@ pub struct Options {
     pub engine: EngineChoice,
     /// Whether children, and what they execute, are recorded too.
     pub follow: bool,
+    /// Nanoseconds between two looks for threads that wait; `None`: their waiting is not recorded.
+    pub wall: Option<u64>,
     /// Whether to begin without sampling, until told.
     pub paused: bool,
     /// The agent's file. Without one everything is sampled from outside.
@@ -45,6 +49,7 @@ impl Default for Options {
             system_period: 2_000_000,
             engine: EngineChoice::Auto,
             follow: true,
+            wall: None,
             paused: false,
             agent: None,
             cache: None,

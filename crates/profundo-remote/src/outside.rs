@@ -11,6 +11,7 @@ use crate::clock::Scale;
 use crate::copied::Copied;
 use crate::perf::Sample;
 use crate::proc;
+use crate::reading::{Counts, Look, Process, Reading, Unread, look};
 
 /// The deepest stack that is kept.
 const MAX_DEPTH: usize = 1024;
@@ -34,6 +35,9 @@ pub(crate) struct Outside {
     pub(crate) sampled: u64,
     /// Whether time in the kernel is sampled too.
     pub(crate) sees_the_kernel: bool,
+    /// Its threads are read when they are sampled: a copy of the stack does not tell what an
+    /// interpreter does.
+    pub(crate) process: Option<Box<Process>>,
 }
 
 impl Outside {
@@ -103,6 +107,141 @@ impl Outside {
         leads_out
     }
 
+    /// Reads the threads that samples were taken of. Of several samples of one thread only the last
+    /// is read, which then stands for all. Samples that could not be read are returned.
+    pub(crate) fn read<'a>(
+        &mut self,
+        key: u32,
+        samples: &[&'a Sample],
+        modules: &[Module<'_>],
+        scale: &Scale,
+        words: &mut Vec<u64>,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> (Vec<&'a Sample>, bool) {
+        let mut process = self.process.take();
+        if let Some(process) = &mut process {
+            process.let_late_ones_go();
+        }
+        let mut unread = Vec::new();
+        let mut leads_out = false;
+        for (at, &sample) in samples.iter().enumerate() {
+            let of_thread = |other: &&&Sample| other.tid == sample.tid;
+            let later = samples.get(at + 1..).unwrap_or_default();
+            if later.iter().any(|other| of_thread(&other)) {
+                continue;
+            }
+            let weights = samples.iter().filter(of_thread).map(|other| other.weight);
+            let weight = weights.sum();
+            let clock = scale.cycles_at(sample.time);
+            let thread = self.thread(key, sample, clock, scale, sink);
+            let reading = Reading {
+                tid: sample.tid,
+                number: thread.number,
+                clock,
+                weight,
+            };
+            let Some(process) = process.as_mut() else {
+                unread.extend(samples.iter().filter(of_thread).copied());
+                continue;
+            };
+            // In the kernel it may be about to sleep, which nobody is to disturb.
+            let read = match sample.in_kernel {
+                true => Err(Unread::Late),
+                false => process.read_running(sample.pid, reading, modules, words),
+            };
+            let read = match read {
+                Err(Unread::Late | Unread::Refused | Unread::Dear) => process
+                    .read_copied(sample, reading, modules, words)
+                    .ok_or(Unread::Gone),
+                read => read,
+            };
+            match read {
+                Ok(is_lost) => {
+                    thread.last = clock;
+                    thread.sampled += weight;
+                    self.sampled += weight;
+                    leads_out |= is_lost;
+                }
+                // What the kernel has copied is true of the native stack.
+                Err(_) => {
+                    unread.extend(samples.iter().filter(of_thread).copied());
+                }
+            }
+        }
+        self.process = process;
+        (unread, leads_out)
+    }
+
+    /// Reads a thread wherever it is.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a process is several things that are borrowed apart"
+    )]
+    pub(crate) fn read_once(
+        &mut self,
+        key: u32,
+        pid: u32,
+        tid: u32,
+        modules: &[Module<'_>],
+        scale: &Scale,
+        words: &mut Vec<u64>,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        /// A thread that runs may go to sleep before it is held, and the other way round.
+        const TRIES: u32 = 5;
+        let Some(mut process) = self.process.take() else {
+            return;
+        };
+        process.be_patient();
+        let clock = profundo_probe::clock::now();
+        let number = self.thread_of(key, (pid, tid), clock, scale, sink).number;
+        let reading = Reading {
+            tid,
+            number,
+            clock,
+            weight: 1,
+        };
+        for _ in 0..TRIES {
+            match look(pid, tid) {
+                Look::Blocked(blocked) => {
+                    let mut own = Vec::new();
+                    process.read_blocked(pid, reading, blocked, modules, (words, &mut own));
+                    words.append(&mut own);
+                    break;
+                }
+                Look::Running => match process.read_running(pid, reading, modules, words) {
+                    Ok(_) | Err(Unread::Gone) => break,
+                    Err(_) => std::thread::sleep(std::time::Duration::from_millis(2)),
+                },
+                Look::Ended | Look::Hidden => break,
+            }
+        }
+        self.process = Some(process);
+    }
+
+    /// The number that a thread has in the recording.
+    pub(crate) fn number_of(
+        &mut self,
+        key: u32,
+        ids: (u32, u32),
+        clock: u64,
+        scale: &Scale,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> u32 {
+        self.thread_of(key, ids, clock, scale, sink).number
+    }
+
+    /// The same, of one that is known.
+    pub(crate) fn known_number(&self, tid: u32) -> Option<u32> {
+        self.threads.get(&tid).map(|thread| thread.number)
+    }
+
+    /// How reading its threads went.
+    pub(crate) fn readings(&self) -> Counts {
+        let process = self.process.as_ref();
+        process.map_or(Counts::default(), |process| process.counts)
+    }
+
     fn thread(
         &mut self,
         key: u32,
@@ -111,17 +250,28 @@ impl Outside {
         scale: &Scale,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> &mut Thread {
+        self.thread_of(key, (sample.pid, sample.tid), clock, scale, sink)
+    }
+
+    fn thread_of(
+        &mut self,
+        key: u32,
+        (pid, tid): (u32, u32),
+        clock: u64,
+        scale: &Scale,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> &mut Thread {
         let met = &mut self.met;
-        self.threads.entry(sample.tid).or_insert_with(|| {
+        self.threads.entry(tid).or_insert_with(|| {
             *met += 1;
             let thread = Thread {
                 number: *met,
-                name: proc::thread_name(sample.pid, sample.tid),
+                name: proc::thread_name(pid, tid),
                 first: clock,
                 last: clock,
                 sampled: 0,
             };
-            sink(thread.event(key, sample.tid, clock, scale));
+            sink(thread.event(key, tid, clock, scale));
             thread
         })
     }
@@ -142,6 +292,9 @@ impl Outside {
         scale: &Scale,
         sink: &mut dyn FnMut(Event<'_>),
     ) {
+        if let Some(process) = &mut self.process {
+            process.forget(tid);
+        }
         if let Some(thread) = self.threads.remove(&tid) {
             sink(thread.event(key, tid, now, scale));
         }

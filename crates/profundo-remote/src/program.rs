@@ -2,13 +2,17 @@
 
 use std::os::fd::OwnedFd;
 
+use profundo_wire::End;
 use profundo_wire::recording::{Event, HowEnded, LossCounts, ProcessEnd, ProcessInfo};
 
 use crate::account::Account;
 use crate::agent::Agent;
+use crate::clock::Scale;
+use crate::copied::modules;
 use crate::modules::{Changes, ModuleList, Store, Told};
 use crate::outside::Outside;
 use crate::proc;
+use crate::reading::{Blocked, Process, Reading};
 use crate::recorder::AgainState;
 
 /// How its samples are made.
@@ -51,6 +55,8 @@ pub(crate) struct Program {
     pub(crate) how: Option<HowEnded>,
     /// What was told of its losses last.
     pub(crate) loss: LossCounts,
+    /// Reads its threads where they wait, if it has an agent that samples where they run.
+    pub(crate) waits: Option<Box<Process>>,
     /// Whether the interpreter was told of.
     pub(crate) runtime_told: bool,
     /// What the kernel has told of its modules.
@@ -79,6 +85,7 @@ impl Program {
             times_before: (0, 0),
             how: None,
             loss: LossCounts::default(),
+            waits: None,
             runtime_told: false,
             told: Told::default(),
             again: AgainState::new(),
@@ -162,6 +169,42 @@ impl Program {
             });
         }
         changes.any
+    }
+
+    /// Reads a thread where it waits. What is told with it goes to `words`; the sample is returned, unless
+    /// the thread moved meanwhile or is not known.
+    pub(crate) fn read_waiting(
+        &mut self,
+        tid: u32,
+        blocked: Blocked,
+        store: &Store,
+        scale: &Scale,
+        words: &mut Vec<u64>,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> Option<Vec<u64>> {
+        let clock = profundo_probe::clock::now();
+        let pid = self.pid;
+        let number = match &mut self.way {
+            Way::Agent(agent) => agent.number_of(tid)?,
+            Way::Outside(outside) => outside.number_of(self.key, (pid, tid), clock, scale, sink),
+        };
+        let process = match &mut self.way {
+            Way::Outside(outside) => outside.process.get_or_insert_default(),
+            Way::Agent(_) => self
+                .waits
+                .get_or_insert_with(|| Box::new(Process::beside_an_agent())),
+        };
+        process.look_for_python(pid, &self.modules);
+        let reading = Reading {
+            tid,
+            number,
+            clock,
+            weight: 0,
+        };
+        let list = modules(&self.modules, store);
+        let mut own = Vec::new();
+        let stack = process.read_blocked(pid, reading, blocked, &list, (words, &mut own));
+        (stack.end != End::Gone).then_some(own)
     }
 
     /// Reads its times; false if it is gone.

@@ -98,6 +98,26 @@ pub(crate) fn read_memory(pid: u32, address: u64, out: &mut [u8]) -> usize {
     usize::try_from(read).unwrap_or(0)
 }
 
+/// Copies pages of another process by one call, one behind the other; returns how many bytes could be
+/// read, which ends at the first page that is not there.
+pub(crate) fn read_pages(pid: u32, starts: &[u64], size: usize, out: &mut [u8]) -> usize {
+    let remote: Vec<libc::iovec> = starts
+        .iter()
+        .map(|&start| libc::iovec {
+            iov_base: start as *mut libc::c_void,
+            iov_len: size,
+        })
+        .collect();
+    let local = libc::iovec {
+        iov_base: out.as_mut_ptr().cast(),
+        iov_len: out.len().min(starts.len() * size),
+    };
+    let count = remote.len() as libc::c_ulong;
+    // SAFETY: the local part is ours to write; the remote ones are checked by the kernel.
+    let read = unsafe { libc::process_vm_readv(pid as i32, &local, 1, remote.as_ptr(), count, 0) };
+    usize::try_from(read).unwrap_or(0)
+}
+
 /// A clock of the kernel's in nanoseconds; 0 if it does not exist.
 pub(crate) fn nanoseconds(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {

@@ -76,5 +76,5 @@ pub use profundo_analysis::{
 };
 pub use report::Report;
 pub use scope::Choices;
-pub use views::{Callers, Functions, Lines, Statprof, Summary};
+pub use views::{Callers, Functions, Lines, Stacks, Statprof, Summary};
 pub use width::terminal_width;

@@ -142,16 +142,17 @@ pub fn walk_observed(
 ///
 /// It is known again as soon as a frame has saved it. A rule that needs it before that searches
 /// the stack for a return address that fits; if there is none the walk ends in
-/// [`End::FramePointerUnknown`].
+/// [`End::FramePointerUnknown`]. `observer` is told of each frame.
 pub fn walk_without_frame_pointer(
     regs: Regs,
     modules: &Modules<'_>,
     memory: &mut impl Memory,
     out: &mut [u64],
+    observer: &mut impl Observer,
 ) -> (usize, End) {
     let mut frame = Frame::first(regs, None);
     frame.fp_known = false;
-    drive(frame, modules, Tables::new(modules), memory, out, &mut ())
+    drive(frame, modules, Tables::new(modules), memory, out, observer)
 }
 
 /// Each turn stores one address, so the length of `out` bounds the loop.

@@ -1,7 +1,7 @@
 //! The record bytes between the code that samples and the code that reads.
 //!
 //! A recording is a sequence of 64-bit words, written by the thread that was sampled. There are
-//! five kinds of records. The sample:
+//! several kinds of records. The sample:
 //!
 //! ```text
 //!          63      56 55      48 47      40 39      32 31              16 15               0
@@ -17,9 +17,10 @@
 //!         └─────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! the interpreter's code object, written when it is met for the first time: see [`Code`]; and the
-//! name that a thread or a task has in the interpreter: see [`ThreadName`] and [`TaskName`]; and what
-//! it takes to walk a sample's stack again: see [`Again`]. All but the sample say in the low
+//! the interpreter's code object, written when it is met for the first time: see [`Code`]; the
+//! name that a thread or a task has in the interpreter: see [`ThreadName`] and [`TaskName`]; what
+//! it takes to walk a sample's stack again: see [`Again`]; and what a blocked thread waits for: see
+//! [`Wait`]. All but the sample say in the low
 //! half of word 0 how many words they are, and a reader skips those of a kind that it does not know.
 //! The byte `python` of word 0 holds the state of the interpreter's lock in its low two bits
 //! and why the walk of its stack ended in the next three.
@@ -42,6 +43,7 @@ mod python;
 mod reader;
 pub mod recording;
 mod sample;
+mod wait;
 
 pub use again::{AGAIN_HEAD_WORDS, Again, AgainHead};
 pub use code::{CODE_HEAD_WORDS, Code, CodeHead, Text, TextKind};
@@ -52,6 +54,7 @@ pub use name::{
 pub use python::{Gil, PythonEnd, PythonWord, python_task, python_task_code};
 pub use reader::{Error, Reader, Record};
 pub use sample::{End, SAMPLE_HEAD_WORDS, SampleHead, State};
+pub use wait::{Wait, WaitKind, wait_words};
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use crate::name::{
     TaskNameHead, ThreadName, ThreadNameHead,
 };
 use crate::sample::{KIND_SAMPLE, SAMPLE_HEAD_WORDS, SampleHead};
+use crate::wait::{KIND_WAIT, Wait};
 
 /// Words that are not a record. What stood before them has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub enum Record<'a> {
     TaskName(TaskName<'a>),
     /// What it takes to walk the stack of the sample before it again.
     Again(Again<'a>),
+    /// What the thread of the next sample waits for.
+    Wait(Wait<'a>),
 }
 
 /// Iterates over the records in a slice of words, but those of a kind that it does not know. It ends
@@ -139,6 +142,7 @@ fn other(words: &[u64]) -> Result<Option<Record<'_>>, ()> {
             let head = AgainHead::from_words(*head).ok_or(())?;
             Ok(Some(Record::Again(Again::new(head, body).ok_or(())?)))
         }
+        Some(KIND_WAIT) => Ok(Some(Record::Wait(Wait::from_words(words).ok_or(())?))),
         _ => Ok(None),
     }
 }

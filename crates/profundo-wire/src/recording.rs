@@ -233,6 +233,8 @@ pub struct Start {
     pub engine: Engine,
     /// The nominal period in nanoseconds.
     pub period: u64,
+    /// Whether waiting is told of as well, so that the samples add up to elapsed time.
+    pub is_wall: bool,
     /// When.
     pub started: Instant,
 }

@@ -42,6 +42,8 @@ pub enum End {
     NoTask = 6,
     /// Before it began: the thread blocks the signal that would have sampled it.
     SignalsBlocked = 7,
+    /// Before it began: the thread waited, and was not read while it did.
+    Unread = 8,
 }
 
 /// A sample without its addresses.
@@ -135,6 +137,7 @@ impl End {
             Self::Gone,
             Self::NoTask,
             Self::SignalsBlocked,
+            Self::Unread,
         ]
         .into_iter()
         .find(|end| *end as u8 == code)

@@ -11,6 +11,7 @@ mod recording;
 mod targets;
 mod terminal;
 
+mod attach;
 mod ends;
 mod kinds;
 mod processes;
@@ -21,3 +22,4 @@ mod talk;
 mod threads;
 mod traps;
 mod truth;
+mod waits;

@@ -23,7 +23,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "profundo-remote",
-        &["profundo-wire", "profundo-probe", "profundo-unwind"],
+        &[
+            "profundo-wire",
+            "profundo-probe",
+            "profundo-unwind",
+            "profundo-cpython",
+        ],
     ),
     ("profundo-agent", &["profundo-probe", "profundo-cpython"]),
     (

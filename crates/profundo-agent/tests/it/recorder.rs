@@ -377,7 +377,12 @@ impl Attended {
                     *self.seen.weight.entry(head.thread).or_default() += head.weight;
                 }
                 Ok(Record::Code(_)) => self.seen.codes += 1,
-                Ok(Record::ThreadName(_) | Record::TaskName(_) | Record::Again(_)) => {}
+                Ok(
+                    Record::ThreadName(_)
+                    | Record::TaskName(_)
+                    | Record::Again(_)
+                    | Record::Wait(_),
+                ) => {}
                 Err(_) => self.seen.unreadable += 1,
             }
         }

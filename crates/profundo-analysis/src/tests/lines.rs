@@ -101,6 +101,7 @@ fn kinds_go_with_the_line() {
             python,
             native,
             system,
+            ..
         } = shares.files[0].lines[at].own_amount.split;
         [python, native, system].map(|part| part / 1_000_000)
     };

@@ -61,6 +61,15 @@ pub fn pass_on(pid: i32, signal: i32, sender: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
+/// Sends a signal to a process.
+pub fn send(pid: u32, signal: i32) -> io::Result<()> {
+    // SAFETY: sends a signal; nothing of ours is passed.
+    match unsafe { libc::kill(pid as i32, signal) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Stops ourselves as the program was stopped, if a shell with job control is there to start both
 /// again: it sees only us.
 pub fn stop_too(pid: i32) {

@@ -10,6 +10,8 @@ mod program;
 mod signals;
 
 pub use child::{Child, Environment};
-pub use end::{Ended, bury, end_as, end_by_broken_pipe, has_ended, pass_on, stop_too, was_stopped};
+pub use end::{
+    Ended, bury, end_as, end_by_broken_pipe, has_ended, pass_on, send, stop_too, was_stopped,
+};
 pub use program::{Program, Unstarted};
 pub use signals::{Got, Signals};

@@ -21,7 +21,10 @@ pub enum Got {
     /// A child has stopped or ended.
     Child,
     /// The terminal sent it, to the program too.
-    FromTerminal,
+    FromTerminal {
+        /// Which one.
+        signal: i32,
+    },
     /// Somebody sent it to us.
     ForUs {
         /// Which one.
@@ -148,7 +151,7 @@ impl Signals {
         Some(if signal == libc::SIGCHLD {
             Got::Child
         } else if info.ssi_code == libc::SI_KERNEL {
-            Got::FromTerminal
+            Got::FromTerminal { signal }
         } else {
             Got::ForUs {
                 signal,

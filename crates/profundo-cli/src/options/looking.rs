@@ -33,6 +33,9 @@ pub enum What {
     Calls,
     /// The table of Python's statprof
     Statprof,
+    /// Every sample's stack, thread by thread: for the few of `attach --dump`
+    #[value(hide = true)]
+    Stacks,
 }
 
 impl What {
@@ -48,6 +51,7 @@ impl What {
             Self::Callees => "callees",
             Self::Calls => "calls",
             Self::Statprof => "statprof",
+            Self::Stacks => "stacks",
         }
     }
 

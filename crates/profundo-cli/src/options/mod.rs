@@ -15,7 +15,9 @@ use clap_complete::Shell;
 
 pub use exporting::{Export, ExportFormat, Flame, misfit};
 pub use looking::{Looking, Style, What};
-pub use recording::{EngineChoice, Recording};
+use values::{rate, some_seconds};
+
+pub use recording::{Attached, EngineChoice, Recording, period_of};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,6 +49,10 @@ pub enum Verb {
     Run(Run),
     /// Record a program, without a report
     Record(Record),
+    /// Record a process that runs already, then print where its time goes
+    Attach(Attach),
+    /// Look at a process: one stack of each thread, then a second of profile
+    Peek(Peek),
     /// Print what a recording says
     Report(Report),
     /// Write a recording in another tool's format
@@ -73,6 +79,45 @@ pub struct Run {
     pub command: Command,
     #[command(flatten)]
     pub recording: Recording,
+    /// What to print at the end
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
+    pub format: Option<What>,
+    #[command(flatten)]
+    pub looking: Looking,
+}
+
+#[derive(Debug, Args)]
+pub struct Attach {
+    /// The process
+    #[arg(value_name = "PID")]
+    pub pid: u32,
+    /// Print one stack of each thread, and go
+    #[arg(long, conflicts_with_all = ["duration", "rate", "max_size"])]
+    pub dump: bool,
+    #[command(flatten)]
+    pub recording: Attached,
+    /// What to print at the end
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
+    pub format: Option<What>,
+    #[command(flatten)]
+    pub looking: Looking,
+}
+
+#[derive(Debug, Args)]
+pub struct Peek {
+    /// The process
+    #[arg(value_name = "PID")]
+    pub pid: u32,
+    /// How long to sample
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = some_seconds, allow_negative_numbers = true)]
+    pub duration: std::time::Duration,
+    /// Samples per second of a thread's CPU time
+    #[arg(short, long, value_name = "HZ", default_value = "1000", value_parser = rate, allow_negative_numbers = true)]
+    pub rate: f64,
+    /// Have the program print it itself: only one that was made with the library `profundo` and has
+    /// installed its peek
+    #[arg(long, conflicts_with_all = ["duration", "rate", "format"])]
+    pub signal: bool,
     /// What to print at the end
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
     pub format: Option<What>,

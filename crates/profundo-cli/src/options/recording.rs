@@ -33,6 +33,9 @@ pub struct Recording {
     /// Stop sampling after so long; the program goes on
     #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true)]
     pub duration: Option<Duration>,
+    /// Record where threads wait, too, and for how long
+    #[arg(long)]
+    pub wall: bool,
     /// Begin sampling only then
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub start_after: Option<Duration>,
@@ -61,6 +64,50 @@ pub struct Recording {
     pub no_source: bool,
 }
 
+/// How a process is recorded that runs already.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The recording")]
+pub struct Attached {
+    /// Where the recording goes [default: profundo.<command>.<pid>.profundo]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Samples per second of a thread's CPU time
+    #[arg(short, long, value_name = "HZ", default_value = "100", value_parser = rate, allow_negative_numbers = true)]
+    pub rate: f64,
+    /// How long to record [default: until Ctrl-C, or the process ends]
+    #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true)]
+    pub duration: Option<Duration>,
+    /// Record where threads wait, too, and for how long
+    #[arg(long)]
+    pub wall: bool,
+    /// Stay with this process, and do not follow those that it starts
+    #[arg(long)]
+    pub no_children: bool,
+    /// Let the recording grow to this size, then keep time more coarsely
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1G",
+        allow_negative_numbers = true
+    )]
+    pub max_size: Size,
+    /// Keep no lines of source code in the recording
+    #[arg(long)]
+    pub no_source: bool,
+}
+
+impl Attached {
+    /// The time between two samples in nanoseconds.
+    pub fn period(&self) -> u64 {
+        period_of(self.rate)
+    }
+}
+
+/// The time between two samples of so many a second, in nanoseconds.
+pub fn period_of(rate: f64) -> u64 {
+    (1e9 / rate).round() as u64
+}
+
 impl Recording {
     /// Whether started processes are recorded too.
     pub fn follows(&self) -> bool {
@@ -69,6 +116,6 @@ impl Recording {
 
     /// The time between two samples in nanoseconds.
     pub fn period(&self) -> u64 {
-        (1e9 / self.rate).round() as u64
+        period_of(self.rate)
     }
 }

@@ -55,6 +55,7 @@ pub(super) mod location {
     pub(in crate::v1) const REASON: u64 = 2;
     pub(in crate::v1) const INVENTED: u64 = 3;
     pub(in crate::v1) const PYTHON: u64 = 4;
+    pub(in crate::v1) const WAIT: u64 = 5;
 }
 
 /// The number of `value` in `list`.

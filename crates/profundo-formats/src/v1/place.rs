@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use profundo_model::{
     Avma, CodeAddress, FrameId, LocationId, LocationKind, Module, ModuleId, Profile, Reason,
-    StackId,
+    StackId, Wait,
 };
 
 use super::code::{ROLES, code_of, location, value_of};
@@ -149,7 +149,9 @@ pub(super) mod locations {
     fn frames_of(profile: &Profile, row: usize) -> &[FrameId] {
         let location = profile.locations.get(LocationId::from_index(row));
         match &location.kind {
-            LocationKind::Python { frame, .. } => std::slice::from_ref(frame),
+            LocationKind::Python { frame, .. } | LocationKind::Wait { frame, .. } => {
+                std::slice::from_ref(frame)
+            }
             _ => &location.frames,
         }
     }
@@ -215,6 +217,9 @@ pub(super) mod locations {
                 (location::REASON, code_of(&Reason::ALL, "reason", &reason)?)
             }
             LocationKind::Invented(number) => (location::INVENTED, number),
+            LocationKind::Wait { wait, .. } => {
+                (location::WAIT, code_of(&Wait::ALL, "wait", &wait)?)
+            }
             // Its frame stands where those of other locations do.
             LocationKind::Python {
                 column, is_call, ..
@@ -246,6 +251,12 @@ pub(super) mod locations {
                 is_call: value & CALL != 0,
             },
             _ => {
+                if kind == location::WAIT
+                    && let Some(wait) = value_of(&Wait::ALL, value)
+                {
+                    let frame = *frames.first().ok_or(Damage::Column(FRAME_COUNT))?;
+                    return Ok(LocationKind::Wait { frame, wait });
+                }
                 if kind == location::REASON
                     && let Some(reason) = value_of(&Reason::ALL, value)
                 {

@@ -261,7 +261,9 @@ impl<W: Write> Encoder<W> {
                 .iter()
                 .for_each(|id| modules.row(id.index()));
             location.frames.iter().for_each(|id| frames.row(id.index()));
-            if let LocationKind::Python { frame, .. } = location.kind {
+            if let LocationKind::Python { frame, .. } | LocationKind::Wait { frame, .. } =
+                location.kind
+            {
                 frames.row(frame.index());
             }
         }

@@ -44,11 +44,12 @@ fn golden_files_read_as_ever() {
 /// not do is to make others without anybody noticing.
 #[test]
 fn the_writer_writes_as_ever() {
-    // Those without `reasons` are from when there was one reason less.
-    same_bytes("full-reasons", &crate::write(&crate::small::small()));
+    // Those with `reasons` are from when nothing told what threads wait for, and those without from when
+    // there was one reason less.
+    same_bytes("full-waits", &crate::write(&crate::small::small()));
     let (whole, cut) = crate::stream::small();
-    same_bytes("streamed-reasons", &whole);
-    same_bytes("streamed-cut-reasons", &whole[..cut]);
+    same_bytes("streamed-waits", &whole);
+    same_bytes("streamed-cut-waits", &whole[..cut]);
 }
 
 fn same_bytes(name: &str, written: &[u8]) {

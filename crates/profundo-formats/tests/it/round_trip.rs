@@ -7,6 +7,7 @@ use profundo_model::{
     Avma, CodeAddress, Engine, File, FileId, Frame, FrameId, Gil, Language, LocationId,
     LocationKind, Loss, Meta, Module, ModuleId, Nanos, Process, ProcessEnd, ProcessId, Profile,
     Reason, Role, Sample, SampleKind, StackId, State, StringId, Task, TaskId, Thread, ThreadId,
+    Wait,
 };
 
 use crate::dump::dump;
@@ -257,7 +258,11 @@ fn places_from(profile: &mut Profile, modules: &[Row], locations: &[Row], stacks
     }
     for row in locations {
         let frames = profile.frames.len();
-        let kind = match row[0] % 5 {
+        let kind = match row[0] % 6 {
+            5 if frames > 0 => LocationKind::Wait {
+                frame: FrameId(pick(row[5], frames)),
+                wait: Wait::ALL[pick(row[1], Wait::ALL.len()) as usize],
+            },
             0 if frames > 0 => LocationKind::Python {
                 frame: FrameId(pick(row[5], frames)),
                 column: row[1] as u16,
@@ -272,8 +277,11 @@ fn places_from(profile: &mut Profile, modules: &[Row], locations: &[Row], stacks
         let module = (modules > 0 && row[2] % 2 == 1).then(|| ModuleId(pick(row[3], modules)));
         let id = profile.locations.intern(kind, module);
         if !profile.frames.is_empty() {
-            let is_python = matches!(kind, LocationKind::Python { .. });
-            let count = if is_python { 1 } else { row[4] % 4 };
+            let has_own = matches!(
+                kind,
+                LocationKind::Python { .. } | LocationKind::Wait { .. }
+            );
+            let count = if has_own { 1 } else { row[4] % 4 };
             let frame = |n| FrameId(pick(row[5].wrapping_add(n * n), profile.frames.len()));
             let frames: Vec<FrameId> = (0..count).map(frame).collect();
             profile.locations.set_frames(id, &frames);

@@ -3,6 +3,7 @@
 use profundo_model::{
     Avma, CodeAddress, Engine, FrameKey, Gil, Language, LocationKind, Loss, Meta, Module, Nanos,
     Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind, State, Task, Thread,
+    Wait,
 };
 
 pub fn small() -> Profile {
@@ -102,6 +103,18 @@ pub fn small() -> Profile {
     }
     for reason in Reason::ALL {
         locations.push(profile.locations.intern(LocationKind::Reason(reason), None));
+    }
+    for wait in Wait::ALL {
+        let key = FrameKey {
+            function: &wait.frame_name("/tmp/fifo"),
+            language: Language::Synthetic,
+            ..FrameKey::default()
+        };
+        let frame = profile.frame(key);
+        let kind = LocationKind::Wait { frame, wait };
+        let id = profile.locations.intern(kind, None);
+        profile.locations.set_frames(id, &[frame]);
+        locations.push(id);
     }
     let root = profile.stacks.intern(None, locations[0]);
     let mut stacks = vec![root];

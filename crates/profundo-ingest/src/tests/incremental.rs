@@ -28,6 +28,7 @@ fn at(cycles: u64) -> Instant {
 fn start() -> Start {
     Start {
         engine: recording::Engine::PerfSignal,
+        is_wall: false,
         period: 1000,
         started: at(1000),
     }

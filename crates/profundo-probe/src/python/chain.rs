@@ -221,7 +221,7 @@ impl Chain<'_> {
         let Some(shape) = code_shape(layout, memory, key) else {
             return Some(0);
         };
-        let Some(whole) = head_of(layout.minor, &shape, 0, CHUNK_WORDS) else {
+        let Some(whole) = code_head(layout.minor, &shape, 0, CHUNK_WORDS) else {
             return Some(0);
         };
         let free = words.get_mut(self.at..self.codes).unwrap_or_default();
@@ -272,8 +272,8 @@ impl Chain<'_> {
 }
 
 /// Copies a code object into words, as far as they reach; returns how many it took.
-fn copy_code(
-    memory: &mut ProcessMemory<'_>,
+pub fn copy_code(
+    memory: &mut impl Memory,
     head: CodeHead,
     shape: &CodeShape,
     out: &mut [u64],
@@ -319,7 +319,7 @@ pub(super) fn kind_of(text: TextShape) -> TextKind {
 
 /// The head of a code object's record that is to fit into so many words: names are cut where they
 /// are longer than any should be, and the line table takes what is left.
-fn head_of(minor: u8, shape: &CodeShape, number: u32, room: usize) -> Option<CodeHead> {
+pub fn code_head(minor: u8, shape: &CodeShape, number: u32, room: usize) -> Option<CodeHead> {
     let name = |text: TextShape| (kind_of(text), text.bytes.min(LONGEST_NAME));
     let mut head = CodeHead {
         minor,

@@ -184,36 +184,53 @@ impl Interpreter {
         ranges: &Ranges,
         all: &'a [u64],
     ) -> Start<'a> {
-        // The first instructions of the evaluation loop link a record in before they fill it in.
-        // They were looked at in several builds; in others the window may be too short, and then
-        // a stack is broken or wrong now and then, or too long, which does no harm.
-        let window = match self.layout.minor {
-            11 => 0x70,
-            12 => 0xAE,
-            _ => 0,
-        };
-        let is_entering = registers.ip.wrapping_sub(self.found.function.start) < window;
-        // Before 3.14 the loop is one function, whose cold part pushes no frames.
-        let is_known = ranges.is_told || self.layout.minor < 14 && self.found.function.end != 0;
+        let start = start_of(&self.layout, self.found.function, ranges, registers, all);
         Start {
             state,
             code_type: self.found.code_type,
-            is_settled: is_known && !ranges.hold(registers.ip),
-            entering: is_entering.then_some(registers.sp),
-            registers: all,
+            ..start
         }
+    }
+}
+
+/// What the registers of a stopped thread say about its frames; its state and the type of code objects
+/// are left to the caller. `function` is `_PyEval_EvalFrameDefault`, and `all` what all registers hold.
+pub fn start_of<'a>(
+    layout: &Layout,
+    function: Range,
+    ranges: &Ranges,
+    registers: &Regs,
+    all: &'a [u64],
+) -> Start<'a> {
+    // The first instructions of the evaluation loop link a record in before they fill it in.
+    // They were looked at in several builds; in others the window may be too short, and then
+    // a stack is broken or wrong now and then, or too long, which does no harm.
+    let window = match layout.minor {
+        11 => 0x70,
+        12 => 0xAE,
+        _ => 0,
+    };
+    let is_entering = registers.ip.wrapping_sub(function.start) < window;
+    // Before 3.14 the loop is one function, whose cold part pushes no frames.
+    let is_known = ranges.is_told || layout.minor < 14 && function.end != 0;
+    Start {
+        is_settled: is_known && !ranges.hold(registers.ip),
+        entering: is_entering.then_some(registers.sp),
+        registers: all,
+        ..Start::default()
     }
 }
 
 /// Where the evaluation loop lies.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ranges {
+pub struct Ranges {
     ranges: [Range; 4],
     is_told: bool,
 }
 
 impl Ranges {
-    pub(super) fn of(pairs: &[(u64, u64)]) -> Self {
+    /// Of pairs of the first address and the one behind the last.
+    pub fn of(pairs: &[(u64, u64)]) -> Self {
         let mut ranges = [Range::default(); 4];
         for (range, &(start, end)) in ranges.iter_mut().zip(pairs) {
             *range = Range { start, end };
@@ -224,7 +241,8 @@ impl Ranges {
         }
     }
 
-    pub(super) fn hold(&self, address: u64) -> bool {
+    /// Whether an address lies in one of them.
+    pub fn hold(&self, address: u64) -> bool {
         self.ranges.iter().any(|range| range.holds(address))
     }
 }

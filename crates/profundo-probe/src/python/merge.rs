@@ -10,7 +10,7 @@ use profundo_wire::PythonWord;
 use super::interpreter::Ranges;
 
 /// An entry whose native frame is not known yet, with a place on the C stack, or 0.
-pub(super) fn entry_at(stack: u64) -> u64 {
+pub fn entry_at(stack: u64) -> u64 {
     ENTRY | stack & !ENTRY
 }
 
@@ -27,7 +27,7 @@ fn entry(native: Option<usize>) -> u64 {
 
 /// Fills in entries while the native stack is walked.
 #[derive(Debug)]
-pub(crate) struct Merge<'a> {
+pub struct Merge<'a> {
     words: &'a mut [u64],
     /// The next entry to be filled in, if it is not `words.len()`.
     next: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     /// Of the interpreter's words, whose entries came from [`entry_at`].
-    pub(super) fn new(words: &'a mut [u64]) -> Self {
+    pub fn new(words: &'a mut [u64]) -> Self {
         let mut merge = Self {
             words,
             next: 0,
@@ -77,7 +77,7 @@ impl<'a> Merge<'a> {
     }
 
     /// The native walk is over: what was not found has no native frame.
-    pub(crate) fn finish(mut self) {
+    pub fn finish(mut self) {
         while self.next < self.words.len() {
             self.fill(None);
         }
@@ -117,7 +117,7 @@ impl Observer for Merge<'_> {
 /// than the interpreter has, at the leaf. So whole stacks are paired from the root. Where there are more
 /// than that, they are another stack's: that of whoever started a greenlet, which has no frames of the
 /// interpreter's on this one.
-pub(super) fn pair(words: &mut [u64], native: &[u64], ranges: &Ranges, is_whole: bool) {
+pub fn pair(words: &mut [u64], native: &[u64], ranges: &Ranges, is_whole: bool) {
     let is_loop = |(index, address): (usize, &u64)| {
         // All but the first are return addresses.
         let address = address.wrapping_sub(u64::from(index > 0));

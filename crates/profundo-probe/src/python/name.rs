@@ -23,8 +23,18 @@ pub(super) fn tell(
     first: &Frame,
     free: &mut [u64],
 ) -> Option<usize> {
-    let mut memory = CheckedMemory;
-    let text = thread_name(layout, &mut memory, first.address, first.code)?;
+    tell_from(&mut CheckedMemory, layout, head, first, free)
+}
+
+/// The same, from any memory.
+pub fn tell_from(
+    memory: &mut impl Memory,
+    layout: &Layout,
+    head: &SampleHead,
+    first: &Frame,
+    free: &mut [u64],
+) -> Option<usize> {
+    let text = thread_name(layout, memory, first.address, first.code)?;
     let head = ThreadNameHead {
         thread: head.thread,
         tid: head.tid,

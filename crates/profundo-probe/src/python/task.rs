@@ -4,7 +4,7 @@
 //! that stay as they are as long as the thread holds the interpreter's lock. Without it another thread
 //! could change them, and then their memory is copied by the kernel, which refuses what is not mapped.
 
-use profundo_cpython::{Frame, Memory, TaskName, TextShape, task_name};
+use profundo_cpython::{Frame, Layout, Memory, TaskName, TextShape, task_name};
 use profundo_wire::{TASK_NAME_HEAD_WORDS, TaskNameHead, TextKind, python_task};
 
 use super::chain::{as_bytes, kind_of};
@@ -21,7 +21,7 @@ const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The outermost coroutine of a stack.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Outermost {
+pub struct Outermost {
     /// The number of its code.
     pub code: u32,
     /// Its frame.
@@ -30,33 +30,62 @@ pub(super) struct Outermost {
     pub caller: Option<Frame>,
 }
 
+/// A task, as a stack tells of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Task {
+    /// Its number.
+    pub number: u64,
+    /// What it is called, if it has a name of its own.
+    pub name: Option<TaskName>,
+}
+
+impl Task {
+    /// The task that a stack's outermost coroutine is of.
+    pub fn of(layout: &Layout, memory: &mut impl Memory, coroutine: &Outermost) -> Self {
+        let caller = coroutine.caller.as_ref();
+        let name = caller
+            .and_then(|caller| task_name(layout, memory, caller, coroutine.frame))
+            .and_then(|name| Some((name, telling(memory, name)?)));
+        let told = name.map_or(0, |(_, told)| told);
+        Self {
+            number: python_task(coroutine.code, coroutine.frame, told),
+            name: name.map(|(name, _)| name),
+        }
+    }
+
+    /// What it is known by among code objects, which are known by other mixtures.
+    pub fn hash(&self) -> u64 {
+        (self.number ^ MIX).wrapping_mul(MIX).rotate_left(32)
+    }
+
+    /// Writes its name to the end of `free`; returns how many words that took.
+    pub fn write(&self, memory: &mut impl Memory, free: &mut [u64]) -> usize {
+        match self.name {
+            Some(name) if self.number != 0 => write(memory, self.number, name, free),
+            _ => 0,
+        }
+    }
+}
+
 /// The number of a task. Its name is written to the end of `free` if it was not told before; how
 /// many words that took comes second.
 pub(super) fn tell(
     interpreter: &Interpreter,
     memory: &mut impl Memory,
-    task: &Outermost,
+    coroutine: &Outermost,
     free: &mut [u64],
 ) -> (u64, usize) {
-    let caller = task.caller.as_ref();
-    let name = caller
-        .and_then(|caller| task_name(&interpreter.layout, memory, caller, task.frame))
-        .and_then(|name| Some((name, telling(memory, name)?)));
-    let Some((name, telling)) = name else {
-        return (python_task(task.code, task.frame, 0), 0);
-    };
-    let number = python_task(task.code, task.frame, telling);
-    // Among the code objects, which are known by other mixtures.
-    let hash = (number ^ MIX).wrapping_mul(MIX).rotate_left(32);
-    if number == 0 || interpreter.codes.find(hash).is_some() {
-        return (number, 0);
+    let task = Task::of(&interpreter.layout, memory, coroutine);
+    let hash = task.hash();
+    if task.name.is_none() || interpreter.codes.find(hash).is_some() {
+        return (task.number, 0);
     }
-    let told = write(memory, number, name, free);
+    let told = task.write(memory, free);
     if told != 0 {
         // Only whether it is there is ever asked, so one number does for all.
         interpreter.codes.keep(hash, 1);
     }
-    (number, told)
+    (task.number, told)
 }
 
 /// A number that two names hardly ever share. `None` if the name cannot be read.

@@ -211,7 +211,16 @@ impl<B: Bytes> Elf<B> {
     }
 
     /// Calls `f` for each function that a symbol table names.
-    pub(crate) fn functions(&self, sections: &[Section], mut f: impl FnMut(Symbol<'_>)) {
+    pub(crate) fn functions(&self, sections: &[Section], f: impl FnMut(Symbol<'_>)) {
+        self.symbols(sections, &[STT_FUNC], f);
+    }
+
+    /// Calls `f` for each function and each piece of data that a symbol table names.
+    pub(crate) fn functions_and_data(&self, sections: &[Section], f: impl FnMut(Symbol<'_>)) {
+        self.symbols(sections, &[STT_FUNC, STT_OBJECT], f);
+    }
+
+    fn symbols(&self, sections: &[Section], types: &[u8], mut f: impl FnMut(Symbol<'_>)) {
         const SHT_SYMTAB: u32 = 2;
         const SHT_DYNSYM: u32 = 11;
         for section in sections {
@@ -225,7 +234,7 @@ impl<B: Bytes> Elf<B> {
                 continue;
             };
             for symbol in symbols.chunks_exact(24) {
-                if let Some(symbol) = function(symbol, &names) {
+                if let Some(symbol) = named(symbol, types, &names) {
                     f(symbol);
                 }
             }
@@ -244,9 +253,11 @@ fn segment(entry: &[u8]) -> Option<Segment> {
     })
 }
 
-fn function<'a>(entry: &[u8], names: &'a [u8]) -> Option<Symbol<'a>> {
-    const STT_FUNC: u8 = 2;
-    if entry.get(4)? & 15 != STT_FUNC || u16_at(entry, 6)? == 0 {
+const STT_OBJECT: u8 = 1;
+const STT_FUNC: u8 = 2;
+
+fn named<'a>(entry: &[u8], types: &[u8], names: &'a [u8]) -> Option<Symbol<'a>> {
+    if !types.contains(&(entry.get(4)? & 15)) || u16_at(entry, 6)? == 0 {
         return None;
     }
     let name = names.get(u32_at(entry, 0)? as usize..)?;

@@ -37,6 +37,11 @@ pub(crate) struct FileEntry {
 }
 
 impl FileEntry {
+    /// Whether that is all.
+    pub(crate) fn is_compiled(&self) -> bool {
+        self.compiled.get().is_some()
+    }
+
     /// What is compiled of it so far: all, or nothing yet.
     pub(crate) fn compiled(&self) -> &Compiled {
         static NOTHING: Compiled = Compiled {

@@ -12,8 +12,9 @@ mod store;
 mod tables;
 mod told;
 
-pub(crate) use list::{Changes, ModuleList};
+pub(crate) use elf::Elf;
+pub(crate) use list::{Changes, Loaded, ModuleList};
 pub(crate) use publish::publish;
 pub(crate) use shelf::folder as cache_folder;
-pub(crate) use store::{Store, executable_of};
+pub(crate) use store::{Store, executable_of, open_module};
 pub(crate) use told::{Mapping, Told};

@@ -13,6 +13,7 @@ use profundo_unwind::{Module, TableRef};
 
 use super::elf::{Bytes, Elf};
 use super::file::{Compiled, FileEntry, Prepared, is_go, prepare};
+use super::list::Loaded;
 use super::maps::MapLine;
 use super::shelf;
 use super::tables::{LONGEST_NAME, Tables};
@@ -291,6 +292,14 @@ fn device_of(data: &Metadata) -> u64 {
 
 fn map_file(pid: u32, line: &MapLine<'_>) -> PathBuf {
     format!("/proc/{pid}/map_files/{:x}-{:x}", line.start, line.end).into()
+}
+
+/// Reads the file of a module of a process.
+pub(crate) fn open_module(pid: u32, module: &Loaded) -> Option<Elf<File>> {
+    let (start, end, _) = *module.ranges.first()?;
+    let path = format!("/proc/{pid}/root{}", module.info.path);
+    let file = File::open(format!("/proc/{pid}/map_files/{start:x}-{end:x}"));
+    Elf::read(file.or_else(|_| File::open(path)).ok()?)
 }
 
 /// Reads the executable of a process.

@@ -5,6 +5,7 @@ mod record;
 mod ring;
 mod sampler;
 mod sideband;
+mod switches;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -13,8 +14,9 @@ use perf_event_open_sys::bindings::perf_event_attr;
 
 pub(crate) use clock::{Signal, TaskClock, may_trap};
 pub(crate) use record::{Record, Sample};
-pub(crate) use sampler::{Counter, Sampler, kernel_is_permitted};
+pub(crate) use sampler::{Counter, Gathered, Sampled, Sampler, kernel_is_permitted};
 pub(crate) use sideband::SideBand;
+pub(crate) use switches::Switches;
 
 /// The requests that perf events take, as `_IO('$', n)` and `_IOW('$', n, u64)`.
 mod request {

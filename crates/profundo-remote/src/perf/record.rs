@@ -63,7 +63,7 @@ impl<'a> Cursor<'a> {
 }
 
 const MMAP: u32 = 1;
-const LOST: u32 = 2;
+pub(crate) const LOST: u32 = 2;
 const COMM: u32 = 3;
 const EXIT: u32 = 4;
 const FORK: u32 = 7;
@@ -126,6 +126,35 @@ fn mapping(mut at: Cursor<'_>) -> Option<Mapping> {
         device: u64::from(major) << 32 | u64::from(minor),
         inode,
         path: at.0.split(|&byte| byte == 0).next()?.to_vec(),
+    })
+}
+
+/// A thread has left a CPU, or was given one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Switch {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) time: u64,
+    pub(crate) is_out: bool,
+    /// It left, but not by itself.
+    pub(crate) is_preempted: bool,
+}
+
+/// Reads such a change.
+pub(crate) fn switch(kind: u32, misc: u16, body: &[u8]) -> Option<Switch> {
+    const SWITCH: u32 = 14;
+    const OUT: u16 = 1 << 13;
+    const PREEMPTED: u16 = 1 << 14;
+    if kind != SWITCH {
+        return None;
+    }
+    let mut at = Cursor(body);
+    Some(Switch {
+        pid: at.u32()?,
+        tid: at.u32()?,
+        time: at.u64()?,
+        is_out: misc & OUT != 0,
+        is_preempted: misc & PREEMPTED != 0,
     })
 }
 

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
 use perf_event_open_sys::bindings;
 
@@ -23,15 +24,37 @@ pub(crate) struct Sampler {
     rings: Vec<(i32, OwnedFd, PerfRing)>,
     /// The process of each event, and the event.
     events: Vec<(u32, OwnedFd)>,
-    kernel: bool,
+    what: Sampled,
+}
+
+/// What is sampled, and what is told besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sampled {
+    /// Time in the kernel too.
+    pub(crate) kernel: bool,
+    /// Forks, ends, names and mappings too: nobody else tells of them.
+    pub(crate) tells: bool,
+    /// Who waits for the rings is woken at each sample.
+    pub(crate) wakes: bool,
+}
+
+/// What was read from the rings.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    /// In the order of time.
+    pub(crate) samples: Vec<Sample>,
+    /// What else the kernel tells, likewise.
+    pub(crate) told: Vec<(u64, Record)>,
+    /// How many samples were lost.
+    pub(crate) lost: u64,
 }
 
 impl Sampler {
-    /// Makes the rings. With `kernel`, time in the kernel is sampled too.
-    pub(crate) fn open(kernel: bool) -> io::Result<Self> {
+    /// Makes the rings.
+    pub(crate) fn open(what: Sampled) -> io::Result<Self> {
         let mut rings = Vec::new();
         for cpu in cpus() {
-            let mut attr = attributes(1_000_000_000, kernel);
+            let mut attr = attributes(1_000_000_000, what);
             attr.config = u64::from(bindings::PERF_COUNT_SW_DUMMY);
             match open(&mut attr, std::process::id(), cpu) {
                 Ok(event) => {
@@ -45,7 +68,7 @@ impl Sampler {
         Ok(Self {
             rings,
             events: Vec::new(),
-            kernel,
+            what,
         })
     }
 
@@ -54,7 +77,7 @@ impl Sampler {
     pub(crate) fn add(&mut self, pid: u32, tids: &[u32], period: u64) -> io::Result<()> {
         for &tid in tids {
             for (cpu, ring, _) in &self.rings {
-                let mut attr = attributes(period, self.kernel);
+                let mut attr = attributes(period, self.what);
                 attr.set_inherit(1);
                 attr.set_remove_on_exec(1);
                 let event = match open(&mut attr, tid, *cpu) {
@@ -102,25 +125,48 @@ impl Sampler {
         }
     }
 
-    /// What was sampled since the last look, in the order of time, and how many were lost.
-    pub(crate) fn read(&self) -> (Vec<Sample>, u64) {
-        let mut samples = Vec::new();
-        let mut lost = 0;
+    /// What was sampled since the last look.
+    pub(crate) fn read(&self) -> Gathered {
+        let mut gathered = Gathered::default();
         for (_, _, ring) in &self.rings {
             ring.read(|kind, misc, body| {
                 if kind == record::SAMPLE {
-                    samples.extend(record::sample(misc, body));
-                } else if let Some((_, Record::Lost { count })) = record::side(kind, misc, body) {
-                    lost += count;
+                    gathered.samples.extend(record::sample(misc, body));
+                    return;
+                }
+                match record::side(kind, misc, body) {
+                    Some((_, Record::Lost { count })) => gathered.lost += count,
+                    told => gathered.told.extend(told),
                 }
             });
         }
-        samples.sort_by_key(|sample| sample.time);
-        (samples, lost)
+        gathered.samples.sort_by_key(|sample| sample.time);
+        gathered.told.sort_by_key(|(time, _)| *time);
+        gathered
+    }
+
+    /// Waits until there is something to read, so long at most.
+    pub(crate) fn wait(&self, most: Duration) {
+        let mut polled: Vec<libc::pollfd> = self
+            .rings
+            .iter()
+            .map(|(_, event, _)| libc::pollfd {
+                fd: event.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            })
+            .collect();
+        let time = libc::timespec {
+            tv_sec: most.as_secs().min(3600) as libc::time_t,
+            tv_nsec: most.subsec_nanos().into(),
+        };
+        let count = polled.len() as libc::nfds_t;
+        // SAFETY: the entries are valid and as many as said; no mask is set.
+        unsafe { libc::ppoll(polled.as_mut_ptr(), count, &time, std::ptr::null()) };
     }
 }
 
-fn attributes(period: u64, kernel: bool) -> bindings::perf_event_attr {
+fn attributes(period: u64, what: Sampled) -> bindings::perf_event_attr {
     let mut attr = bindings::perf_event_attr::default();
     attr.type_ = bindings::PERF_TYPE_SOFTWARE;
     attr.config = u64::from(bindings::PERF_COUNT_SW_TASK_CLOCK);
@@ -135,7 +181,17 @@ fn attributes(period: u64, kernel: bool) -> bindings::perf_event_attr {
     attr.sample_regs_user = REGISTERS;
     attr.sample_stack_user = STACK_BYTES;
     attr.set_disabled(1);
-    attr.set_exclude_kernel(u64::from(!kernel));
+    attr.set_exclude_kernel(u64::from(!what.kernel));
+    if what.tells {
+        attr.set_task(1);
+        attr.set_comm(1);
+        attr.set_comm_exec(1);
+        attr.set_mmap(1);
+        attr.set_mmap2(1);
+    }
+    if what.wakes {
+        attr.__bindgen_anon_2.wakeup_events = 1;
+    }
     attr.set_exclude_hv(1);
     attr.set_sample_id_all(1);
     attr.set_use_clockid(1);
@@ -145,7 +201,12 @@ fn attributes(period: u64, kernel: bool) -> bindings::perf_event_attr {
 
 /// Whether the kernel's part of the time may be sampled.
 pub(crate) fn kernel_is_permitted() -> bool {
-    let mut attr = attributes(1_000_000_000, true);
+    let what = Sampled {
+        kernel: true,
+        tells: false,
+        wakes: false,
+    };
+    let mut attr = attributes(1_000_000_000, what);
     open(&mut attr, std::process::id(), -1).is_ok()
 }
 

@@ -18,6 +18,7 @@ use crate::jitter::Jitter;
 use crate::modules::Store;
 use crate::options::{EngineChoice, Options};
 use crate::perf::{Counter, SideBand, Signal, TaskClock};
+use crate::reading::Counts;
 use crate::session::{Directory, Rings};
 use crate::sys;
 use crate::watcher::Watcher;
@@ -117,6 +118,8 @@ impl Recorder {
             words_drained: 0,
             cpu: 0,
             cost: (0, 0),
+            readings: Counts::default(),
+            wall: None,
             told: Told::default(),
             options,
         })
@@ -150,6 +153,7 @@ impl Recorder {
             }
         }
         self.counter = Counter::open(pid).ok();
+        self.watch_waits(&[pid]);
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         self.expect(pid, 0, String::new(), now);
         Ok(())
@@ -163,11 +167,13 @@ fn choose(options: &Options, notes: &mut Vec<String>) -> Result<Engine, Error> {
         Error::Perf { source, remedy }
     };
     let trial = || TaskClock::open(sys::thread_id(), options.period, Signal::Urgent).map(drop);
-    let choice = match options.agent {
-        Some(_) => options.engine,
-        None => EngineChoice::PerfRing,
+    let choice = match (&options.agent, options.engine) {
+        (Some(_), engine) => engine,
+        (None, EngineChoice::None) => EngineChoice::None,
+        (None, _) => EngineChoice::PerfRing,
     };
     match choice {
+        EngineChoice::None => Ok(Engine::Wall),
         EngineChoice::CpuTimer => Ok(Engine::CpuTimer),
         EngineChoice::PerfSignal => trial().map(|()| Engine::PerfSignal).map_err(refused),
         EngineChoice::PerfRing => trial().map(|()| Engine::PerfRing).map_err(refused),

@@ -86,6 +86,9 @@ impl Recorder {
             });
         }
         self.drain_one(key, true, sink);
+        if let Some(program) = self.programs.get(&key) {
+            self.finish_waits_of(program.pid, sink);
+        }
         let Some(mut program) = self.programs.remove(&key) else {
             return;
         };
@@ -127,6 +130,7 @@ impl Recorder {
                 }
             }
             Way::Outside(outside) => {
+                self.readings.add(outside.readings());
                 outside.tell_all(key, now, &self.scale, sink);
                 self.outside.forget(program.pid);
             }
@@ -155,6 +159,7 @@ impl Recorder {
         // Nobody is to hold the directory but us.
         self.watcher = None;
         self.look(sink);
+        self.finish_waits(sink);
         let control = self.directory.control();
         control
             .state
@@ -174,6 +179,9 @@ impl Recorder {
                 program.tell_threads(now, &self.scale, sink);
                 program.tell_loss(sink);
                 self.cpu += program.expected(self.engine);
+                if let Way::Outside(outside) = &program.way {
+                    self.readings.add(outside.readings());
+                }
                 if let Some(agent) = program.agent() {
                     let (cycles, handled) = agent.cost();
                     self.cost.0 += cycles;
@@ -189,7 +197,11 @@ impl Recorder {
         let cache = self.options.cache.as_deref();
         let delivery = calibrate::delivery_cost(self.cost.1, cache);
         let handlers = self.scale.nanoseconds(self.cost.0);
-        let own_cost = delivery.map(|each| handlers + each * self.cost.1);
+        let own_cost = match self.outside.reads {
+            true => Some(self.readings.held),
+            false => delivery.map(|each| handlers + each * self.cost.1),
+        };
+        self.tell_of_readings();
         for note in std::mem::take(&mut self.notes) {
             sink(Event::Note(note));
         }

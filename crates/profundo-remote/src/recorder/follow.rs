@@ -62,6 +62,7 @@ impl Recorder {
     pub(super) fn follow(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
         let records = match &self.side_band {
             Some(side_band) => side_band.read(),
+            None if self.outside.reads => std::mem::take(&mut self.outside.told),
             None => {
                 self.poll();
                 Vec::new()

@@ -1,6 +1,7 @@
 //! The recorder itself: what it owns, and what it does at each turn.
 
 mod again;
+mod attach;
 mod create;
 mod drain;
 mod finish;
@@ -9,6 +10,7 @@ mod hello;
 mod outside;
 mod passing;
 mod slow;
+mod wall;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -28,6 +30,7 @@ use crate::modules::Store;
 use crate::options::Options;
 use crate::perf::{Counter, SideBand};
 use crate::program::Program;
+use crate::reading::Counts;
 use crate::session::{Directory, Rings};
 use crate::sys;
 use crate::watcher::Watcher;
@@ -36,6 +39,7 @@ pub(crate) use again::AgainState;
 pub use create::ChildLimit;
 use follow::Newcomer;
 use outside::OutsideSampling;
+use wall::Wall;
 
 /// How long a turn waits at most, while samples come and while none do.
 const BUSY_WAIT: Duration = Duration::from_millis(15);
@@ -97,6 +101,10 @@ pub struct Recorder {
     /// Of programs that have ended: CPU time that could be sampled; cycles and runs of handlers.
     cpu: u64,
     cost: (u64, u64),
+    /// How reading threads went.
+    readings: Counts,
+    /// Who waits.
+    wall: Option<Wall>,
     told: Told,
 }
 
@@ -173,6 +181,7 @@ impl Recorder {
         Start {
             engine: self.engine,
             period: self.options.period,
+            is_wall: self.options.wall.is_some(),
             started: self.scale.first(),
         }
     }
@@ -230,6 +239,7 @@ impl Recorder {
             program.set_running(wanted, now);
             self.outside.set_running(program, wanted);
         }
+        self.wall_set_running(wanted);
     }
 
     fn clock_plan(&self) -> ClockPlan {
@@ -260,8 +270,25 @@ impl Recorder {
 
     /// The same, waiting no longer than this: the caller has something to do then.
     pub fn turn_within(&mut self, most: Duration, sink: &mut dyn FnMut(Event<'_>)) {
-        let bell = &self.directory.control().doorbell;
-        sys::futex_wait(bell, self.bell, self.waits.min(most));
+        let began = std::time::Instant::now();
+        let most = self.waits.min(most);
+        loop {
+            let left = most.saturating_sub(began.elapsed());
+            let wait = match &self.wall {
+                Some(wall) => left.min(wall.until_tick()),
+                None => left,
+            };
+            if self.outside.reads {
+                self.read_within(wait, sink);
+            } else {
+                sys::futex_wait(&self.control().doorbell, self.bell, wait);
+            }
+            self.look_at_waits(sink);
+            let has_rung = self.control().doorbell.load(Ordering::Relaxed) != self.bell;
+            if has_rung || began.elapsed() >= most || self.wall.is_none() {
+                break;
+            }
+        }
         self.look(sink);
     }
 
@@ -298,6 +325,9 @@ impl Recorder {
         let control = self.directory.control();
         self.rings.provide(control);
         self.waits = match (busy, self.outside.is_active()) {
+            // Whoever reads is woken.
+            (true, true) if self.outside.reads => BUSY_WAIT,
+            (false, true) if self.outside.reads => (self.waits * 2).clamp(BUSY_WAIT, IDLE_WAIT),
             // The kernel's rings are small.
             (true, true) => BUSY_WAIT / 3,
             (true, false) if self.words_drained < FEW_WORDS => LIGHT_WAIT.min(self.idle_wait()),

@@ -1,6 +1,7 @@
 //! Which processes are sampled from outside, and their samples.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use profundo_wire::recording::{Engine, Event};
 
@@ -8,9 +9,10 @@ use super::Recorder;
 use crate::copied::modules;
 use crate::modules::{Told, executable_of};
 use crate::outside::Outside;
-use crate::perf::{Sample, Sampler, kernel_is_permitted};
+use crate::perf::{Gathered, Record, Sample, Sampled, Sampler, kernel_is_permitted};
 use crate::proc;
 use crate::program::{Program, Way};
+use crate::reading::Process;
 use crate::sys;
 
 /// The sampler, once there is something for it to sample.
@@ -20,6 +22,10 @@ pub(super) struct OutsideSampling {
     processes: usize,
     kernel: bool,
     lost: u64,
+    /// Whether threads are read when they are sampled, of processes that have an interpreter.
+    pub(super) reads: bool,
+    /// What the kernel has told of processes meanwhile.
+    pub(super) told: Vec<(u64, Record)>,
 }
 
 impl OutsideSampling {
@@ -48,10 +54,22 @@ impl OutsideSampling {
         }
     }
 
+    /// Waits until something was sampled, so long at most.
+    pub(super) fn wait(&self, most: Duration) {
+        match &self.sampler {
+            Some(sampler) => sampler.wait(most),
+            None => std::thread::sleep(most),
+        }
+    }
+
     fn open(&mut self) -> std::io::Result<&mut Sampler> {
         if self.sampler.is_none() {
             self.kernel = kernel_is_permitted();
-            self.sampler = Some(Sampler::open(self.kernel)?);
+            self.sampler = Some(Sampler::open(Sampled {
+                kernel: self.kernel,
+                tells: self.reads,
+                wakes: self.reads,
+            })?);
         }
         self.sampler
             .as_mut()
@@ -102,7 +120,7 @@ fn why_unsampled(pid: u32, error: &std::io::Error) -> String {
 impl Recorder {
     /// Whether perf permits to sample from outside.
     pub(super) fn can_sample_outside(&self) -> bool {
-        self.engine != Engine::CpuTimer
+        !matches!(self.engine, Engine::CpuTimer | Engine::Wall)
     }
 
     /// Begins to sample a process from outside.
@@ -120,6 +138,7 @@ impl Recorder {
         };
         let mut outside = Outside::default();
         outside.sees_the_kernel = self.outside.kernel;
+        outside.process = self.outside.reads.then(Box::<Process>::default);
         let way = Way::Outside(outside);
         let mut program = Program::new(self.keys, pid, started, way, Default::default());
         program.pidfd = pidfd.ok();
@@ -140,6 +159,7 @@ impl Recorder {
         self.enter(program, parent, sink);
         if let Err(error) = opened
             && sys::is_alive(pid)
+            && self.engine != Engine::Wall
             && !self.told.unreachable
         {
             self.told.unreachable = true;
@@ -179,8 +199,13 @@ impl Recorder {
         let Some(sampler) = &self.outside.sampler else {
             return false;
         };
-        let (samples, lost) = sampler.read();
+        let Gathered {
+            samples,
+            told,
+            lost,
+        } = sampler.read();
         self.outside.lost += lost;
+        self.outside.told.extend(told);
         let mut by_process: HashMap<u32, Vec<&Sample>> = HashMap::new();
         for sample in &samples {
             by_process.entry(sample.pid).or_default().push(sample);
@@ -205,21 +230,31 @@ impl Recorder {
             return;
         };
         program.refresh_modules(now, &mut self.store, sink);
+        program.look_for_python(sink);
+        let mut words = Vec::new();
         let list = modules(&program.modules, &self.store);
         let Way::Outside(outside) = &mut program.way else {
             return;
         };
-        let mut words = Vec::new();
-        let leads_out = outside.record(key, samples, &list, &self.scale, &mut words, sink);
+        let reads = outside
+            .process
+            .as_ref()
+            .is_some_and(|process| process.has_python());
+        let (unread, mut leads_out) = match reads {
+            true => outside.read(key, samples, &list, &self.scale, &mut words, sink),
+            false => (samples.to_vec(), false),
+        };
+        let read = words.len();
+        leads_out |= outside.record(key, &unread, &list, &self.scale, &mut words, sink);
         if leads_out {
             // Once more with what is mapped now. It is asked for seldom: see there.
             program.maps_changed = true;
             if program.refresh_modules(now, &mut self.store, sink) {
                 let list = modules(&program.modules, &self.store);
                 if let Way::Outside(outside) = &mut program.way {
-                    outside.forget_last(samples);
-                    words.clear();
-                    outside.record(key, samples, &list, &self.scale, &mut words, sink);
+                    outside.forget_last(&unread);
+                    words.truncate(read);
+                    outside.record(key, &unread, &list, &self.scale, &mut words, sink);
                 }
             }
         }
@@ -250,6 +285,7 @@ impl Recorder {
         let now = profundo_probe::clock::now();
         let mut outside = Outside::default();
         outside.sees_the_kernel = self.outside.kernel;
+        outside.process = self.outside.reads.then(Box::<Process>::default);
         let way = Way::Outside(outside);
         let mut program = Program::new(self.keys, pid, now, way, of.modules.clone());
         program.pidfd = sys::pidfd_open(pid).ok();

@@ -37,12 +37,14 @@ impl Remains {
         let Start {
             engine,
             period,
+            is_wall,
             started,
         } = self.start;
         let engine = ENGINES.iter().position(|&known| known == engine);
         let numbers = [
             engine.unwrap_or(ENGINES.len() - 1) as u64,
             period,
+            u64::from(is_wall),
             started.cycles,
             started.monotonic,
             started.unix,
@@ -63,10 +65,11 @@ impl Remains {
 
     fn read(directory: PathBuf) -> Option<Self> {
         let bytes = fs::read(directory.join(RECORDING)).ok()?;
-        let mut lines = bytes.splitn(6, |&byte| byte == b'\n');
+        let mut lines = bytes.splitn(7, |&byte| byte == b'\n');
         let mut number = || std::str::from_utf8(lines.next()?).ok()?.parse::<u64>().ok();
         let engine = *ENGINES.get(number()? as usize)?;
         let period = number()?;
+        let is_wall = number()? != 0;
         let started = Instant {
             cycles: number()?,
             monotonic: number()?,
@@ -79,6 +82,7 @@ impl Remains {
             start: Start {
                 engine,
                 period,
+                is_wall,
                 started,
             },
         })
@@ -109,6 +113,7 @@ mod tests {
             start: Start {
                 engine: Engine::CpuTimer,
                 period: 1,
+                is_wall: true,
                 started: Instant {
                     cycles: 2,
                     monotonic: 3,

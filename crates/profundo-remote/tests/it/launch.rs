@@ -88,7 +88,10 @@ impl Told {
                             python: python.len(),
                         }),
                         Record::Code(Code { .. }) => self.codes += 1,
-                        Record::ThreadName(_) | Record::TaskName(_) | Record::Again(_) => {}
+                        Record::ThreadName(_)
+                        | Record::TaskName(_)
+                        | Record::Again(_)
+                        | Record::Wait(_) => {}
                     }
                 }
             }

@@ -213,7 +213,7 @@ fn write_table(
     line.push_spaces(2);
     line.push(title, BOLD);
     page.line(&mut line)?;
-    let taken = 3 + share + 5 + kinds.width() * (2 + usize::from(kinds.python)) + 2;
+    let taken = 3 + share + 5 + kinds.all() + 2;
     for row in rows {
         line.push_spaces(3);
         push_share(&mut line, &row.of_function, page.columns);

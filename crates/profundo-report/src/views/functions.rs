@@ -103,7 +103,7 @@ impl Functions {
         line.push_fmt(format_args!(" {:>samples$}  ", "Samples"), BOLD);
         line.push("Function", BOLD);
         page.line(&mut line)?;
-        let taken = 2 * share + kinds.width() * (2 + usize::from(kinds.python)) + samples + 3;
+        let taken = 2 * share + kinds.all() + samples + 3;
         let all = selection.weight(profile);
         for row in &rows.shown {
             push_share(&mut line, &row.own, page.columns);

@@ -5,6 +5,7 @@ mod calls;
 mod functions;
 mod lines;
 mod short_tree;
+mod stacks;
 mod statprof;
 mod summary;
 mod told;
@@ -18,6 +19,7 @@ use profundo_model::Profile;
 pub use calls::Callers;
 pub use functions::Functions;
 pub use lines::Lines;
+pub use stacks::Stacks;
 pub use statprof::Statprof;
 pub use summary::Summary;
 pub(crate) use told::{place, tell_amounts, tell_head};
@@ -205,6 +207,8 @@ const BOLD: Style = Style {
 struct KindColumns {
     /// Whether there is any Python.
     python: bool,
+    /// Whether anything waits.
+    waits: bool,
     /// Whether there is room for tenths.
     wide: bool,
 }
@@ -215,23 +219,43 @@ impl KindColumns {
             python: selection.split(profile).has_python()
                 || (profile.frames.iter())
                     .any(|frame| frame.language == profundo_model::Language::Python),
+            waits: selection.split(profile).waiting > 0,
             wide: columns >= WIDE,
         }
     }
 
+    /// How wide all of them are.
+    fn all(self) -> usize {
+        self.width() * (2 + usize::from(self.python) + usize::from(self.waits))
+    }
+
     fn width(self) -> usize {
-        if self.wide { 6 } else { 4 }
+        match (self.wide, self.waits) {
+            (true, _) => 6,
+            // The title is longer.
+            (false, true) => 5,
+            (false, false) => 4,
+        }
+    }
+
+    /// Whether there is a column of that number.
+    fn has(self, at: usize) -> bool {
+        match at {
+            0 => self.python,
+            3 => self.waits,
+            _ => true,
+        }
     }
 
     fn push_titles(self, line: &mut Line, style: Style) {
         let width = self.width();
         let titles = if self.wide {
-            ["Py %", "Nat %", "Sys %"]
+            ["Py %", "Nat %", "Sys %", "Wait%"]
         } else {
-            ["Py", "Nat", "Sys"]
+            ["Py", "Nat", "Sys", "Wait"]
         };
         for (at, title) in titles.into_iter().enumerate() {
-            if at > 0 || self.python {
+            if self.has(at) {
                 line.push_fmt(format_args!("{title:>width$}"), style);
             }
         }
@@ -243,9 +267,10 @@ impl KindColumns {
             (shares.python, Color::Cyan),
             (shares.native, Color::Green),
             (shares.system, Color::Yellow),
+            (shares.waiting, Color::Gray),
         ];
         for (at, (share, color)) in parts.into_iter().enumerate() {
-            if at > 0 || self.python {
+            if self.has(at) {
                 let text = if self.wide {
                     percent(share)
                 } else {

@@ -6,8 +6,8 @@ mod text;
 mod told;
 
 use profundo_analysis::{
-    FunctionShare, Libraries, LineShare, LinesOptions, Place, Selection, Totals, lines, shares,
-    totals,
+    FunctionShare, Libraries, LineShare, LinesOptions, Place, Selection, Totals, WaitRow, lines,
+    shares, totals, waits,
 };
 use profundo_model::{FileId, Profile};
 
@@ -95,7 +95,10 @@ impl Summary {
         let mut shown = self.choices.shown;
         let mut functions = shares(profile, selection, shown);
         sort(profile, &mut functions, SortBy::Overhead);
-        functions.retain(|row| row.own_amount.weight > 0);
+        let waits = waits(profile, selection, shown);
+        // What is waited for has a table of its own.
+        let waited_for: Vec<Place> = waits.iter().filter_map(|row| row.what).collect();
+        functions.retain(|row| row.own_amount.weight > 0 && !waited_for.contains(&row.place));
         functions.truncate(hot(
             self.functions,
             functions.iter().map(|row| row.own.share),
@@ -134,6 +137,7 @@ impl Summary {
             functions,
             tree: branches(profile, selection, self.choices.shown, limits),
             totals: totals(profile, selection),
+            waits,
         }
     }
 }
@@ -154,6 +158,7 @@ struct Answers {
     functions: Vec<FunctionShare>,
     tree: Vec<Branch>,
     totals: Totals,
+    waits: Vec<WaitRow>,
 }
 
 impl Answers {
@@ -169,6 +174,10 @@ impl Answers {
         });
         // The folder that names leave out is that of the lines: they are the reader's own.
         let lines = self.lines.iter().map(|(file, _)| *file);
-        Names::new(profile, lines.chain(files).collect::<Vec<_>>())
+        let waits = self.waits.iter().filter_map(|row| match row.at? {
+            Place::Frame(frame) => Some(profile.frames.get(frame).file),
+            _ => None,
+        });
+        Names::new(profile, lines.chain(files).chain(waits).collect::<Vec<_>>())
     }
 }

@@ -135,4 +135,7 @@ pub(crate) fn tell_kinds(json: &mut Json<'_>, name: &str, shares: KindShares) {
     json.share(&format!("{name}python_share"), Some(shares.python));
     json.share(&format!("{name}native_share"), Some(shares.native));
     json.share(&format!("{name}system_share"), Some(shares.system));
+    if shares.waiting > 0.0 {
+        json.share(&format!("{name}waiting_share"), Some(shares.waiting));
+    }
 }

@@ -31,7 +31,7 @@ pub(super) fn write_processes(
     for total in totals.processes.iter().take(limit) {
         let process = &profile.processes[total.process.index()];
         let cpu = match (process.user, process.system) {
-            (None, None) => total.amount.weight,
+            (None, None) => total.amount.weight - total.amount.split.waiting,
             (user, system) => user.unwrap_or_default().0 + system.unwrap_or_default().0,
         };
         push_numbers(&mut line, kinds, cpu, &total.amount, all);
@@ -73,7 +73,8 @@ pub(super) fn write_threads(
     page.line(&mut line)?;
     for total in totals.threads.iter().take(limit) {
         let thread = profile.threads.get(total.thread);
-        let cpu = thread.cpu.map_or(total.amount.weight, |cpu| cpu.0);
+        let busy = total.amount.weight - total.amount.split.waiting;
+        let cpu = thread.cpu.map_or(busy, |cpu| cpu.0);
         push_numbers(&mut line, kinds, cpu, &total.amount, all);
         if waits {
             let wait = thread.gil_wait.map_or(String::new(), |it| duration(it.0));

@@ -2,7 +2,7 @@
 
 use profundo_model::{
     Avma, CodeAddress, Engine, FrameKey, Language, LocationId, LocationKind, Nanos, Process,
-    ProcessEnd, ProcessId, Profile, Sample, State, TaskId, Thread, ThreadId,
+    ProcessEnd, ProcessId, Profile, Sample, SampleKind, State, TaskId, Thread, ThreadId, Wait,
 };
 
 /// Where the program lies, which is nowhere.
@@ -82,6 +82,20 @@ impl Maker {
         self.next += 16;
         let kind = LocationKind::Code(CodeAddress::Instruction(Avma(self.next)));
         self.profile.hand_made_location(kind, Some(module), &[key])
+    }
+
+    /// What a thread waits for.
+    pub fn waits(&mut self, wait: Wait, what: &str) -> LocationId {
+        let key = FrameKey {
+            function: &wait.frame_name(what),
+            language: Language::Synthetic,
+            ..FrameKey::default()
+        };
+        let frame = self.profile.frame(key);
+        let kind = LocationKind::Wait { frame, wait };
+        let location = self.profile.locations.intern(kind, None);
+        self.profile.locations.set_frames(location, &[frame]);
+        location
     }
 
     /// From now on samples are of this thread.
@@ -233,6 +247,34 @@ pub fn crowd() -> Profile {
     it.profile.meta.duration = Nanos(5_100_000_000);
     it.profile.processes[0].user = Some(Nanos(4_360_000_000));
     it.profile.processes[0].system = Some(Nanos(0));
+    it.profile
+}
+
+/// A program whose threads wait: for a lock, for a file, and asleep.
+pub fn waiting() -> Profile {
+    let mut it = Maker::new();
+    let root = it.python(APP, "<module>", 60, true);
+    let sleeps = it.python(APP, "pause", 12, true);
+    let locks = it.python(APP, "worker", 17, true);
+    let reads = it.python(APP, "worker", 19, true);
+    let [asleep, lock, file] = [
+        (Wait::Sleep, ""),
+        (Wait::Lock, "0x7f0000001000"),
+        (Wait::Read, "/tmp/fifo"),
+    ]
+    .map(|(wait, what)| it.waits(wait, what));
+    it.samples(200, &[root, sleeps], State::Running);
+    it.samples(800, &[root, sleeps, asleep], State::WallWaiting);
+    let thread = Thread {
+        number: 2,
+        tid: 4712,
+        ..Thread::default()
+    };
+    it.on_thread(thread, "worker");
+    it.samples(500, &[root, locks, lock], State::WallWaiting);
+    it.samples(400, &[root, reads, file], State::WallWaiting);
+    it.profile.meta.kind = SampleKind::Wall;
+    it.profile.meta.cpu = None;
     it.profile
 }
 

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use profundo_model::Profile;
 use profundo_report::{
-    Callers, Choices, Filter, Format, Functions, GroupBy, Lines, Report, Statprof, Summary,
+    Callers, Choices, Filter, Format, Functions, GroupBy, Lines, Report, Stacks, Statprof, Summary,
 };
 use serde_json::Value;
 
 use crate::fixture::app;
-use crate::mixed::{crowd, python, rust};
+use crate::mixed::{crowd, python, rust, waiting};
 
 /// The definitions of the page, by name: a line that repeats a name goes on with it.
 #[derive(Debug)]
@@ -132,6 +132,7 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
             .json(profile),
         Functions::new().choices(choices()).json(profile),
         Statprof::new().choices(choices()).json(profile),
+        Stacks::new().choices(choices()).json(profile),
         Callers::new("main").choices(choices()).json(profile),
         Callers::callees_of("main").choices(choices()).json(profile),
         Callers::both("nobody").choices(choices()).json(profile),
@@ -151,7 +152,14 @@ fn what_is_written_is_what_is_documented() {
     let schema = Schema::documented();
     let nothing = Choices::command().filter(Filter::default().thread("nobody"));
     let mut reports = std::collections::BTreeSet::new();
-    for profile in [python(), crowd(), rust(), app(), Profile::default()] {
+    for profile in [
+        python(),
+        crowd(),
+        rust(),
+        app(),
+        waiting(),
+        Profile::default(),
+    ] {
         for choices in [
             Choices::command(),
             Choices::new(),
@@ -166,7 +174,7 @@ fn what_is_written_is_what_is_documented() {
             }
         }
     }
-    assert_eq!(reports.len(), 10, "{reports:?}");
+    assert_eq!(reports.len(), 11, "{reports:?}");
 }
 
 #[test]

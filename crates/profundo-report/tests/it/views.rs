@@ -2,10 +2,10 @@
 
 use expect_test::{Expect, expect};
 use profundo_report::{
-    Callers, Choices, Functions, Libraries, Lines, Look, SortBy, Statprof, Summary,
+    Callers, Choices, Functions, Libraries, Lines, Look, SortBy, Stacks, Statprof, Summary,
 };
 
-use crate::mixed::{crowd, python, rust};
+use crate::mixed::{crowd, python, rust, waiting};
 
 fn look() -> Look {
     Look::new().width(80)
@@ -13,6 +13,75 @@ fn look() -> Look {
 
 fn check(text: Result<String, profundo_report::Error>, expected: Expect) {
     expected.assert_eq(&text.unwrap());
+}
+
+#[test]
+fn waiting_has_a_column_and_a_table() {
+    check(
+        Summary::new().look(look()).render(&waiting()),
+        expect![[r#"
+        python3 confidence.py 600000
+        34.9 s CPU · 1 process · 2 threads · CPython 3.12.1
+        ██·············  █ Python 10.5 %  ▓ native 0 %  ░ system 0 %  · waiting 89.5 %
+
+        Time %         Py  Nat  Sys Wait  Hottest lines
+          52.6 ±2.2    11             42  confidence.py:12  in pause
+          26.3 ±2.0                   26  confidence.py:17  in worker
+          21.1 ±1.9                   21  confidence.py:19  in worker
+
+        Self %         Py  Nat  Sys Wait  Total %  Hottest functions
+          10.5 ±1.5    11                    52.6  pause  confidence.py:12
+
+        Time %      Waited Threads  Where threads wait
+          42.1      800 ms       1  confidence.py:12  pause  [sleeps]
+          26.3      500 ms       1  confidence.py:17  worker  [waits for the lock at 0x…
+          21.1      400 ms       1  confidence.py:19  worker  [reads /tmp/fifo]
+
+        Total %  Self  Calls
+          100.0        <module>  confidence.py:60
+           52.6  10.5  ├ pause  confidence.py:12
+           42.1  42.1  │ └ [sleeps]
+           47.4        └ worker  confidence.py:17
+           26.3  26.3    ├ [waits for the lock at 0x7f0000001000]
+           21.1  21.1    └ [reads /tmp/fifo]
+
+        Time %        CPU   Py  Nat  Sys Wait  Thread
+          52.6     200 ms   11             42  1 MainThread
+          47.4        0 s                  47  2 worker
+
+        Quality: 1900 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 2.2 points (95 %).
+    "#]],
+    );
+}
+
+#[test]
+fn stacks_are_told_thread_by_thread() {
+    let mut profile = waiting();
+    profile
+        .samples
+        .dedup_by_key(|sample| (sample.thread, sample.stack));
+    check(
+        Stacks::new().look(look()).render(&profile),
+        expect![[r#"
+        Process 4711: python3 confidence.py 600000  CPython 3.12.1
+
+        Thread 1 MainThread (tid 4711): runs
+            pause  confidence.py:12
+            <module>  confidence.py:60
+        Thread 1 MainThread (tid 4711): waits
+            [sleeps]
+            pause  confidence.py:12
+            <module>  confidence.py:60
+        Thread 2 worker (tid 4712): waits
+            [waits for the lock at 0x7f0000001000]
+            worker  confidence.py:17
+            <module>  confidence.py:60
+        Thread 2 worker (tid 4712): waits
+            [reads /tmp/fifo]
+            worker  confidence.py:19
+            <module>  confidence.py:60
+    "#]],
+    );
 }
 
 #[test]

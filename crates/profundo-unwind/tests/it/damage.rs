@@ -97,7 +97,7 @@ proptest! {
         for (ip, sp) in [(ip, sp), (base.wrapping_add(ip & 0xffff), sp & 0xffff_fff8)] {
             let regs = Regs { ip, sp, fp };
             walk(regs, &modules, &mut Noise(noise), &mut out);
-            walk_without_frame_pointer(regs, &modules, &mut Noise(noise), &mut out);
+            walk_without_frame_pointer(regs, &modules, &mut Noise(noise), &mut out, &mut ());
             let general = General([noise; 16]);
             let cache = &mut WalkCache::new();
             walk_cached(regs, Some(&general), &modules, cache, &mut Noise(noise), &mut out);

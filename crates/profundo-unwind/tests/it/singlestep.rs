@@ -218,6 +218,7 @@ fn step_through(program: &Path) -> Outcome {
                 &modules,
                 &mut memory,
                 &mut out,
+                &mut (),
             );
             let found = &out[..depth];
             let kind = match end {

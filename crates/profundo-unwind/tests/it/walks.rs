@@ -379,15 +379,25 @@ fn an_unknown_frame_pointer_is_found_by_the_call() {
         table,
     }];
     let mut out = [0; 8];
-    let (depth, end) =
-        walk_without_frame_pointer(at(0x1010), &Modules::new(&modules), &mut memory, &mut out);
+    let (depth, end) = walk_without_frame_pointer(
+        at(0x1010),
+        &Modules::new(&modules),
+        &mut memory,
+        &mut out,
+        &mut (),
+    );
     assert_eq!(
         (&out[..depth], end),
         (&[0x1010, 0x1080, 0x1210][..], End::Root)
     );
     memory.code.clear();
-    let (depth, end) =
-        walk_without_frame_pointer(at(0x1010), &Modules::new(&modules), &mut memory, &mut out);
+    let (depth, end) = walk_without_frame_pointer(
+        at(0x1010),
+        &Modules::new(&modules),
+        &mut memory,
+        &mut out,
+        &mut (),
+    );
     assert_eq!((depth, end), (2, End::FramePointerUnknown));
 }
 

@@ -106,7 +106,10 @@ impl Verify {
                     self.names.insert(text(told.name));
                     continue;
                 }
-                Record::TaskName(_) | Record::Again(_) | Record::Sample { .. } => continue,
+                Record::TaskName(_)
+                | Record::Again(_)
+                | Record::Wait(_)
+                | Record::Sample { .. } => continue,
             };
             let kept = Code {
                 minor: code.head.minor,

@@ -232,7 +232,7 @@ struct Columns {
 
 impl Columns {
     fn before_number(self) -> usize {
-        self.share + self.bar + 3 + self.kinds.width() * (2 + usize::from(self.kinds.python))
+        self.share + self.bar + 3 + self.kinds.all()
     }
 }
 

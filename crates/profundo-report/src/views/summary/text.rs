@@ -2,7 +2,7 @@
 
 use std::io;
 
-use profundo_analysis::{FunctionShare, LineShare, Place, Selection};
+use profundo_analysis::{FunctionShare, LineShare, Place, Selection, WaitRow};
 use profundo_model::FileId;
 use rustc_hash::FxHashMap;
 
@@ -47,6 +47,10 @@ impl Summary {
             write_functions(page, &answers.functions, &names, kinds, all)?;
             page.plain("")?;
         }
+        if !answers.waits.is_empty() {
+            write_waits(page, &answers.waits, &names, all, self.lines)?;
+            page.plain("")?;
+        }
         if answers.tree.iter().any(|branch| branch.chain.len() > 1) || answers.tree.len() > 1 {
             write_tree(page, &answers.tree, &names)?;
             page.plain("")?;
@@ -81,7 +85,7 @@ impl Summary {
         let at: Vec<String> = (rows.iter())
             .map(|(file, row)| format!("{}:{}", names.file(*file), row.line))
             .collect();
-        let taken = share + kinds.width() * (2 + usize::from(kinds.python)) + 2;
+        let taken = share + kinds.all() + 2;
         let room = page.columns.saturating_sub(taken).max(20);
         let longest = at.iter().map(|at| width(at)).max().unwrap_or(0);
         let mut sources: FxHashMap<FileId, Source> = FxHashMap::default();
@@ -153,8 +157,8 @@ fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
         (user, system) => Some(user.unwrap_or(0) + system.unwrap_or(0)),
     };
     let cpu = cpu.unwrap_or_else(|| {
-        let samples = selection.samples(profile);
-        samples.map(|sample| sample.weight.0).sum()
+        let split = selection.split(profile);
+        split.sum().saturating_sub(split.waiting)
     });
     let mut used = format!("{} CPU", duration(cpu));
     if wall > 0 {
@@ -187,8 +191,10 @@ fn write_kinds(page: &mut Page<'_>, selection: &Selection, kinds: KindColumns) -
         ("Python", '█', Color::Cyan, shares.python),
         ("native", '▓', Color::Green, shares.native),
         ("system", '░', Color::Yellow, shares.system),
+        ("waiting", '·', Color::Gray, shares.waiting),
     ];
-    let columns: f64 = if page.columns >= 80 { 30.0 } else { 15.0 };
+    let wide = if kinds.waits { 100 } else { 80 };
+    let columns: f64 = if page.columns >= wide { 30.0 } else { 15.0 };
     let mut line = Line::default();
     let (mut upto, mut done) = (0.0, 0);
     for (_, filling, color, share) in parts {
@@ -199,7 +205,7 @@ fn write_kinds(page: &mut Page<'_>, selection: &Selection, kinds: KindColumns) -
         done = end;
     }
     for (at, (name, filling, color, share)) in parts.into_iter().enumerate() {
-        if at == 0 && !kinds.python {
+        if !kinds.has(at) {
             continue;
         }
         line.push_spaces(2);
@@ -227,7 +233,7 @@ fn write_functions(
     kinds.push_titles(&mut line, BOLD);
     line.push_fmt(format_args!("{:>9}  Hottest functions", "Total %"), BOLD);
     page.line(&mut line)?;
-    let taken = share + kinds.width() * (2 + usize::from(kinds.python)) + 9 + 2;
+    let taken = share + kinds.all() + 9 + 2;
     for row in rows {
         push_share(&mut line, &row.own, page.columns);
         kinds.push(&mut line, row.own_amount.split.shares(all));
@@ -237,6 +243,39 @@ fn write_functions(
         );
         let columns = page.columns.saturating_sub(taken);
         push_name(page, &mut line, names, row.place, columns);
+        line.truncate(page.columns);
+        page.line(&mut line)?;
+    }
+    Ok(())
+}
+
+/// Writes what was waited for, and which lines did.
+fn write_waits(
+    page: &mut Page<'_>,
+    rows: &[WaitRow],
+    names: &Names<'_>,
+    all: u64,
+    limit: usize,
+) -> io::Result<()> {
+    let mut line = Line::default();
+    line.push("Time %      Waited Threads  Where threads wait", BOLD);
+    page.line(&mut line)?;
+    for row in rows.iter().take(limit) {
+        let share = row.weight as f64 / all.max(1) as f64;
+        line.push_fmt(format_args!("{:>6}", percent(share)), heat(share));
+        line.push_fmt(format_args!("{:>12}", duration(row.weight)), Style::PLAIN);
+        line.push_fmt(format_args!("{:>8}  ", row.threads), Style::PLAIN);
+        let at = row.at.map(|at| names.at(at)).unwrap_or_default();
+        if !at.is_empty() {
+            line.push(&at, Style::color(Color::Blue));
+            line.push_spaces(2);
+        }
+        if let Some(at) = row.at {
+            line.push(names.function(at), Style::PLAIN);
+            line.push_spaces(2);
+        }
+        let what = row.what.map_or("[waits]", |what| names.function(what));
+        line.push(what, GRAY);
         line.truncate(page.columns);
         page.line(&mut line)?;
     }

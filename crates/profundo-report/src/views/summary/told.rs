@@ -1,13 +1,13 @@
 //! The summary as JSON.
 
 use profundo_analysis::Selection;
-use profundo_model::Profile;
+use profundo_model::{Profile, Wait};
 
 use super::Summary;
 use crate::json::Json;
 use crate::source::Source;
 use crate::views::functions::tell_function;
-use crate::views::{tell_amounts, totals};
+use crate::views::{place, tell_amounts, totals};
 
 impl Summary {
     pub(super) fn report(&self) -> &'static str {
@@ -43,6 +43,25 @@ impl Summary {
                 json.row("", |json| tell_function(json, profile, row, all));
             }
         });
+        if !answers.waits.is_empty() {
+            json.array("waits", |json| {
+                for row in &answers.waits {
+                    json.object("", |json| {
+                        json.text_or_null("kind", row.wait.map_or("", Wait::name));
+                        match row.what {
+                            Some(what) => json.row("what", |json| place(json, profile, what)),
+                            None => json.null("what"),
+                        }
+                        match row.at {
+                            Some(at) => json.row("at", |json| place(json, profile, at)),
+                            None => json.null("at"),
+                        }
+                        json.seconds("seconds", Some(row.weight));
+                        json.number("threads", row.threads as u64);
+                    });
+                }
+            });
+        }
         totals::tell(json, profile, &answers.totals, selection);
     }
 }

@@ -1,0 +1,138 @@
+//! `attach`: a process that runs already is recorded for a while, from outside, and left as it was.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use profundo_ingest::Ingest;
+use profundo_model::Profile;
+use profundo_remote::{EngineChoice, Options, Recorder};
+
+use crate::launch::{Got, Signals};
+use crate::options::{self, Attach};
+use crate::report::{Shape, Stream};
+use crate::run::UNBEGUN;
+use crate::sink::Sink;
+use crate::{naming, reading, say};
+
+pub fn attach(options: &Attach) -> Result<ExitCode> {
+    if options.dump {
+        return dump(options);
+    }
+    let what = options.format.unwrap_or_default();
+    if what.wants_name() {
+        let what = what.name();
+        options::refuse(&format!(
+            "`{what}` wants the name of a function: record first, then report FILE {what} NAME"
+        ));
+    }
+    let shape = Shape::new(what, None, &options.looking);
+    let recording = &options.recording;
+    let path = match &recording.output {
+        Some(path) => path.clone(),
+        None => default_path(options.pid),
+    };
+    if recording.output.is_some() {
+        reading::may_replace(&path).context(UNBEGUN)?;
+    }
+    let mut recorder = Recorder::create(Options {
+        period: recording.period(),
+        engine: EngineChoice::PerfRing,
+        follow: !recording.no_children,
+        wall: recording.wall.then_some(profundo_remote::WALL_TICK),
+        ..Options::default()
+    })?;
+    let signals = Signals::take()?;
+    let mut sink = Sink::create(&path, recorder.start(), recording.max_size.0)?;
+    if let Err(error) = recorder.attach(options.pid, &mut |event| sink.event(event)) {
+        let _ = std::fs::remove_file(&path);
+        return Err(error.into());
+    }
+    if recording.duration.is_none() {
+        say::note(&format!(
+            "recording process {}; Ctrl-C ends it and prints the report",
+            options.pid
+        ));
+    }
+    let began = Instant::now();
+    while recorder.has_programs() && !is_over(&signals) {
+        let left = recording.duration.map_or(Duration::MAX, |duration| {
+            duration.saturating_sub(began.elapsed())
+        });
+        if left.is_zero() {
+            break;
+        }
+        recorder.turn_within(left.min(HEED), &mut |event| sink.event(event));
+        if !sink.turn() {
+            break;
+        }
+    }
+    let finish = recorder.finish(&mut |event| sink.event(event));
+    signals.release();
+    let done = sink.finish(finish, !recording.no_source);
+    if let Some(failure) = &done.failure {
+        let path = path.display();
+        say::note(&format!(
+            "the recording {path} ends early: {}; what is in it can be read",
+            say::chain(failure)
+        ));
+    }
+    let profile = reading::open_quietly(&path)?;
+    shape.print(&profile, &path, Stream::Out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One stack of each thread, and nothing else.
+fn dump(options: &Attach) -> Result<ExitCode> {
+    let profile = stacks_of(options.pid, !options.recording.no_children)?;
+    Shape::stacks(&options.looking).print(&profile, Path::new(""), Stream::Out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads every thread of a process once.
+pub fn stacks_of(pid: u32, follow: bool) -> Result<Profile> {
+    let mut recorder = Recorder::create(Options {
+        engine: EngineChoice::None,
+        follow,
+        ..Options::default()
+    })?;
+    let mut ingest = Ingest::new(recorder.start());
+    recorder.attach(pid, &mut |event| ingest.event(event))?;
+    recorder.read_every_thread(&mut |event| ingest.event(event));
+    let finish = recorder.finish(&mut |event| ingest.event(event));
+    let mut profile = ingest.finish(finish);
+    let samples = profile.samples.len();
+    naming::complete(&mut profile, samples);
+    Ok(profile)
+}
+
+/// How often signals are looked for.
+pub const HEED: Duration = Duration::from_millis(200);
+
+/// Whether somebody wants it to end.
+pub fn is_over(signals: &Signals) -> bool {
+    std::iter::from_fn(|| signals.next()).any(|got| match got {
+        Got::Child => false,
+        Got::FromTerminal { signal } | Got::ForUs { signal, .. } => {
+            [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal)
+        }
+    })
+}
+
+fn default_path(pid: u32) -> PathBuf {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let name: String = name
+        .trim()
+        .chars()
+        .map(|it| {
+            if it == '/' || it.is_control() {
+                '_'
+            } else {
+                it
+            }
+        })
+        .collect();
+    let name = if name.is_empty() { "process" } else { &name };
+    Path::new("").join(format!("profundo.{name}.{pid}.profundo"))
+}

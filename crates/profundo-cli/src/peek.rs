@@ -1,0 +1,89 @@
+//! `peek`: what a process is doing, on one screen: one stack of each thread now, then where its time goes
+//! for a second. Nothing is written to a file, and no signal is sent that the program does not expect.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use profundo_ingest::Ingest;
+use profundo_remote::{EngineChoice, Options, Recorder};
+
+use crate::attach::{HEED, is_over, stacks_of};
+use crate::launch::Signals;
+use crate::options::{self, Peek, period_of};
+use crate::report::{Shape, Stream};
+use crate::{naming, say};
+
+pub fn peek(options: &Peek) -> Result<ExitCode> {
+    if options.signal {
+        signal(options.pid)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let what = options.format.unwrap_or_default();
+    if what.wants_name() {
+        let what = what.name();
+        options::refuse(&format!(
+            "`{what}` wants the name of a function: attach first, then report FILE {what} NAME"
+        ));
+    }
+    let shape = Shape::new(what, None, &options.looking);
+    let stacks = stacks_of(options.pid, false)?;
+    Shape::stacks(&options.looking).print(&stacks, Path::new(""), Stream::Out)?;
+    writeln!(std::io::stdout())?;
+    let mut recorder = Recorder::create(Options {
+        period: period_of(options.rate),
+        engine: EngineChoice::PerfRing,
+        follow: false,
+        ..Options::default()
+    })?;
+    let signals = Signals::take()?;
+    let mut ingest = Ingest::new(recorder.start());
+    recorder.attach(options.pid, &mut |event| ingest.event(event))?;
+    let began = Instant::now();
+    while recorder.has_programs() && !is_over(&signals) {
+        let left = options.duration.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            break;
+        }
+        recorder.turn_within(left.min(HEED), &mut |event| ingest.event(event));
+    }
+    let finish = recorder.finish(&mut |event| ingest.event(event));
+    signals.release();
+    let mut profile = ingest.finish(finish);
+    let samples = profile.samples.len();
+    naming::complete(&mut profile, samples);
+    shape.print(&profile, Path::new(""), Stream::Out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Sends the signal that the library's peek waits for, to a program that does wait for it: any other
+/// would die of it.
+fn signal(pid: u32) -> Result<()> {
+    const LISTENER: &str = "profundo-peek";
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+    let Ok(status) = status else {
+        bail!("process {pid}: there is no such process");
+    };
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let handles = caught.unwrap_or(0) & 1 << (libc::SIGUSR1 - 1) != 0;
+    let listens = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok())
+        .any(|name| name.trim_end() == LISTENER);
+    if !handles || !listens {
+        bail!(
+            "process {pid} has not installed the library's peek, and SIGUSR1 might end it; \
+             `profundo peek {pid}` looks at it from outside"
+        );
+    }
+    crate::launch::send(pid, libc::SIGUSR1)?;
+    say::note(&format!(
+        "process {pid} prints its stacks and its report on its own stderr"
+    ));
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! What a thread waits for where it blocks: the innermost thing that its stack says.
+
+/// What a blocked thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Wait {
+    /// The interpreter's lock.
+    Gil,
+    /// A lock or a condition of the program's.
+    Lock,
+    /// Time to pass.
+    Sleep,
+    /// A process that it started.
+    Child,
+    /// Something to read.
+    Read,
+    /// Something to be written.
+    Write,
+    /// A connection from outside.
+    Accept,
+    /// A connection to be made.
+    Connect,
+    /// A lock on a file.
+    FileLock,
+    /// Any of several files, or time.
+    Poll,
+    /// A signal.
+    Signal,
+    /// A page of memory.
+    Fault,
+    /// Another system call.
+    Other,
+    /// A CPU, which other threads have.
+    Cpu,
+}
+
+impl Wait {
+    /// All of them, in the order of their codes in saved files.
+    pub const ALL: [Self; 14] = [
+        Self::Gil,
+        Self::Lock,
+        Self::Sleep,
+        Self::Child,
+        Self::Read,
+        Self::Write,
+        Self::Accept,
+        Self::Connect,
+        Self::FileLock,
+        Self::Poll,
+        Self::Signal,
+        Self::Fault,
+        Self::Other,
+        Self::Cpu,
+    ];
+
+    /// The word in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gil => "GIL",
+            Self::Lock => "lock",
+            Self::Sleep => "sleep",
+            Self::Child => "child",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Accept => "accept",
+            Self::Connect => "connect",
+            Self::FileLock => "file lock",
+            Self::Poll => "poll",
+            Self::Signal => "signal",
+            Self::Fault => "page fault",
+            Self::Other => "system call",
+            Self::Cpu => "CPU",
+        }
+    }
+
+    /// The name of the frame that stands for it. `what` is the lock's address, the file's path, the
+    /// child's number, or nothing.
+    pub fn frame_name(self, what: &str) -> String {
+        let named = |verb: &str| format!("[{verb} {what}]");
+        match (self, what.is_empty()) {
+            (Self::Gil, _) => "[waits for the GIL]".into(),
+            (Self::Lock, true) => "[waits for a lock]".into(),
+            (Self::Lock, false) => named("waits for the lock at"),
+            (Self::Sleep, _) => "[sleeps]".into(),
+            (Self::Child, true) => "[waits for a child]".into(),
+            (Self::Child, false) => named("waits for the child"),
+            (Self::Read, true) => "[reads]".into(),
+            (Self::Read, false) => named("reads"),
+            (Self::Write, true) => "[writes]".into(),
+            (Self::Write, false) => named("writes"),
+            (Self::Accept, true) => "[accepts connections]".into(),
+            (Self::Accept, false) => named("accepts connections:"),
+            (Self::Connect, true) => "[connects]".into(),
+            (Self::Connect, false) => named("connects:"),
+            (Self::FileLock, true) => "[waits for a file's lock]".into(),
+            (Self::FileLock, false) => named("waits for the lock of"),
+            (Self::Poll, _) => "[waits for events]".into(),
+            (Self::Signal, _) => "[waits for a signal]".into(),
+            (Self::Fault, _) => "[waits for memory]".into(),
+            (Self::Cpu, _) => "[waits for a CPU]".into(),
+            (Self::Other, true) => "[waits]".into(),
+            (Self::Other, false) => named("waits in"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wait_has_a_frame_in_brackets() {
+        for wait in Wait::ALL {
+            for what in ["", "/tmp/a"] {
+                let name = wait.frame_name(what);
+                assert!(name.starts_with('[') && name.ends_with(']'), "{name}");
+            }
+        }
+        assert_eq!(Wait::Read.frame_name("/tmp/a"), "[reads /tmp/a]");
+    }
+}

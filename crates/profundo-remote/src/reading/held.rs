@@ -1,0 +1,312 @@
+//! Holding one running thread for a moment, as a debugger does, and letting it go.
+//!
+//! Each holding is whole in itself: nothing of ours stays attached to the thread, so its signals take
+//! their ordinary ways, a debugger may come, and if we are killed the kernel lets it go on. A thread
+//! that blocks is not to be held: see [`look`](super::look). If it went to sleep in the instant between,
+//! and its system call is one that would return `EINTR`, the call is begun again.
+
+use std::time::{Duration, Instant};
+
+use profundo_unwind::{General, Regs};
+
+use super::blocked::{Look, look};
+use crate::proc;
+
+/// How long a thread gets to stop. It was running a moment ago, so mostly it stops at once; but it may
+/// have to wait for a CPU.
+const PATIENCE: Duration = Duration::from_micros(1500);
+/// The same, where every thread is to be read once.
+const LONG_PATIENCE: Duration = Duration::from_millis(300);
+
+/// Holds threads, and sees to it that all go on.
+#[derive(Debug, Default)]
+pub(crate) struct Stopper {
+    /// Threads that were asked to stop and have not done so yet.
+    late: Vec<i32>,
+    /// Whether to wait for a thread that has to wait for a CPU.
+    pub(crate) is_patient: bool,
+}
+
+/// Why a thread is not held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotHeld {
+    /// It is blocked, and can be read as it is.
+    Blocked,
+    /// It has ended.
+    Gone,
+    /// It did not stop in time.
+    Late,
+    /// The kernel does not permit it, or a debugger has it.
+    Refused,
+}
+
+/// A thread that is held. It goes on when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    tid: i32,
+    /// A signal that was about to be delivered.
+    signal: i32,
+    pub(crate) registers: Regs,
+    pub(crate) general: General,
+    /// What all registers hold.
+    pub(crate) all: [u64; 48],
+}
+
+impl Stopper {
+    /// Holds a thread that runs.
+    pub(crate) fn hold(&mut self, pid: u32, tid: u32) -> Result<Held, NotHeld> {
+        self.let_late_ones_go();
+        let id = tid as i32;
+        if self.late.contains(&id) {
+            return Err(NotHeld::Late);
+        }
+        match look(pid, tid) {
+            Look::Running => {}
+            Look::Blocked(_) => return Err(NotHeld::Blocked),
+            Look::Ended => return Err(NotHeld::Gone),
+            Look::Hidden => return Err(NotHeld::Refused),
+        }
+        if request(libc::PTRACE_SEIZE, id, 0, 0).is_err() {
+            return Err(match crate::sys::is_alive(tid) {
+                true => NotHeld::Refused,
+                false => NotHeld::Gone,
+            });
+        }
+        if request(libc::PTRACE_INTERRUPT, id, 0, 0).is_err() {
+            return Err(NotHeld::Gone);
+        }
+        let signal = match self.wait(id) {
+            Some(Stop::Held { signal }) => signal,
+            Some(Stop::Gone) => return Err(NotHeld::Gone),
+            None => {
+                self.late.push(id);
+                return Err(NotHeld::Late);
+            }
+        };
+        // From here on it goes on when `held` is dropped.
+        let mut held = Held {
+            tid: id,
+            signal,
+            registers: Regs {
+                ip: 0,
+                sp: 0,
+                fp: 0,
+            },
+            general: General([0; 16]),
+            all: [0; 48],
+        };
+        match held.read_registers(pid) {
+            true => Ok(held),
+            false => Err(NotHeld::Gone),
+        }
+    }
+
+    fn wait(&self, tid: i32) -> Option<Stop> {
+        /// So often without giving up the CPU: it takes the other one some microseconds.
+        const SPINS: u32 = 200;
+        let mut looks = 0;
+        let mut began = None;
+        loop {
+            if let Some(stop) = stop_of(tid) {
+                return Some(stop);
+            }
+            looks += 1;
+            if looks < SPINS {
+                std::hint::spin_loop();
+                continue;
+            }
+            let began = *began.get_or_insert_with(Instant::now);
+            let patience = match self.is_patient {
+                true => LONG_PATIENCE,
+                false => PATIENCE,
+            };
+            if began.elapsed() > patience {
+                return None;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Lets those go that stopped too late.
+    pub(crate) fn let_late_ones_go(&mut self) {
+        self.late.retain(|&tid| match stop_of(tid) {
+            None => true,
+            Some(Stop::Gone) => false,
+            Some(Stop::Held { signal }) => {
+                let _ = request(libc::PTRACE_DETACH, tid, 0, signal as usize);
+                false
+            }
+        });
+    }
+}
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        /// What stops after us goes on by itself when this process ends; but that may take a while.
+        const LONGEST: Duration = Duration::from_millis(200);
+        let began = Instant::now();
+        while !self.late.is_empty() && began.elapsed() < LONGEST {
+            self.let_late_ones_go();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = request(libc::PTRACE_DETACH, self.tid, 0, self.signal as usize);
+    }
+}
+
+enum Stop {
+    Held { signal: i32 },
+    Gone,
+}
+
+/// How a thread has stopped, if it has.
+fn stop_of(tid: i32) -> Option<Stop> {
+    let mut status = 0;
+    // SAFETY: `status` is ours to write.
+    let found = unsafe { libc::waitpid(tid, &mut status, libc::__WALL | libc::WNOHANG) };
+    match found {
+        0 => None,
+        found if found < 0 => Some(Stop::Gone),
+        _ if !libc::WIFSTOPPED(status) => Some(Stop::Gone),
+        // Ours says so above the signal; any other stop is that of a signal to be delivered.
+        _ if status >> 16 == libc::PTRACE_EVENT_STOP => Some(Stop::Held { signal: 0 }),
+        _ => Some(Stop::Held {
+            signal: libc::WSTOPSIG(status),
+        }),
+    }
+}
+
+fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> std::io::Result<()> {
+    // SAFETY: callers pass addresses only for requests that fill in what they own.
+    let done = unsafe { libc::ptrace(request, tid, address, data) };
+    match done {
+        -1 => Err(std::io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Held {
+    fn read_registers(&mut self, pid: u32) -> bool {
+        // SAFETY: zeroed registers are registers.
+        let (mut regs, mut vectors): (libc::user_regs_struct, libc::user_fpregs_struct) =
+            unsafe { std::mem::zeroed() };
+        let place = &raw mut regs as usize;
+        if request(libc::PTRACE_GETREGS, self.tid, 0, place).is_err() {
+            return false;
+        }
+        let place = &raw mut vectors as usize;
+        let _ = request(libc::PTRACE_GETFPREGS, self.tid, 0, place);
+        self.begin_again(pid, &mut regs);
+        self.general = General([
+            regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
+            regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15,
+        ]);
+        self.registers = Regs {
+            ip: regs.rip,
+            sp: regs.rsp,
+            fp: regs.rbp,
+        };
+        let (words, halves) = self.all.split_at_mut(self.general.0.len());
+        words.copy_from_slice(&self.general.0);
+        for (pair, [a, b, c, d]) in halves
+            .chunks_exact_mut(2)
+            .zip(vectors.xmm_space.as_chunks().0.iter().copied())
+        {
+            let join = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+            pair.copy_from_slice(&[join(a, b), join(c, d)]);
+        }
+        true
+    }
+
+    /// A few system calls do not go on after a stop, but return `EINTR`. If no signal of the program's
+    /// own is there that would explain it, the call is begun again.
+    fn begin_again(&self, pid: u32, regs: &mut libc::user_regs_struct) {
+        /// How long the instruction `syscall` is.
+        const SYSCALL: u64 = 2;
+        let is_interrupted =
+            regs.orig_rax as i64 >= 0 && regs.rax as i64 == -i64::from(libc::EINTR);
+        if !is_interrupted || self.signal != 0 || proc::has_signals(pid, self.tid as u32) {
+            return;
+        }
+        regs.rax = regs.orig_rax;
+        regs.rip -= SYSCALL;
+        let place = std::ptr::from_mut(regs) as usize;
+        let _ = request(libc::PTRACE_SETREGS, self.tid, 0, place);
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Held {
+    /// Registers are laid out differently there: nothing is held.
+    fn read_registers(&mut self, _: u32) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    fn spinner() -> Child {
+        Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    #[test]
+    fn a_thread_is_held_and_goes_on() {
+        let mut child = spinner();
+        let pid = child.id();
+        let mut stopper = Stopper::default();
+        let mut held = 0;
+        for _ in 0..200 {
+            match stopper.hold(pid, pid) {
+                Ok(it) => {
+                    assert!(it.registers.ip != 0 && it.registers.sp != 0);
+                    let state = proc::stat(pid).unwrap().state;
+                    assert_eq!(state, b't');
+                    held += 1;
+                }
+                Err(NotHeld::Late | NotHeld::Blocked) => {}
+                Err(why) => panic!("{why:?}"),
+            }
+        }
+        assert!(held > 0);
+        drop(stopper);
+        assert!(!proc::is_traced(pid));
+        let before = proc::thread_cpu(pid, pid).unwrap();
+        let began = Instant::now();
+        while proc::thread_cpu(pid, pid).unwrap() == before {
+            assert!(began.elapsed() < Duration::from_secs(20), "it goes on");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        let _ = child.wait();
+        assert_eq!(Stopper::default().hold(pid, pid).err(), Some(NotHeld::Gone));
+    }
+
+    #[test]
+    fn a_sleeper_is_left_alone() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id();
+        let began = Instant::now();
+        while proc::stat(pid).unwrap().state != b'S' {
+            assert!(began.elapsed() < Duration::from_secs(20));
+        }
+        // It may still be starting; in the end it sleeps.
+        let mut stopper = Stopper::default();
+        while stopper.hold(pid, pid).err() != Some(NotHeld::Blocked) {
+            assert!(began.elapsed() < Duration::from_secs(20));
+        }
+        child.kill().unwrap();
+        let _ = child.wait();
+    }
+}

@@ -1,0 +1,23 @@
+//! Reading the stacks of a process that nothing of ours is in.
+//!
+//! A thread that is blocked is read where it blocks: the kernel tells its stack pointer, its
+//! instruction and its system call, and nothing is done to it. A thread that runs is *held*: it alone
+//! is stopped for the microseconds that it takes to copy its registers, its stack and the interpreter's
+//! frames, and goes on. No stack is ever put together from two instants.
+//!
+//! What this is not for: clocks. Who is read, when, and what a reading stands for is decided by the
+//! recorder.
+
+mod blocked;
+mod codes;
+mod held;
+mod interpreter;
+mod memory;
+mod process;
+mod python;
+mod stack;
+mod states;
+mod wait;
+
+pub(crate) use blocked::{Blocked, Look, look};
+pub(crate) use process::{Counts, Process, Reading, Unread};

@@ -1,0 +1,267 @@
+//! The threads of one process, read whenever the recorder says so, and the account of how that went.
+
+use profundo_cpython::Refusal;
+use profundo_unwind::Module;
+use profundo_wire::{End, Gil, PythonEnd, SampleHead, State, wait_words};
+
+use super::blocked::{Blocked, Look, look};
+use super::held::{NotHeld, Stopper};
+use super::interpreter::Interpreter;
+use super::python::Python;
+use super::stack::{At, Reader, Stack};
+use super::wait::Wait;
+use crate::modules::ModuleList;
+use crate::perf::Sample;
+use crate::sys;
+
+/// Threads are held for a fiftieth of the time that they run, at most: where the machine is so busy that
+/// we wait for a CPU while a thread waits for us, they are read while they go on.
+const MOST_HELD: u64 = 50;
+/// Nanoseconds that they may be held before that is reckoned.
+const GRACE: u64 = 2_000_000;
+
+/// What a reading stands for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    pub(crate) tid: u32,
+    /// The thread's number in the recording.
+    pub(crate) number: u32,
+    /// The cycle counter.
+    pub(crate) clock: u64,
+    pub(crate) weight: u64,
+}
+
+/// Why there is no stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// The thread has ended.
+    Gone,
+    /// It could not be held in time.
+    Late,
+    /// Threads were held for so long already that this one is not.
+    Dear,
+    /// The kernel does not permit it, or a debugger has the thread.
+    Refused,
+}
+
+/// How readings went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) whole: u64,
+    /// Those of which something is missing.
+    pub(crate) broken: u64,
+    /// Those of which the interpreter's frames were left out, because they may be of another instant.
+    pub(crate) torn: u64,
+    pub(crate) late: u64,
+    pub(crate) refused: u64,
+    /// How long threads were held, in nanoseconds, and how long they had run by then.
+    pub(crate) held: u64,
+    pub(crate) ran: u64,
+}
+
+impl Counts {
+    /// With those of another process.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.whole += other.whole;
+        self.broken += other.broken;
+        self.torn += other.torn;
+        self.late += other.late;
+        self.refused += other.refused;
+        self.held += other.held;
+        self.ran += other.ran;
+    }
+}
+
+/// A process that is read.
+#[derive(Debug, Default)]
+pub(crate) struct Process {
+    reader: Reader,
+    python: Option<Python>,
+    stopper: Stopper,
+    /// Whether something inside the process is sampling it, too.
+    has_agent: bool,
+    /// Why the interpreter's stacks are not read.
+    pub(crate) refusal: Option<Refusal>,
+    pub(crate) counts: Counts,
+}
+
+impl Process {
+    /// One that has an agent, which gives numbers of its own to what it meets.
+    pub(crate) fn beside_an_agent() -> Self {
+        Self {
+            has_agent: true,
+            ..Self::default()
+        }
+    }
+
+    /// Looks for an interpreter, if none is known. Returns it when it is new.
+    pub(crate) fn look_for_python(&mut self, pid: u32, list: &ModuleList) -> Option<&Interpreter> {
+        if self.python.is_some() || self.refusal.is_some() {
+            return None;
+        }
+        match Interpreter::find(pid, list, self.reader.memory())? {
+            Ok(found) => {
+                let python = self.python.insert(Python::new(found, !self.has_agent));
+                Some(&python.interpreter)
+            }
+            Err(refusal) => {
+                self.refusal = Some(refusal);
+                None
+            }
+        }
+    }
+
+    /// Whether the interpreter's stacks are read.
+    pub(crate) fn has_python(&self) -> bool {
+        self.python.is_some()
+    }
+
+    /// A thread has ended.
+    pub(crate) fn forget(&mut self, tid: u32) {
+        self.reader.forget(tid);
+        if let Some(python) = &mut self.python {
+            python.forget(tid);
+        }
+    }
+
+    /// Every thread is to be read once, however long that takes.
+    pub(crate) fn be_patient(&mut self) {
+        self.stopper.is_patient = true;
+    }
+
+    /// Lets go of threads that stopped too late to be read.
+    pub(crate) fn let_late_ones_go(&mut self) {
+        self.stopper.let_late_ones_go();
+    }
+
+    /// Reads a thread that ran a moment ago, and appends its sample to `words`. Returns whether its
+    /// stack led out of the known modules.
+    pub(crate) fn read_running(
+        &mut self,
+        pid: u32,
+        reading: Reading,
+        modules: &[Module<'_>],
+        words: &mut Vec<u64>,
+    ) -> Result<bool, Unread> {
+        self.counts.ran += reading.weight;
+        let is_dear = self.counts.held > GRACE + self.counts.ran / MOST_HELD;
+        if is_dear && !self.stopper.is_patient {
+            return Err(Unread::Dear);
+        }
+        let began = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        match self.stopper.hold(pid, reading.tid) {
+            Ok(held) => {
+                let head = head_of(reading, State::Running);
+                let python = self.python.as_mut();
+                let at = At::Held(&held);
+                let stack = self.reader.read(pid, &at, head, modules, python, words);
+                drop(held);
+                let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+                self.counts.held += now.saturating_sub(began);
+                Ok(self.count(stack))
+            }
+            Err(NotHeld::Blocked) => match look(pid, reading.tid) {
+                Look::Blocked(blocked) => {
+                    let head = head_of(reading, State::Running);
+                    let python = self.python.as_mut();
+                    let at = At::Blocked(blocked);
+                    let stack = self.reader.read(pid, &at, head, modules, python, words);
+                    Ok(self.count(stack))
+                }
+                Look::Running => Err(self.late()),
+                Look::Ended => Err(Unread::Gone),
+                Look::Hidden => Err(self.refused()),
+            },
+            Err(NotHeld::Gone) => Err(Unread::Gone),
+            Err(NotHeld::Late) => Err(self.late()),
+            Err(NotHeld::Refused) => Err(self.refused()),
+        }
+    }
+
+    /// Reads a thread where it blocks, and says what it waits for. What is told with it goes to `words`,
+    /// and the sample to `own`.
+    pub(crate) fn read_blocked(
+        &mut self,
+        pid: u32,
+        reading: Reading,
+        blocked: Blocked,
+        modules: &[Module<'_>],
+        (words, own): (&mut Vec<u64>, &mut Vec<u64>),
+    ) -> Stack {
+        let head = head_of(reading, State::WallWaiting);
+        let python = self.python.as_mut();
+        let at = At::Blocked(blocked);
+        let wait = |gil| {
+            let wait = Wait::of(pid, &blocked, gil == Gil::Waiting);
+            wait_words(wait.kind, &wait.what)
+        };
+        let stack = self
+            .reader
+            .read_with(pid, (&at, head), modules, python, (words, own), wait);
+        self.count(stack);
+        stack
+    }
+
+    /// Reads the interpreter's frames of a thread that goes on meanwhile, for the native stack that the
+    /// kernel has copied.
+    pub(crate) fn read_copied(
+        &mut self,
+        sample: &Sample,
+        reading: Reading,
+        modules: &[Module<'_>],
+        words: &mut Vec<u64>,
+    ) -> Option<bool> {
+        let (registers, general) = sample.registers.as_ref()?;
+        let state = match sample.in_kernel {
+            true => State::System,
+            false => State::Running,
+        };
+        let head = head_of(reading, state);
+        let at = At::Copied {
+            registers: *registers,
+            general,
+            stack: &sample.stack,
+        };
+        let python = self.python.as_mut();
+        let stack = self
+            .reader
+            .read(sample.pid, &at, head, modules, python, words);
+        Some(self.count(stack))
+    }
+
+    fn count(&mut self, stack: Stack) -> bool {
+        self.counts.torn += u64::from(stack.is_torn);
+        let is_whole = stack.end == End::Root && stack.python_end == PythonEnd::Whole;
+        match is_whole {
+            true => self.counts.whole += 1,
+            false => self.counts.broken += 1,
+        }
+        stack.leads_out
+    }
+
+    fn late(&mut self) -> Unread {
+        self.counts.late += 1;
+        Unread::Late
+    }
+
+    fn refused(&mut self) -> Unread {
+        self.counts.refused += 1;
+        Unread::Refused
+    }
+}
+
+fn head_of(reading: Reading, state: State) -> SampleHead {
+    SampleHead {
+        state,
+        end: End::Root,
+        frames: 0,
+        python: 0,
+        python_end: PythonEnd::Whole,
+        gil: Gil::None,
+        clock: reading.clock,
+        weight: reading.weight,
+        task: 0,
+        thread: reading.number,
+        tid: reading.tid,
+    }
+}

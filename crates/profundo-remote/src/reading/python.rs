@@ -1,0 +1,261 @@
+//! The interpreter's half of a reading: the frames of a thread as words, and what is told with them.
+
+use std::ops::ControlFlow;
+
+use profundo_cpython::{
+    CodeKey, End, Frame, Start, Step, code_key, code_shape, flag, is_holder, is_in_lock,
+    running_of, walk,
+};
+use profundo_probe::python::{
+    MAX_PYTHON, Outermost, Task, code_head, copy_code, entry_at, start_of, tell_thread_name,
+};
+use profundo_unwind::Regs;
+use profundo_wire::{Gil, PythonEnd, PythonWord, SampleHead};
+
+use super::codes::Codes;
+use super::interpreter::Interpreter;
+use super::memory::PageMemory;
+use super::states::States;
+
+/// Words that a code object's record may take.
+const LARGEST_CODE: usize = 1 << 16;
+/// Words that a name may take.
+const LARGEST_NAME: usize = 1 << 10;
+
+/// What is known of the interpreter of a process, from reading to reading.
+#[derive(Debug)]
+pub(crate) struct Python {
+    pub(crate) interpreter: Interpreter,
+    states: States,
+    codes: Codes,
+    /// Threads whose names were told.
+    named: std::collections::HashSet<u32>,
+}
+
+/// What a thread was doing in the interpreter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Walked {
+    pub(crate) end: PythonEnd,
+    pub(crate) gil: Gil,
+    pub(crate) task: u64,
+}
+
+/// How the thread was found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found<'a> {
+    pub(crate) registers: Regs,
+    pub(crate) all: &'a [u64],
+    /// What a thread that waits on a lock waits for.
+    pub(crate) lock: Option<u64>,
+    /// Monotonic.
+    pub(crate) now: u64,
+}
+
+impl Python {
+    pub(crate) fn new(interpreter: Interpreter, is_alone: bool) -> Self {
+        Self {
+            interpreter,
+            states: States::default(),
+            codes: match is_alone {
+                true => Codes::default(),
+                false => Codes::beside_others(),
+            },
+            named: Default::default(),
+        }
+    }
+
+    /// Walks a thread's frames into `python`; code objects and names that are new go to `told`.
+    pub(crate) fn walk(
+        &mut self,
+        memory: &mut PageMemory,
+        head: &SampleHead,
+        found: Found<'_>,
+        python: &mut Vec<u64>,
+        told: &mut Vec<u64>,
+    ) -> Walked {
+        python.clear();
+        let interpreter = &self.interpreter;
+        let (layout, runtime) = (&interpreter.layout, interpreter.runtime);
+        let states = self.states.of(interpreter, memory, head.tid, found.now);
+        let Some(state) = running_of(layout, memory, runtime, states) else {
+            return Walked {
+                end: PythonEnd::Whole,
+                gil: Gil::None,
+                task: 0,
+            };
+        };
+        let gil = match is_holder(layout, memory, runtime, state) {
+            Some(true) => Gil::Held,
+            Some(false) if self.waits_for_lock(memory, state, found.lock) => Gil::Waiting,
+            Some(false) => Gil::Released,
+            None => Gil::None,
+        };
+        let start = start_of(
+            layout,
+            interpreter.function,
+            &interpreter.evaluation,
+            &found.registers,
+            found.all,
+        );
+        let start = Start {
+            state,
+            code_type: interpreter.code_type,
+            ..start
+        };
+        let mut chain = Chain {
+            minor: layout.minor,
+            layout,
+            codes: &mut self.codes,
+            python,
+            told,
+            outermost: None,
+            first: None,
+        };
+        let end = walk(layout, memory, start, |memory, step| {
+            chain.step(memory, step)
+        });
+        let Chain {
+            outermost, first, ..
+        } = chain;
+        let end = match end {
+            End::Whole => PythonEnd::Whole,
+            End::Stopped => PythonEnd::Truncated,
+            End::Broken => PythonEnd::Broken,
+        };
+        let mut task = 0;
+        if end == PythonEnd::Whole {
+            if let Some(first) = first {
+                self.tell_thread(memory, head, &first, told);
+            }
+            task = outermost.map_or(0, |outermost| self.tell_task(memory, &outermost, told));
+        }
+        Walked { end, gil, task }
+    }
+
+    /// Whether a lock is the interpreter's.
+    fn waits_for_lock(&self, memory: &mut PageMemory, state: u64, lock: Option<u64>) -> bool {
+        /// How large `_PyRuntime` may be, which holds the lock up to 3.11.
+        const RUNTIME: u64 = 1 << 14;
+        let Some(lock) = lock else { return false };
+        let layout = &self.interpreter.layout;
+        match layout.interpreters {
+            // The runtime has other locks too, but nobody waits long for them.
+            0 => lock.wrapping_sub(self.interpreter.runtime) < RUNTIME,
+            _ => is_in_lock(layout, memory, state, lock),
+        }
+    }
+
+    fn tell_thread(
+        &mut self,
+        memory: &mut PageMemory,
+        head: &SampleHead,
+        first: &Frame,
+        told: &mut Vec<u64>,
+    ) {
+        if !self.named.insert(head.tid) {
+            return;
+        }
+        append(told, LARGEST_NAME, |free| {
+            tell_thread_name(memory, &self.interpreter.layout, head, first, free)
+        });
+    }
+
+    fn tell_task(
+        &mut self,
+        memory: &mut PageMemory,
+        outermost: &Outermost,
+        told: &mut Vec<u64>,
+    ) -> u64 {
+        let task = Task::of(&self.interpreter.layout, memory, outermost);
+        let hash = task.hash();
+        if task.name.is_some() && self.codes.find(hash).is_none() {
+            append(told, LARGEST_NAME, |free| Some(task.write(memory, free)));
+            self.codes.keep(hash, 1);
+        }
+        task.number
+    }
+
+    /// A thread has ended; another one may get its number.
+    pub(crate) fn forget(&mut self, tid: u32) {
+        self.named.remove(&tid);
+    }
+}
+
+/// Has `write` write to the end of some free words, and keeps what it wrote.
+fn append(out: &mut Vec<u64>, most: usize, write: impl FnOnce(&mut [u64]) -> Option<usize>) {
+    let mut free = vec![0; most];
+    let words = write(&mut free).unwrap_or(0).min(most);
+    out.extend_from_slice(free.get(most - words..).unwrap_or_default());
+}
+
+struct Chain<'a> {
+    minor: u8,
+    layout: &'a profundo_cpython::Layout,
+    codes: &'a mut Codes,
+    python: &'a mut Vec<u64>,
+    told: &'a mut Vec<u64>,
+    outermost: Option<Outermost>,
+    first: Option<Frame>,
+}
+
+impl Chain<'_> {
+    fn step(&mut self, memory: &mut PageMemory, step: Step) -> ControlFlow<()> {
+        if self.python.len() >= MAX_PYTHON {
+            return ControlFlow::Break(());
+        }
+        let word = match step {
+            Step::Entry { stack } => entry_at(stack.unwrap_or(0)),
+            Step::Frame(frame) => {
+                let code = self.number(memory, &frame);
+                if frame.flags & flag::COROUTINE != 0 {
+                    self.outermost = Some(Outermost {
+                        code,
+                        frame: frame.address,
+                        caller: None,
+                    });
+                } else if let Some(coroutine) = &mut self.outermost {
+                    coroutine.caller.get_or_insert(frame);
+                }
+                self.first = Some(frame);
+                let Frame {
+                    offset, is_call, ..
+                } = frame;
+                PythonWord::Frame {
+                    code,
+                    offset,
+                    is_call,
+                }
+                .to_word()
+            }
+        };
+        self.python.push(word);
+        ControlFlow::Continue(())
+    }
+
+    /// The number of a frame's code object, which is told now if it was not before; 0 if it cannot be.
+    fn number(&mut self, memory: &mut PageMemory, frame: &Frame) -> u32 {
+        let Some(key) = code_key(self.layout, memory, frame.code) else {
+            return 0;
+        };
+        let hash = key.hash();
+        match self.codes.find(hash) {
+            Some(number) => number,
+            None => self.tell(memory, &key, hash).unwrap_or(0),
+        }
+    }
+
+    fn tell(&mut self, memory: &mut PageMemory, key: &CodeKey, hash: u64) -> Option<u32> {
+        let shape = code_shape(self.layout, memory, key)?;
+        let number = self.codes.give();
+        let head = code_head(self.minor, &shape, number, LARGEST_CODE)?;
+        let start = self.told.len();
+        self.told.resize(start + head.words(), 0);
+        let place = self.told.get_mut(start..)?;
+        if copy_code(memory, head, &shape, place).is_none() {
+            self.told.truncate(start);
+            return None;
+        }
+        self.codes.keep(hash, number);
+        Some(number)
+    }
+}

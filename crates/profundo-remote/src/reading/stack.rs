@@ -1,0 +1,351 @@
+//! One reading of one thread: both stacks, from one instant, as the words of a sample.
+
+use profundo_probe::MAX_DEPTH;
+use profundo_probe::python::{Merge, pair};
+use profundo_probe::sample::wire_end;
+use profundo_unwind::{
+    General, Module, Modules, Observer, Regs, walk_observed, walk_without_frame_pointer,
+};
+use profundo_wire::{End, Gil, PythonEnd, PythonWord, SampleHead};
+
+use super::blocked::{Blocked, Look, look};
+use super::held::Held;
+use super::memory::PageMemory;
+use super::python::{Found, Python};
+use crate::sys;
+
+/// How often a thread that moved while it was read is read again.
+const READINGS: usize = 3;
+
+/// Where a thread is read.
+#[derive(Debug)]
+pub(crate) enum At<'a> {
+    /// It is held.
+    Held(&'a Held),
+    /// It blocks here.
+    Blocked(Blocked),
+    /// It was here when the kernel copied its registers and a piece of its stack, and goes on.
+    Copied {
+        registers: Regs,
+        general: &'a General,
+        stack: &'a [u8],
+    },
+}
+
+/// What a reading has brought, without the words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stack {
+    pub(crate) end: End,
+    pub(crate) python_end: PythonEnd,
+    /// Whether the interpreter's frames are not those of the native ones, and were left out.
+    pub(crate) is_torn: bool,
+    /// Whether a native frame lies in no module.
+    pub(crate) leads_out: bool,
+}
+
+/// Reads the threads of one process.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    memory: PageMemory,
+    /// What the last reading of each thread touched.
+    wanted: std::collections::HashMap<u32, Vec<u64>>,
+    python: Vec<u64>,
+    native: Vec<u64>,
+    told: Vec<u64>,
+    /// From where to where the stack belongs to each native frame.
+    places: Vec<(u64, u64)>,
+}
+
+impl Reader {
+    /// The memory, for whoever looks for something else.
+    pub(crate) fn memory(&mut self) -> &mut PageMemory {
+        &mut self.memory
+    }
+
+    /// A thread has ended.
+    pub(crate) fn forget(&mut self, tid: u32) {
+        self.wanted.remove(&tid);
+    }
+
+    /// Reads a thread and appends its sample to `words`, with what `head` says of it. A thread that
+    /// moved meanwhile has a sample that says so.
+    pub(crate) fn read(
+        &mut self,
+        pid: u32,
+        at: &At<'_>,
+        head: SampleHead,
+        modules: &[Module<'_>],
+        python: Option<&mut Python>,
+        words: &mut Vec<u64>,
+    ) -> Stack {
+        let mut sample = Vec::new();
+        let none = |_| Vec::new();
+        let stack = self.read_with(pid, (at, head), modules, python, (words, &mut sample), none);
+        words.append(&mut sample);
+        stack
+    }
+
+    /// The same, with the sample in words of its own; those that stand right before it may hang on what
+    /// the thread has to do with the interpreter's lock.
+    pub(crate) fn read_with(
+        &mut self,
+        pid: u32,
+        (at, head): (&At<'_>, SampleHead),
+        modules: &[Module<'_>],
+        mut python: Option<&mut Python>,
+        (words, own): (&mut Vec<u64>, &mut Vec<u64>),
+        before: impl FnOnce(Gil) -> Vec<u64>,
+    ) -> Stack {
+        let mut wanted = self.wanted.remove(&head.tid).unwrap_or_default();
+        self.memory.begin(pid, &wanted);
+        let modules = Modules::new(modules);
+        let mut stack;
+        let mut sample;
+        match at {
+            At::Held(held) => {
+                let place = Place {
+                    registers: held.registers,
+                    general: Some(&held.general),
+                    all: &held.all,
+                    lock: None,
+                };
+                (sample, stack) = self.once(head, place, &modules, python);
+            }
+            At::Copied {
+                registers,
+                general,
+                stack: copy,
+            } => {
+                let place = Place {
+                    registers: *registers,
+                    general: Some(general),
+                    all: &[],
+                    lock: None,
+                };
+                self.memory.lay_over(registers.sp, copy);
+                (sample, stack) = self.once(head, place, &modules, python.as_deref_mut());
+                if !self.python.is_empty() || stack.python_end != PythonEnd::Whole {
+                    self.doubt(
+                        head,
+                        place,
+                        copy,
+                        &modules,
+                        python,
+                        (&mut sample, &mut stack),
+                    );
+                }
+            }
+            At::Blocked(blocked) => {
+                let mut blocked = *blocked;
+                let mut left = READINGS;
+                loop {
+                    let place = Place {
+                        registers: Regs {
+                            ip: blocked.ip,
+                            sp: blocked.sp,
+                            fp: 0,
+                        },
+                        general: None,
+                        all: &[],
+                        lock: (blocked.call == libc::SYS_futex).then_some(blocked.arguments[0]),
+                    };
+                    (sample, stack) = self.once(head, place, &modules, python.as_deref_mut());
+                    left -= 1;
+                    match look(pid, head.tid) {
+                        Look::Blocked(now) if now == blocked => break,
+                        Look::Blocked(now) if left > 0 => blocked = now,
+                        _ => {
+                            // It moved all the time: what was read may be torn.
+                            self.native.truncate(1);
+                            self.python.clear();
+                            sample.end = End::Gone;
+                            stack.end = End::Gone;
+                            break;
+                        }
+                    }
+                    wanted = self.memory.wanted();
+                    self.memory.again(&wanted);
+                }
+            }
+        }
+        self.wanted.insert(head.tid, self.memory.wanted());
+        words.append(&mut self.told);
+        if sample.end != End::Gone {
+            own.extend(before(sample.gil));
+        }
+        sample.frames = self.native.len() as u16;
+        sample.python = self.python.len() as u16;
+        own.extend(sample.to_words());
+        own.extend_from_slice(&self.native);
+        own.extend_from_slice(&self.python);
+        stack
+    }
+
+    /// The native stack is of one instant and the interpreter's frames of a later one. They are believed
+    /// only if they are the same once more, and if each of their runs has its native frame.
+    fn doubt(
+        &mut self,
+        head: SampleHead,
+        place: Place<'_>,
+        copy: &[u8],
+        modules: &Modules<'_>,
+        python: Option<&mut Python>,
+        (sample, stack): (&mut SampleHead, &mut Stack),
+    ) {
+        let before = self.python.clone();
+        let wanted = self.memory.wanted();
+        self.memory.again(&wanted);
+        self.memory.lay_over(place.registers.sp, copy);
+        (*sample, *stack) = self.once(head, place, modules, python);
+        let fits = fits(&self.python, sample.end);
+        let stays = self.stays(copy, place.registers.sp);
+        if self.python != before || !fits || !stays || stack.python_end != PythonEnd::Whole {
+            self.python.clear();
+            sample.python_end = PythonEnd::Broken;
+            sample.task = 0;
+            stack.python_end = PythonEnd::Broken;
+            stack.is_torn = true;
+        }
+    }
+
+    /// Whether the innermost run of the evaluation loop still is in the call that it was in when the
+    /// stack was copied: if it went on, its part of the stack has changed. One that was in no call has
+    /// only gone on to another instant, at which its frames are what they are.
+    fn stays(&self, copy: &[u8], start: u64) -> bool {
+        let entries = self.python.iter().map(|&word| PythonWord::from_word(word));
+        let innermost = entries.into_iter().find_map(|word| match word {
+            PythonWord::Entry { native } => Some(native),
+            PythonWord::Frame { .. } => None,
+        });
+        let Some(Some(index @ 1..)) = innermost else {
+            return true;
+        };
+        let Some(&(sp, cfa)) = self.places.get(usize::from(index)) else {
+            return false;
+        };
+        // From the return address of what it called.
+        let first = sp.wrapping_sub(8);
+        let range = |address: u64| usize::try_from(address.checked_sub(start)?).ok();
+        let Some(then) = range(first)
+            .zip(range(cfa))
+            .and_then(|(from, to)| copy.get(from..to))
+        else {
+            return false;
+        };
+        let mut now = vec![0; then.len()];
+        sys::read_memory(self.memory.pid(), first, &mut now) == now.len() && now == then
+    }
+
+    fn once(
+        &mut self,
+        head: SampleHead,
+        place: Place<'_>,
+        modules: &Modules<'_>,
+        python: Option<&mut Python>,
+    ) -> (SampleHead, Stack) {
+        self.python.clear();
+        let mut sample = head;
+        let mut ranges = None;
+        if let Some(python) = python {
+            let found = Found {
+                registers: place.registers,
+                all: place.all,
+                lock: place.lock,
+                now: sys::nanoseconds(libc::CLOCK_MONOTONIC),
+            };
+            let walked = python.walk(
+                &mut self.memory,
+                &head,
+                found,
+                &mut self.python,
+                &mut self.told,
+            );
+            sample.python_end = walked.end;
+            sample.gil = walked.gil;
+            sample.task = walked.task;
+            let interpreter = &python.interpreter;
+            ranges = (interpreter.layout.owner == 0).then_some(interpreter.evaluation);
+        }
+        self.places.clear();
+        let mut merge = Noted {
+            merge: Merge::new(&mut self.python),
+            places: &mut self.places,
+        };
+        self.native.clear();
+        self.native.resize(MAX_DEPTH, 0);
+        let (memory, out) = (&mut self.memory, &mut self.native[..]);
+        let (depth, end) = match place.general {
+            Some(general) => walk_observed(
+                place.registers,
+                general,
+                modules,
+                None,
+                memory,
+                out,
+                &mut merge,
+            ),
+            None => walk_without_frame_pointer(place.registers, modules, memory, out, &mut merge),
+        };
+        sample.end = wire_end(end);
+        self.native.truncate(depth);
+        match ranges {
+            Some(ranges) => {
+                let is_whole = sample.end == End::Root && sample.python_end == PythonEnd::Whole;
+                pair(&mut self.python, &self.native, &ranges, is_whole);
+            }
+            None => merge.merge.finish(),
+        }
+        let stack = Stack {
+            end: sample.end,
+            python_end: sample.python_end,
+            is_torn: false,
+            leads_out: self
+                .native
+                .iter()
+                .any(|&address| modules.find(address).is_none()),
+        };
+        (sample, stack)
+    }
+}
+
+/// Notes where the frames lie on the way.
+struct Noted<'a> {
+    merge: Merge<'a>,
+    places: &'a mut Vec<(u64, u64)>,
+}
+
+impl Observer for Noted<'_> {
+    fn frame(&mut self, index: usize, address: u64, sp: u64, cfa: u64) {
+        self.merge.frame(index, address, sp, cfa);
+        // Frames come one after another.
+        self.places.push((sp, cfa));
+    }
+}
+
+/// Whether each run of the evaluation loop has its native frame. Where the native walk ended early, the
+/// outer ones may have theirs beyond its end.
+fn fits(python: &[u64], end: End) -> bool {
+    let mut entries = python
+        .iter()
+        .filter_map(|&word| match PythonWord::from_word(word) {
+            PythonWord::Entry { native } => Some(native.is_some()),
+            PythonWord::Frame { .. } => None,
+        });
+    match end {
+        End::Root => entries.all(|has_home| has_home),
+        // None that has its frame behind one that has not.
+        _ => !entries
+            .skip_while(|&has_home| has_home)
+            .any(|has_home| has_home),
+    }
+}
+
+/// Where a walk begins.
+#[derive(Debug, Clone, Copy)]
+struct Place<'a> {
+    registers: Regs,
+    /// Of a held thread.
+    general: Option<&'a General>,
+    all: &'a [u64],
+    lock: Option<u64>,
+}

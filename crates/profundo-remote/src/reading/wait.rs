@@ -1,0 +1,200 @@
+//! What a blocked thread waits for, by the system call that it is in.
+
+use std::fs;
+
+use profundo_wire::WaitKind;
+
+use super::blocked::Blocked;
+
+/// What a thread waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Wait {
+    pub(crate) kind: WaitKind,
+    /// The lock's address, the file's path, the call's name; or empty.
+    pub(crate) what: String,
+}
+
+impl Wait {
+    /// Of a blocked thread. `is_gil`: it waits for the interpreter's lock.
+    pub(crate) fn of(pid: u32, blocked: &Blocked, is_gil: bool) -> Self {
+        let wait = |kind, what| Self { kind, what };
+        if is_gil {
+            return wait(WaitKind::Gil, String::new());
+        }
+        if blocked.call < 0 {
+            return wait(WaitKind::Fault, String::new());
+        }
+        let [first, second, third, ..] = blocked.arguments;
+        match blocked.call {
+            libc::SYS_futex => wait(WaitKind::Lock, format!("{first:#x}")),
+            SYS_FUTEX_WAITV => wait(WaitKind::Lock, String::new()),
+            libc::SYS_nanosleep | libc::SYS_clock_nanosleep => wait(WaitKind::Sleep, String::new()),
+            libc::SYS_wait4 | libc::SYS_waitid => {
+                let child = match blocked.call {
+                    libc::SYS_wait4 => first as i32,
+                    _ if first == u64::from(libc::P_PID) => second as i32,
+                    _ => -1,
+                };
+                let child = if child > 0 {
+                    child.to_string()
+                } else {
+                    String::new()
+                };
+                wait(WaitKind::Child, child)
+            }
+            call if reads(call) => wait(WaitKind::Read, file(pid, first)),
+            call if writes(call) => wait(WaitKind::Write, file(pid, first)),
+            libc::SYS_sendfile => wait(WaitKind::Write, file(pid, first)),
+            libc::SYS_splice => wait(WaitKind::Read, file(pid, first)),
+            libc::SYS_copy_file_range => wait(WaitKind::Write, file(pid, third)),
+            libc::SYS_accept | libc::SYS_accept4 => wait(WaitKind::Accept, file(pid, first)),
+            libc::SYS_connect => wait(WaitKind::Connect, file(pid, first)),
+            libc::SYS_flock | libc::SYS_fcntl => wait(WaitKind::FileLock, file(pid, first)),
+            // For nothing but time, which is how old programs sleep.
+            call if polls(call) && descriptors(call, &blocked.arguments) == 0 => {
+                wait(WaitKind::Sleep, String::new())
+            }
+            call if polls(call) => wait(WaitKind::Poll, String::new()),
+            libc::SYS_rt_sigtimedwait | libc::SYS_rt_sigsuspend | libc::SYS_pause => {
+                wait(WaitKind::Signal, String::new())
+            }
+            libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_sync_file_range => {
+                wait(WaitKind::Write, file(pid, first))
+            }
+            call => wait(WaitKind::Other, format!("system call {call}")),
+        }
+    }
+}
+
+const SYS_FUTEX_WAITV: i64 = 449;
+
+fn reads(call: i64) -> bool {
+    [
+        libc::SYS_read,
+        libc::SYS_pread64,
+        libc::SYS_readv,
+        libc::SYS_preadv,
+        libc::SYS_preadv2,
+        libc::SYS_recvfrom,
+        libc::SYS_recvmsg,
+        libc::SYS_recvmmsg,
+        libc::SYS_getdents64,
+    ]
+    .contains(&call)
+}
+
+fn writes(call: i64) -> bool {
+    [
+        libc::SYS_write,
+        libc::SYS_pwrite64,
+        libc::SYS_writev,
+        libc::SYS_pwritev,
+        libc::SYS_pwritev2,
+        libc::SYS_sendto,
+        libc::SYS_sendmsg,
+        libc::SYS_sendmmsg,
+    ]
+    .contains(&call)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn polls(call: i64) -> bool {
+    let old = [libc::SYS_poll, libc::SYS_select, libc::SYS_epoll_wait];
+    let new = [
+        libc::SYS_ppoll,
+        libc::SYS_pselect6,
+        libc::SYS_epoll_pwait,
+        SYS_EPOLL_PWAIT2,
+        libc::SYS_io_getevents,
+        libc::SYS_io_uring_enter,
+    ];
+    old.contains(&call) || new.contains(&call)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn polls(call: i64) -> bool {
+    [
+        libc::SYS_ppoll,
+        libc::SYS_pselect6,
+        libc::SYS_epoll_pwait,
+        SYS_EPOLL_PWAIT2,
+        libc::SYS_io_getevents,
+        libc::SYS_io_uring_enter,
+    ]
+    .contains(&call)
+}
+
+/// How many descriptors such a call looks at; one, where it does not say.
+fn descriptors(call: i64, arguments: &[u64; 6]) -> u64 {
+    let [first, second, ..] = *arguments;
+    match call {
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_select => first,
+        libc::SYS_pselect6 => first,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll => second,
+        libc::SYS_ppoll => second,
+        _ => 1,
+    }
+}
+
+const SYS_EPOLL_PWAIT2: i64 = 441;
+
+/// What a descriptor of a process is, without what changes from one to the next.
+fn file(pid: u32, descriptor: u64) -> String {
+    let Ok(path) = fs::read_link(format!("/proc/{pid}/fd/{}", descriptor as i32)) else {
+        return format!("descriptor {}", descriptor as i32);
+    };
+    let path = path.to_string_lossy();
+    match path.split_once(":[") {
+        // Numbers of sockets and pipes say nothing to a person, and every one would be a row.
+        Some((kind @ ("socket" | "pipe"), _)) => {
+            format!("{kind}, descriptor {}", descriptor as i32)
+        }
+        _ => path.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocked(call: i64, arguments: [u64; 6]) -> Blocked {
+        Blocked {
+            call,
+            arguments,
+            sp: 1,
+            ip: 1,
+            turns: None,
+        }
+    }
+
+    #[test]
+    fn calls_are_told_apart() {
+        let pid = std::process::id();
+        let of = |call, arguments| Wait::of(pid, &blocked(call, arguments), false);
+        let lock = of(libc::SYS_futex, [0xAB0, 0, 0, 0, 0, 0]);
+        assert_eq!((lock.kind, lock.what.as_str()), (WaitKind::Lock, "0xab0"));
+        let gil = Wait::of(pid, &blocked(libc::SYS_futex, [1; 6]), true);
+        assert_eq!(gil.kind, WaitKind::Gil);
+        assert_eq!(of(-1, [0; 6]).kind, WaitKind::Fault);
+        let child = of(libc::SYS_wait4, [77, 0, 0, 0, 0, 0]);
+        assert_eq!((child.kind, child.what.as_str()), (WaitKind::Child, "77"));
+        assert_eq!(of(libc::SYS_wait4, [u64::MAX; 6]).what, "");
+        assert_eq!(of(libc::SYS_ppoll, [0, 2, 0, 0, 0, 0]).kind, WaitKind::Poll);
+        assert_eq!(of(libc::SYS_ppoll, [0; 6]).kind, WaitKind::Sleep);
+        assert_eq!(of(libc::SYS_mount, [0; 6]).kind, WaitKind::Other);
+    }
+
+    #[test]
+    fn files_have_their_paths() {
+        use std::os::fd::AsRawFd;
+        let pid = std::process::id();
+        let null = fs::File::open("/dev/null").unwrap();
+        assert_eq!(file(pid, null.as_raw_fd() as u64), "/dev/null");
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let told = file(pid, reader.as_raw_fd() as u64);
+        assert!(told.starts_with("pipe, descriptor "), "{told}");
+        assert_eq!(file(pid, u64::MAX), "descriptor -1");
+    }
+}

@@ -1,0 +1,178 @@
+//! A process that runs already: it is sampled from outside, and its threads are read.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use profundo_cpython::Refusal;
+use profundo_wire::recording::Event;
+
+use super::Recorder;
+use crate::copied::modules;
+use crate::error::Error;
+use crate::modules::ModuleList;
+use crate::proc;
+use crate::program::{Program, Way};
+use crate::reading::{Counts, Look, look};
+use crate::sys;
+
+/// How long the tables of large files are waited for, so that the first stacks are whole.
+const TABLES: Duration = Duration::from_millis(1500);
+
+impl Recorder {
+    /// Begins to record a process that runs already, with all its threads.
+    pub fn attach(&mut self, pid: u32, sink: &mut dyn FnMut(Event<'_>)) -> Result<(), Error> {
+        may_be_read(pid)?;
+        self.root = Some(pid);
+        self.outside.reads = true;
+        let running = std::mem::replace(&mut self.running, false);
+        self.begin_outside(pid, 0, sink);
+        let began = Instant::now();
+        while began.elapsed() < TABLES && !self.has_tables() {
+            self.store.collect();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        for program in self.programs.values_mut() {
+            program.look_for_python(sink);
+        }
+        self.running = running;
+        self.watch_waits(&proc::threads(pid));
+        let now = profundo_probe::clock::now();
+        if running {
+            for program in self.programs.values_mut() {
+                program.set_running(true, now);
+                self.outside.set_running(program, true);
+            }
+        }
+        match self.programs.is_empty() {
+            true => Err(Error::Process {
+                pid,
+                source: io::Error::from_raw_os_error(libc::ESRCH),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Reads every thread of the process once, where it is.
+    pub fn read_every_thread(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        self.scale.look();
+        for (&key, program) in &mut self.programs {
+            let list = modules(&program.modules, &self.store);
+            let Way::Outside(outside) = &mut program.way else {
+                continue;
+            };
+            let mut words = Vec::new();
+            let mut tids = proc::threads(program.pid);
+            tids.sort_unstable();
+            for tid in tids {
+                outside.read_once(key, program.pid, tid, &list, &self.scale, &mut words, sink);
+            }
+            sink(Event::Words {
+                process: key,
+                words: &words,
+            });
+        }
+    }
+
+    fn has_tables(&self) -> bool {
+        let lists = self.programs.values().map(|program| &program.modules);
+        lists.flat_map(ModuleList::loaded).all(|module| {
+            let file = module.file.as_ref();
+            file.is_none_or(|file| file.is_compiled())
+        })
+    }
+
+    /// Says how reading went, where something was left out.
+    pub(super) fn tell_of_readings(&mut self) {
+        let Counts {
+            whole,
+            broken,
+            torn,
+            refused,
+            ..
+        } = self.readings;
+        let all = whole + broken;
+        if torn > 0 {
+            let share = torn as f64 / all.max(1) as f64 * 100.0;
+            self.notes.push(format!(
+                "of {torn} of {all} samples ({share:.1} %) the Python frames were left out: the thread went \
+                 on while they were read, and they may be of another instant"
+            ));
+        }
+        if refused > 0 {
+            self.notes.push(format!(
+                "{refused} samples are of threads that could not be held, as those of a program under \
+                 a debugger: their Python frames were read while they went on"
+            ));
+        }
+    }
+
+    /// Reads threads as they are sampled, for so long.
+    pub(super) fn read_within(&mut self, most: Duration, sink: &mut dyn FnMut(Event<'_>)) {
+        let began = Instant::now();
+        loop {
+            let left = most.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            self.outside.wait(left);
+            self.sample_outside(sink);
+        }
+    }
+}
+
+/// Whether a process is there and may be looked into.
+fn may_be_read(pid: u32) -> Result<(), Error> {
+    let refused = |code| {
+        let source = io::Error::from_raw_os_error(code);
+        Err(Error::Process { pid, source })
+    };
+    if !sys::is_alive(pid) {
+        return refused(libc::ESRCH);
+    }
+    match look(pid, pid) {
+        Look::Hidden => refused(libc::EPERM),
+        Look::Ended => refused(libc::ESRCH),
+        Look::Running | Look::Blocked(_) => Ok(()),
+    }
+}
+
+impl Program {
+    /// Looks for an interpreter in a process whose threads are read, and tells of it.
+    pub(super) fn look_for_python(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let Way::Outside(outside) = &mut self.way else {
+            return;
+        };
+        let Some(process) = outside.process.as_mut() else {
+            return;
+        };
+        if self.runtime_told {
+            return;
+        }
+        if let Some(found) = process.look_for_python(self.pid, &self.modules) {
+            self.runtime_told = true;
+            sink(Event::Runtime {
+                process: self.key,
+                runtime: format!("CPython {}", found.version),
+                module: found.path.clone(),
+            });
+        } else if let Some(refusal) = process.refusal {
+            self.runtime_told = true;
+            sink(Event::Note(format!(
+                "process {}: the stacks of its Python are not read, but its native ones are: {}",
+                self.pid,
+                why(refusal)
+            )));
+        }
+    }
+}
+
+/// Why the stacks of an interpreter are not read.
+fn why(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Version => "its version is not one from 3.8 to 3.14",
+        Refusal::FreeThreaded => "it is a build without the global lock",
+        Refusal::Offsets => "it does not tell its own layout as its version should",
+        Refusal::Symbol => "its symbols were removed",
+        Refusal::Late => "it was loaded too late",
+    }
+}

@@ -1,0 +1,402 @@
+//! Threads that wait: who does, since when, and where, as far as it is to be known.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use profundo_wire::recording::Event;
+use profundo_wire::{
+    End, Gil, PythonEnd, Reader, Record, SAMPLE_HEAD_WORDS, SampleHead, State, WaitKind, wait_words,
+};
+
+use super::Recorder;
+use crate::perf::Switches;
+use crate::program::Way;
+use crate::reading::{Look, look};
+use crate::sys;
+use crate::wall::{Change, Emission, Spans};
+
+/// Nanoseconds between two times that short waits are added up.
+const SETTLE: u64 = 1_000_000_000;
+/// Reading may take this part of the time between two ticks.
+const PART: u64 = 20;
+
+/// The threads that are watched.
+#[derive(Debug)]
+pub(super) struct Wall {
+    switches: Switches,
+    threads: HashMap<u32, Thread>,
+    tick: u64,
+    /// When the next tick is due, on the monotonic clock.
+    next: u64,
+    settled: u64,
+    random: u64,
+    /// Whether changes were lost, which is told once.
+    has_lost: bool,
+}
+
+#[derive(Debug)]
+struct Thread {
+    pid: u32,
+    spans: Spans,
+}
+
+impl Wall {
+    /// How long it is until the next tick.
+    pub(super) fn until_tick(&self) -> Duration {
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        Duration::from_nanos(self.next.saturating_sub(now))
+    }
+
+    /// A number that nothing in the program goes by.
+    fn draw(&mut self) -> u64 {
+        // xorshift64*, whose high bits are good.
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        self.random.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32
+    }
+}
+
+/// A thread's time to be told.
+type Told = (u32, u32, Emission);
+
+impl Recorder {
+    /// Begins to watch who waits, if that is wanted: threads that there are, and all that they start.
+    pub(super) fn watch_waits(&mut self, tids: &[u32]) {
+        let Some(tick) = self.options.wall else {
+            return;
+        };
+        let Some((&first, others)) = tids.split_first() else {
+            return;
+        };
+        let opened = Switches::open(first).and_then(|mut switches| {
+            others.iter().try_for_each(|&tid| switches.add(tid))?;
+            Ok(switches)
+        });
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        match opened {
+            Ok(switches) => {
+                self.wall = Some(Wall {
+                    switches,
+                    threads: HashMap::new(),
+                    tick,
+                    next: now + tick,
+                    settled: now,
+                    random: profundo_probe::clock::now() | 1,
+                    has_lost: false,
+                });
+                if self.running {
+                    self.find_waiting(now);
+                }
+            }
+            Err(error) => self.notes.push(format!(
+                "waiting is not recorded: the kernel does not tell when threads leave a CPU ({error}); {}",
+                crate::error::perf_remedy(&error)
+            )),
+        }
+    }
+
+    /// Threads that wait already tell of no change.
+    fn find_waiting(&mut self, now: u64) {
+        let Some(wall) = &mut self.wall else { return };
+        let mut none = Vec::new();
+        for program in self.programs.values() {
+            for tid in crate::proc::threads(program.pid) {
+                if matches!(look(program.pid, tid), Look::Blocked(_)) {
+                    let pid = program.pid;
+                    let spans = Spans::new(wall.tick);
+                    let thread = wall.threads.entry(tid).or_insert(Thread { pid, spans });
+                    thread.spans.change(Change::Out, now, &mut none);
+                }
+            }
+        }
+    }
+
+    /// Sampling goes on, or stops.
+    pub(super) fn wall_set_running(&mut self, running: bool) {
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        let Some(wall) = &mut self.wall else { return };
+        let _ = wall.switches.read();
+        for thread in wall.threads.values_mut() {
+            thread.spans.lose_track();
+        }
+        if running {
+            self.find_waiting(now);
+        }
+    }
+
+    /// Does what is due of it.
+    pub(super) fn look_at_waits(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        let due = self.wall.as_ref().is_some_and(|wall| now >= wall.next);
+        if !due {
+            return;
+        }
+        if let Some(wall) = &mut self.wall {
+            // At random, so that nothing that sleeps in step with us is seen too often or never.
+            let part = wall.draw() % (wall.tick + 1);
+            wall.next = now + wall.tick / 2 + part;
+        }
+        let mut told = Vec::new();
+        self.follow_switches(&mut told);
+        if !self.running {
+            return;
+        }
+        self.read_waiting(now, sink);
+        if let Some(wall) = &mut self.wall {
+            let settles = now.saturating_sub(wall.settled) >= SETTLE;
+            if settles {
+                wall.settled = now;
+            }
+            for (&tid, thread) in &mut wall.threads {
+                let mut out = Vec::new();
+                thread.spans.progress(now, &mut out);
+                if settles {
+                    thread.spans.settle(now, false, &mut out);
+                }
+                told.extend(out.into_iter().map(|it| (thread.pid, tid, it)));
+            }
+        }
+        self.tell_waits(told, sink);
+    }
+
+    /// All that is left, at the end.
+    pub(super) fn finish_waits(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let mut told = Vec::new();
+        self.follow_switches(&mut told);
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        let Some(wall) = &mut self.wall else { return };
+        if self.running {
+            for (&tid, thread) in &mut wall.threads {
+                let mut out = Vec::new();
+                thread.spans.settle(now, true, &mut out);
+                told.extend(out.into_iter().map(|it| (thread.pid, tid, it)));
+            }
+        }
+        self.wall = None;
+        self.tell_waits(told, sink);
+    }
+
+    /// Of a program that has ended, what is left.
+    pub(super) fn finish_waits_of(&mut self, pid: u32, sink: &mut dyn FnMut(Event<'_>)) {
+        let mut told = Vec::new();
+        self.follow_switches(&mut told);
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        let running = self.running;
+        let Some(wall) = &mut self.wall else { return };
+        wall.threads.retain(|&tid, thread| {
+            if thread.pid == pid && running {
+                let mut out = Vec::new();
+                // Whoever has left the CPU for good waits no more.
+                thread.spans.change(Change::In, now, &mut Vec::new());
+                thread.spans.settle(now, true, &mut out);
+                told.extend(out.into_iter().map(|it| (pid, tid, it)));
+            }
+            thread.pid != pid
+        });
+        self.tell_waits(told, sink);
+    }
+
+    fn follow_switches(&mut self, told: &mut Vec<Told>) {
+        let Some(wall) = &mut self.wall else { return };
+        let (switches, lost) = wall.switches.read();
+        if !self.running {
+            return;
+        }
+        if lost {
+            for thread in wall.threads.values_mut() {
+                thread.spans.lose_track();
+            }
+            if !std::mem::replace(&mut wall.has_lost, true) {
+                self.notes.push(
+                    "threads come and go so fast that some of their waiting was not counted".into(),
+                );
+            }
+        }
+        let mut out = Vec::new();
+        for switch in switches {
+            // Of a thread that has ended there are no numbers any more.
+            if switch.tid == 0 || switch.tid as i32 == -1 {
+                continue;
+            }
+            let change = match (switch.is_out, switch.is_preempted) {
+                (false, _) => Change::In,
+                (true, false) => Change::Out,
+                (true, true) => Change::Preempted,
+            };
+            let thread = wall.threads.entry(switch.tid).or_insert_with(|| Thread {
+                pid: switch.pid,
+                spans: Spans::new(wall.tick),
+            });
+            thread.pid = switch.pid;
+            thread.spans.change(change, switch.time, &mut out);
+            told.extend(out.drain(..).map(|it| (switch.pid, switch.tid, it)));
+        }
+    }
+
+    /// Reads threads that have left a CPU since the last tick.
+    fn read_waiting(&mut self, now: u64, sink: &mut dyn FnMut(Event<'_>)) {
+        let Some(wall) = &mut self.wall else { return };
+        let mut candidates: Vec<(u32, u32)> = wall
+            .threads
+            .iter()
+            .filter(|(_, thread)| thread.spans.unread_since().is_some())
+            .map(|(&tid, thread)| (tid, thread.pid))
+            .collect();
+        if candidates.is_empty() {
+            return;
+        }
+        // If there are too many, each has the same chance.
+        let count = candidates.len();
+        let start = wall.draw() as usize % count;
+        candidates.rotate_left(start);
+        let until = now + wall.tick / PART;
+        let mut by_program: HashMap<u32, Vec<u64>> = HashMap::new();
+        for (tid, pid) in candidates {
+            if sys::nanoseconds(libc::CLOCK_MONOTONIC) > until {
+                break;
+            }
+            let key = self.last_of.get(&pid).copied();
+            let program = key.and_then(|key| self.programs.get_mut(&key));
+            let looked = look(pid, tid);
+            let Some(thread) = self
+                .wall
+                .as_mut()
+                .and_then(|wall| wall.threads.get_mut(&tid))
+            else {
+                continue;
+            };
+            match (looked, program) {
+                (Look::Blocked(blocked), Some(program)) => {
+                    let words = by_program.entry(program.key).or_default();
+                    let read =
+                        program.read_waiting(tid, blocked, &self.store, &self.scale, words, sink);
+                    if let Some(read) = read {
+                        thread.spans.read(read.into());
+                    }
+                }
+                // It has been given a CPU meanwhile, which we shall hear of.
+                (Look::Running, _) | (_, None) => {}
+                (Look::Ended | Look::Hidden, _) => thread.spans.give_up(),
+            }
+        }
+        for (process, words) in by_program {
+            if !words.is_empty() {
+                let words = &words;
+                sink(Event::Words { process, words });
+            }
+        }
+    }
+
+    fn tell_waits(&mut self, told: Vec<Told>, sink: &mut dyn FnMut(Event<'_>)) {
+        let mut by_program: HashMap<u32, Vec<u64>> = HashMap::new();
+        for (pid, tid, emission) in told {
+            let Some(&key) = self.last_of.get(&pid) else {
+                continue;
+            };
+            let (weight, until) = match &emission {
+                Emission::At { weight, until, .. }
+                | Emission::Unread { weight, until }
+                | Emission::Cpu { weight, until } => (*weight, *until),
+            };
+            if weight == 0 {
+                continue;
+            }
+            let clock = self.scale.cycles_at(until);
+            let words = by_program.entry(key).or_default();
+            let number = || {
+                let program = self.programs.get(&key)?;
+                match &program.way {
+                    Way::Agent(agent) => agent.number_of(tid),
+                    Way::Outside(outside) => outside.known_number(tid),
+                }
+            };
+            let nowhere = |end| SampleHead {
+                state: State::WallWaiting,
+                end,
+                frames: 0,
+                python: 0,
+                python_end: PythonEnd::Whole,
+                gil: Gil::None,
+                clock,
+                weight,
+                task: 0,
+                thread: number().unwrap_or(0),
+                tid,
+            };
+            match emission {
+                Emission::At { place, .. } => {
+                    let start = words.len();
+                    words.extend_from_slice(&place);
+                    if let Some(own) = words.get_mut(start..) {
+                        weigh(own, weight, clock);
+                    }
+                }
+                Emission::Unread { .. } => words.extend(nowhere(End::Unread).to_words()),
+                Emission::Cpu { .. } => {
+                    words.extend(wait_words(WaitKind::Cpu, ""));
+                    words.extend(nowhere(End::Unread).to_words());
+                }
+            }
+        }
+        for (process, words) in by_program {
+            let words = &words;
+            sink(Event::Words { process, words });
+        }
+    }
+}
+
+/// Writes into a sample what it stands for and when.
+fn weigh(words: &mut [u64], weight: u64, clock: u64) {
+    let mut reader = Reader::new(words);
+    let before = match reader.next() {
+        Some(Ok(Record::Wait(wait))) => wait.words(),
+        _ => 0,
+    };
+    let head = words.get_mut(before..).and_then(<[u64]>::first_chunk_mut);
+    let Some(place) = head else { return };
+    let Some(head) = SampleHead::from_words(*place) else {
+        return;
+    };
+    let head = SampleHead {
+        weight,
+        clock,
+        ..head
+    };
+    let words: [u64; SAMPLE_HEAD_WORDS] = head.to_words();
+    *place = words;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_behind_its_wait_is_weighed() {
+        let head = SampleHead {
+            state: State::WallWaiting,
+            end: End::Root,
+            frames: 1,
+            python: 0,
+            python_end: PythonEnd::Whole,
+            gil: Gil::None,
+            clock: 0,
+            weight: 0,
+            task: 0,
+            thread: 1,
+            tid: 7,
+        };
+        for mut words in [wait_words(WaitKind::Lock, "0x10"), Vec::new()] {
+            words.extend(head.to_words());
+            words.push(0x1234);
+            weigh(&mut words, 55, 66);
+            let found = Reader::new(&words).find_map(|record| match record {
+                Ok(Record::Sample { head, frames, .. }) => Some((head, frames.to_vec())),
+                _ => None,
+            });
+            let (found, frames) = found.unwrap();
+            assert_eq!((found.weight, found.clock, found.tid), (55, 66, 7));
+            assert_eq!(frames, [0x1234]);
+        }
+    }
+}

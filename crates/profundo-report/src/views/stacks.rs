@@ -1,0 +1,157 @@
+//! One stack of each thread, the innermost frame first: where everything is at this instant.
+
+use std::io;
+
+use profundo_analysis::{Place, Selection, shown_stack};
+use profundo_model::{Gil, Profile, Sample, State};
+
+use super::{BOLD, GRAY, place, view, write_empty, write_filter};
+use crate::json::Json;
+use crate::line::{Line, Style};
+use crate::names::Names;
+use crate::palette::Color;
+use crate::printer::Page;
+use crate::{Choices, Look};
+
+/// One stack of each thread.
+#[derive(Debug, Clone)]
+pub struct Stacks {
+    choices: Choices,
+    look: Look,
+    quality: Option<bool>,
+}
+
+impl Default for Stacks {
+    fn default() -> Self {
+        Self {
+            choices: Choices::command(),
+            look: Look::default(),
+            quality: Some(false),
+        }
+    }
+}
+
+view!(Stacks);
+
+impl Stacks {
+    /// All threads.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The samples by process and thread.
+    fn samples<'a>(&self, profile: &'a Profile, selection: &'a Selection) -> Vec<&'a Sample> {
+        let mut samples: Vec<&Sample> = selection.samples(profile).collect();
+        samples.sort_by_key(|sample| {
+            let thread = profile.threads.get(sample.thread);
+            (thread.process, thread.number, sample.time)
+        });
+        samples
+    }
+
+    fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
+        let profile = page.profile;
+        if write_empty(page, &self.choices, selection)? {
+            return crate::quality::write(page, selection, self.quality);
+        }
+        let samples = self.samples(profile, selection);
+        let stacks: Vec<Vec<Place>> = samples
+            .iter()
+            .map(|sample| shown_stack(profile, sample.stack, self.choices.shown))
+            .collect();
+        let names = Names::of_places(profile, stacks.iter().flatten().copied());
+        let mut process = None;
+        for (sample, stack) in samples.iter().zip(&stacks) {
+            let thread = profile.threads.get(sample.thread);
+            if process.replace(thread.process) != Some(thread.process) {
+                write_process(page, thread.process)?;
+            }
+            let mut line = Line::default();
+            let name = profile.strings.get(thread.name);
+            line.push_fmt(format_args!("Thread {}", thread.number), BOLD);
+            if !name.is_empty() {
+                line.push(" ", Style::PLAIN);
+                line.push(name, BOLD);
+            }
+            line.push_fmt(format_args!(" (tid {})", thread.tid), GRAY);
+            line.push(": ", Style::PLAIN);
+            line.push(doing(sample), Style::color(color(sample)));
+            page.line(&mut line)?;
+            for &place in stack {
+                line.push("    ", Style::PLAIN);
+                line.push(names.function(place), Style::PLAIN);
+                let at = names.at(place);
+                if !at.is_empty() {
+                    line.push("  ", Style::PLAIN);
+                    line.push(&at, Style { link: true, ..GRAY });
+                }
+                if let Place::Frame(frame) = place {
+                    let frame = profile.frames.get(frame);
+                    line.link = page.link(frame.file, frame.line);
+                }
+                page.line(&mut line)?;
+            }
+        }
+        write_filter(page, &self.choices, selection)?;
+        crate::quality::write(page, selection, self.quality)
+    }
+
+    fn report(&self) -> &'static str {
+        "stacks"
+    }
+
+    fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+        json.array("threads", |json| {
+            for sample in self.samples(profile, selection) {
+                let thread = profile.threads.get(sample.thread);
+                json.object("", |json| {
+                    json.number("pid", profile.processes[thread.process.index()].pid.into());
+                    json.number("thread", thread.number);
+                    json.number("tid", thread.tid.into());
+                    json.text("name", profile.strings.get(thread.name));
+                    json.text("state", doing(sample));
+                    json.array("frames", |json| {
+                        for at in shown_stack(profile, sample.stack, self.choices.shown) {
+                            json.row("", |json| place(json, profile, at));
+                        }
+                    });
+                });
+            }
+        });
+    }
+}
+
+fn write_process(page: &mut Page<'_>, process: profundo_model::ProcessId) -> io::Result<()> {
+    let profile = page.profile;
+    let row = &profile.processes[process.index()];
+    let mut line = Line::default();
+    line.push_fmt(format_args!("Process {}", row.pid), BOLD);
+    line.push(": ", Style::PLAIN);
+    line.push(profile.strings.get(row.command), Style::PLAIN);
+    let runtime = profile.strings.get(row.runtime);
+    if !runtime.is_empty() {
+        line.push("  ", Style::PLAIN);
+        line.push(runtime, GRAY);
+    }
+    page.line(&mut line)?;
+    page.plain("")
+}
+
+/// What the thread is doing.
+fn doing(sample: &Sample) -> &'static str {
+    match (sample.state, sample.gil) {
+        (State::WallWaiting | State::Sleeping, Gil::Waiting) => "waits for the GIL",
+        (State::WallWaiting | State::Sleeping, _) => "waits",
+        (State::System, _) => "in the kernel",
+        (State::Running | State::WallRunning, Gil::Held) => "runs, holds the GIL",
+        _ => "runs",
+    }
+}
+
+fn color(sample: &Sample) -> Color {
+    match sample.state {
+        State::WallWaiting | State::Sleeping => Color::Gray,
+        State::System => Color::Yellow,
+        _ => Color::Green,
+    }
+}

@@ -1,0 +1,166 @@
+//! What a blocked thread waits for. The record stands right before the sample that it belongs to:
+//!
+//! ```text
+//!          63      56 55     40 39  32 31                                                   0
+//!         ┌──────────┬─────────┬──────┬─────────────────────────────────────────────────────┐
+//! word 0  │ kind = 8 │    0    │ what │ words of the whole record                           │
+//!         ├──────────┴─────────┴──────┴────────────┬────────────────────────────────────────┤
+//! word 1  │                   0                    │ characters of the text                 │
+//!         ├────────────────────────────────────────┴────────────────────────────────────────┤
+//! word 2… │ the text, two characters a word: a lock's address, a file's path                │
+//!         └─────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The record kind in the top byte of word 0.
+pub(crate) const KIND_WAIT: u64 = 8;
+
+/// What a thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum WaitKind {
+    /// The interpreter's lock.
+    Gil = 1,
+    /// A lock or a condition of the program's: a futex.
+    Lock = 2,
+    /// Time to pass.
+    Sleep = 3,
+    /// A process that it started.
+    Child = 4,
+    /// Something to read.
+    Read = 5,
+    /// Something to be written.
+    Write = 6,
+    /// A connection from outside.
+    Accept = 7,
+    /// A connection to be made.
+    Connect = 8,
+    /// A lock on a file.
+    FileLock = 9,
+    /// Any of several files, or time.
+    Poll = 10,
+    /// A signal.
+    Signal = 11,
+    /// A page of memory.
+    Fault = 12,
+    /// Another system call.
+    Other = 13,
+    /// A CPU.
+    Cpu = 14,
+}
+
+impl WaitKind {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 14] = [
+        Self::Gil,
+        Self::Lock,
+        Self::Sleep,
+        Self::Child,
+        Self::Read,
+        Self::Write,
+        Self::Accept,
+        Self::Connect,
+        Self::FileLock,
+        Self::Poll,
+        Self::Signal,
+        Self::Fault,
+        Self::Other,
+        Self::Cpu,
+    ];
+
+    fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == code)
+    }
+}
+
+/// What a thread waits for, with the words of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait<'a> {
+    /// What.
+    pub kind: WaitKind,
+    words: &'a [u64],
+    characters: u32,
+}
+
+/// How many words stand before the text.
+const HEAD_WORDS: usize = 2;
+/// Longer ones are cut.
+const LONGEST: usize = 4096;
+
+/// The words of a record.
+pub fn wait_words(kind: WaitKind, text: &str) -> Vec<u64> {
+    let text: Vec<u32> = text.chars().take(LONGEST).map(u32::from).collect();
+    let words = HEAD_WORDS + text.len().div_ceil(2);
+    let head = [
+        KIND_WAIT << 56 | (kind as u64) << 32 | words as u64,
+        text.len() as u64,
+    ];
+    let body = text.chunks(2).map(|pair| {
+        let [low, high] = [pair.first(), pair.get(1)].map(|it| it.copied().unwrap_or(0));
+        u64::from(high) << 32 | u64::from(low)
+    });
+    head.into_iter().chain(body).collect()
+}
+
+impl<'a> Wait<'a> {
+    /// Reads the words of a record.
+    pub(crate) fn from_words(words: &'a [u64]) -> Option<Self> {
+        let (head, body) = words.split_first_chunk::<HEAD_WORDS>()?;
+        let [first, characters] = *head;
+        let characters = u32::try_from(characters).ok()?;
+        let is_whole = body.len() == (characters as usize).div_ceil(2);
+        is_whole.then_some(Self {
+            kind: WaitKind::from_code((first >> 32) as u8)?,
+            words: body,
+            characters,
+        })
+    }
+
+    /// How long the record is.
+    pub fn words(&self) -> usize {
+        HEAD_WORDS + self.words.len()
+    }
+
+    /// A lock's address, a file's path, or nothing.
+    pub fn text(&self) -> String {
+        let halves = self
+            .words
+            .iter()
+            .flat_map(|word| [*word as u32, (word >> 32) as u32]);
+        let characters = halves.take(self.characters as usize);
+        characters
+            .map(|it| char::from_u32(it).unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for text in ["", "a", "ab", "/tmp/päth/🦀", "0x7f00"] {
+            for kind in WaitKind::ALL {
+                let words = wait_words(kind, text);
+                let wait = Wait::from_words(&words).unwrap();
+                assert_eq!((wait.kind, wait.text().as_str()), (kind, text));
+            }
+        }
+    }
+
+    #[test]
+    fn damage_is_no_record() {
+        let words = wait_words(WaitKind::Read, "abc");
+        assert_eq!(Wait::from_words(&words[..3]), None);
+        assert_eq!(Wait::from_words(&words[..1]), None);
+        let mut other = words.clone();
+        other[0] |= 0xFF << 32;
+        assert_eq!(Wait::from_words(&other), None);
+        let mut other = words;
+        other[1] = u64::MAX;
+        assert_eq!(Wait::from_words(&other), None);
+    }
+}

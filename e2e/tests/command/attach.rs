@@ -1,0 +1,193 @@
+//! Programs that run already: they are attached to and left, and go on as if nothing had been.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::command::profundo;
+use crate::program::alone;
+use crate::recording::Recording;
+use crate::targets::{c, pythons_for, scratch, source};
+
+/// A program that has begun, and goes on until its input ends.
+struct Running {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Running {
+    fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "begun\n");
+        Self { child, output }
+    }
+
+    fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// Ends it; returns what it printed, and its exit code.
+    fn end(mut self) -> (String, Option<i32>) {
+        drop(self.child.stdin.take());
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).unwrap();
+        let status = self.child.wait().unwrap();
+        (rest, status.code())
+    }
+}
+
+fn python(path: &Path) -> Running {
+    let mut command = Command::new(path);
+    command.arg(source("goes_on.py"));
+    Running::start(command)
+}
+
+fn attach(arguments: &[&str]) -> Output {
+    let mut command = Command::new(profundo());
+    command
+        .arg("attach")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// What is recorded of a process, once a busy machine has given it some time.
+fn attached(pid: &str, options: &[&str]) -> Recording {
+    const ENOUGH: usize = 30;
+    const TRIES: usize = 8;
+    let file = scratch().join("attached.profundo");
+    for tries in 1.. {
+        let path = file.to_str().unwrap();
+        let output = attach(&[&[pid, "-o", path], options].concat());
+        assert!(output.status.success(), "{output:?}");
+        assert!(!is_traced(pid));
+        let took = std::time::Duration::from_secs(1);
+        let recording = Recording::read(&file, took, took);
+        let _ = std::fs::remove_file(&file);
+        if recording.profile.samples.len() >= ENOUGH || tries == TRIES {
+            return recording;
+        }
+    }
+    unreachable!("the last try returns")
+}
+
+fn is_traced(pid: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let tracer = status.lines().find_map(|it| it.strip_prefix("TracerPid:"));
+    tracer.unwrap().trim() != "0"
+}
+
+/// Which functions of the target's may call which.
+fn callers() -> std::collections::BTreeMap<String, Vec<String>> {
+    let known = [
+        ("calls_work", "main"),
+        ("calls_packs", "main"),
+        ("work", "calls_work"),
+        ("packs", "calls_packs"),
+        ("<genexpr>", "work"),
+    ];
+    let all = known.iter();
+    all.map(|&(name, caller)| (name.to_owned(), vec![caller.to_owned()]))
+        .collect()
+}
+
+#[test]
+fn a_python_program_is_read_twice_and_goes_on() {
+    for version in pythons_for("goes_on.py") {
+        let _alone = alone();
+        let running = python(&version.path);
+        let pid = running.pid();
+        for rate in ["100", "1000"] {
+            let recording = attached(&pid, &["-d", "1.5", "-r", rate]);
+            recording.possible("goes_on.py", &callers());
+            let names = ["work", "packs"].map(|name| recording.share(name));
+            assert!(names.iter().all(|&share| share > 0.0), "{names:?}");
+            let threads = recording.profile.threads.iter();
+            let threads: Vec<&str> = threads
+                .map(|thread| recording.profile.strings.get(thread.1.name))
+                .collect();
+            assert!(!threads.is_empty());
+        }
+        assert_eq!(running.end(), ("True 0\n".to_owned(), Some(7)));
+    }
+}
+
+#[test]
+fn a_dump_tells_where_every_thread_is() {
+    for version in pythons_for("a dump of goes_on.py") {
+        let _alone = alone();
+        let running = python(&version.path);
+        let output = attach(&[&running.pid(), "--dump", "--json"]);
+        assert!(output.status.success(), "{output:?}");
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let threads = told["threads"].as_array().unwrap();
+        assert_eq!(threads.len(), 3, "{threads:#?}");
+        let functions = |name: &str| -> Vec<String> {
+            let thread = threads.iter().find(|thread| thread["name"] == name);
+            let thread = thread.unwrap_or_else(|| panic!("{name}: {threads:#?}"));
+            let frames = thread["frames"].as_array().unwrap().iter();
+            frames
+                .filter_map(|frame| Some(frame["function"].as_str()?.to_owned()))
+                .collect()
+        };
+        for name in ["sleeper", "waiter"] {
+            let functions = functions(name);
+            assert!(functions.iter().any(|it| it == name), "{functions:?}");
+        }
+        let main = threads.iter().find(|thread| thread["thread"] == 1).unwrap();
+        let main = main["name"].as_str().unwrap();
+        assert!(functions(main).iter().any(|it| it == "main"));
+        assert_eq!(running.end(), ("True 0\n".to_owned(), Some(7)));
+    }
+}
+
+#[test]
+fn a_native_program_is_read_and_none_of_its_calls_fails() {
+    let Some(target) = c("goes_on.c", &[]) else {
+        return;
+    };
+    let _alone = alone();
+    let running = Running::start(Command::new(target));
+    let pid = running.pid();
+    let file = scratch().join("attached-native.profundo");
+    for options in [&[][..], &["--wall"]] {
+        let path = file.to_str().unwrap();
+        let output = attach(&[&[&*pid, "-d", "1", "-r", "1000", "-o", path], options].concat());
+        assert!(output.status.success(), "{output:?}");
+        let took = std::time::Duration::from_secs(1);
+        let recording = Recording::read(&file, took, took);
+        assert!(
+            recording.share("burn_on_and_on") > 20.0,
+            "{}",
+            recording.outline()
+        );
+        let _ = std::fs::remove_file(&file);
+    }
+    let output = attach(&[&pid, "--dump"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("works") && said.contains("main"), "{said}");
+    assert_eq!(running.end(), ("0\n".to_owned(), Some(7)));
+}
+
+#[test]
+fn who_is_not_there_is_told_of() {
+    let mut child = Command::new("true").spawn().unwrap();
+    let pid = child.id().to_string();
+    child.wait().unwrap();
+    for more in [&["-d", "1"][..], &["--dump"]] {
+        let output = attach(&[&[&*pid], more].concat());
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(&pid) && said.lines().count() == 1, "{said}");
+    }
+}
