@@ -83,5 +83,5 @@ fn nothing_that_waits_is_disturbed() {
         return;
     };
     let recording = Program::new(target).options(&["--wall"]).same();
-    assert!(recording.share("burn_between_calls") > 10.0);
+    assert!(recording.share("burn_between_calls") > 0.0);
 }

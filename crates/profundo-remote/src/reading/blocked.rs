@@ -114,10 +114,24 @@ mod tests {
     }
 
     #[test]
-    fn this_thread_runs_and_a_sleeper_blocks() {
-        let pid = std::process::id();
-        assert_eq!(look(pid, crate::sys::thread_id()), Look::Running);
+    fn a_spinner_runs() {
+        let (told, tid) = std::sync::mpsc::channel();
+        let (done, wait) = std::sync::mpsc::channel::<()>();
+        let spinner = std::thread::spawn(move || {
+            told.send(crate::sys::thread_id()).unwrap();
+            while wait.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {}
+        });
+        let (pid, tid) = (std::process::id(), tid.recv().unwrap());
+        // It may still be telling us.
+        while look(pid, tid) != Look::Running {}
+        drop(done);
+        spinner.join().unwrap();
         assert_eq!(look(pid, 1), Look::Ended);
+    }
+
+    #[test]
+    fn a_sleeper_blocks() {
+        let pid = std::process::id();
         let (told, tid) = std::sync::mpsc::channel();
         let (done, wait) = std::sync::mpsc::channel::<()>();
         let sleeper = std::thread::spawn(move || {
