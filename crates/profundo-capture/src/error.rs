@@ -50,8 +50,17 @@ impl Refusal {
             (Self::CpuTimer, Some(libc::EAGAIN)) => {
                 "raise the limit of pending signals (`ulimit -i`)"
             }
+            (Self::CpuTimer, _) => {
+                "a seccomp profile of the container that allows the call permits it"
+            }
             (Self::Memory, _) => "ask `init` for fewer words, or raise `ulimit -v`",
-            _ => "nothing of ours can go on without it",
+            (Self::SignalHandler, _) => {
+                "a seccomp profile of the container that allows `rt_sigaction` permits it"
+            }
+            (Self::Thread, _) => {
+                "raise the limit of processes (`ulimit -u`, or the container's `pids.max`)"
+            }
+            (Self::Proc, _) => "mount /proc, or let the program read its own `/proc/self/task`",
         }
     }
 }

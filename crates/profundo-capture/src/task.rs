@@ -3,13 +3,18 @@
 //! The wrapper of a future says so here. A parked task shows the stack that it had when it last
 //! handed out its waker, for that is where it went to wait.
 
+mod registry;
+
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use profundo_probe::Slot;
 use profundo_wire::recording::TaskInfo;
+
+pub(crate) use registry::Picked;
+use registry::Registry;
 
 use crate::global;
 use crate::lock::{ForkLock, Fresh};
@@ -20,35 +25,26 @@ const FIRST_TASK: u64 = 0x1_0000;
 static NEXT: AtomicU64 = AtomicU64::new(FIRST_TASK);
 static TASKS: ForkLock<Option<Registry>> = ForkLock::new(None);
 
-/// How many ended tasks are remembered by name, so that their samples can be told apart.
-const REMEMBERED: usize = 10_000;
-
 impl Fresh for Option<Registry> {
     fn fresh() -> Self {
         None
     }
 }
 
+/// What changes at each poll of a task, and is asked for without a lock.
 #[derive(Debug, Default)]
-struct Registry {
-    living: HashMap<u64, Living>,
-    ended: std::collections::VecDeque<TaskInfo>,
-}
-
-#[derive(Debug)]
-struct Living {
-    info: TaskInfo,
+struct Running {
     /// The thread that polls it at this moment, 0 if it is parked.
-    running_on: Arc<AtomicU32>,
-    /// Where it parked last; empty if it has not parked since the session began.
-    parked_at: Vec<u64>,
+    thread: AtomicU32,
+    /// Whether it was polled without anybody looking where it parks: it may be elsewhere now.
+    is_kept_park_old: AtomicBool,
 }
 
 /// A living task. It is gone from the list of living tasks when this drops.
 #[derive(Debug)]
 pub struct TaskHandle {
     number: u64,
-    running_on: Arc<AtomicU32>,
+    running: Arc<Running>,
 }
 
 fn with<T>(f: impl FnOnce(&mut Registry) -> T) -> T {
@@ -56,22 +52,12 @@ fn with<T>(f: impl FnOnce(&mut Registry) -> T) -> T {
 }
 
 impl TaskHandle {
-    /// Registers a task.
-    pub fn new(name: &str, spawned_at: &str) -> Self {
+    /// Registers a task that was made at this place. Of a long name only the beginning is kept.
+    pub fn new(name: &str, place: &'static Location<'static>) -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let info = TaskInfo {
-            number,
-            name: name.into(),
-            spawned_at: spawned_at.into(),
-        };
-        let running_on = Arc::new(AtomicU32::new(0));
-        let living = Living {
-            info,
-            running_on: running_on.clone(),
-            parked_at: Vec::new(),
-        };
-        with(|registry| registry.living.insert(number, living));
-        Self { number, running_on }
+        let running = Arc::new(Running::default());
+        with(|registry| registry.add(number, name, place, running.clone()));
+        Self { number, running }
     }
 
     /// The task's number, which reports show.
@@ -82,35 +68,36 @@ impl TaskHandle {
     /// Says that the calling thread polls the task from now on, where no guard can be held.
     pub fn mark_running(&self) {
         set_current_task(self.number);
-        self.running_on
-            .store(profundo_probe::sys::thread_id(), Ordering::Relaxed);
+        self.running.begins();
     }
 
     /// Ends what `mark_running` began.
     pub fn mark_parked(&self) {
         set_current_task(0);
-        self.running_on.store(0, Ordering::Relaxed);
+        self.running.thread.store(0, Ordering::Relaxed);
     }
 
     /// Says that the calling thread polls the task now, until the guard drops.
     pub fn enter(&self) -> Entered<'_> {
         let before = set_current_task(self.number);
-        self.running_on
-            .store(profundo_probe::sys::thread_id(), Ordering::Relaxed);
+        self.running.begins();
         Entered { task: self, before }
+    }
+}
+
+impl Running {
+    fn begins(&self) {
+        self.thread
+            .store(profundo_probe::sys::thread_id(), Ordering::Relaxed);
+        if !wants_parked_stacks() {
+            self.is_kept_park_old.store(true, Ordering::Relaxed);
+        }
     }
 }
 
 impl Drop for TaskHandle {
     fn drop(&mut self) {
-        with(|registry| {
-            if let Some(task) = registry.living.remove(&self.number) {
-                if registry.ended.len() == REMEMBERED {
-                    registry.ended.pop_front();
-                }
-                registry.ended.push_back(task.info);
-            }
-        });
+        with(|registry| registry.end(self.number));
     }
 }
 
@@ -124,7 +111,7 @@ pub struct Entered<'a> {
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         set_current_task(self.before);
-        self.task.running_on.store(0, Ordering::Relaxed);
+        self.task.running.thread.store(0, Ordering::Relaxed);
     }
 }
 
@@ -162,7 +149,7 @@ pub fn note_park_here(number: u64) {
     const OURS: usize = 3;
     let Some(probe) = global::probe() else { return };
     let mut stack = [0; DEEPEST];
-    let (depth, _) = probe.walk_here(&mut stack);
+    let (depth, end) = probe.walk_here(&mut stack);
     let Some(stack) = stack.get_mut(OURS..depth) else {
         return;
     };
@@ -170,48 +157,20 @@ pub fn note_park_here(number: u64) {
         // A leaf is taken for the instruction that runs; this one is a return address.
         *leaf -= 1;
     }
-    with(|registry| {
-        if let Some(task) = registry.living.get_mut(&number) {
-            task.parked_at.clear();
-            task.parked_at.extend_from_slice(stack);
-        }
-    });
-}
-
-/// A task as the wall-clock helper picks it.
-#[derive(Debug)]
-pub(crate) enum Picked {
-    /// It is parked; its stack may be empty.
-    Parked { number: u64, stack: Vec<u64> },
-    /// A thread polls it.
-    Running { tid: u32 },
+    with(|registry| registry.park(number, stack, end));
 }
 
 /// How many tasks are alive.
 pub(crate) fn living() -> usize {
-    with(|registry| registry.living.len())
+    with(|registry| registry.living())
 }
 
 /// The living task at a position, in no particular order.
 pub(crate) fn pick(position: usize) -> Option<Picked> {
-    with(|registry| {
-        let (&number, task) = registry.living.iter().nth(position)?;
-        Some(match task.running_on.load(Ordering::Relaxed) {
-            0 => Picked::Parked {
-                number,
-                stack: task.parked_at.clone(),
-            },
-            tid => Picked::Running { tid },
-        })
-    })
+    with(|registry| registry.pick(position))
 }
 
 /// All tasks that are alive or ended not long ago.
 pub(crate) fn infos() -> Vec<TaskInfo> {
-    with(|registry| {
-        let living = registry.living.values().map(|task| task.info.clone());
-        let mut infos: Vec<_> = registry.ended.iter().cloned().chain(living).collect();
-        infos.sort_by_key(|task| task.number);
-        infos
-    })
+    with(|registry| registry.infos())
 }

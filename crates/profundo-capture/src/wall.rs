@@ -184,14 +184,15 @@ impl WallSampler {
         match task::pick(position) {
             None => false,
             Some(Picked::Running { tid }) => self.sample_thread(probe, tid, weight),
-            Some(Picked::Parked { number, stack }) => {
+            Some(Picked::Parked { number, park }) => {
                 self.record(probe, 0, number, weight, |out| {
-                    if stack.is_empty() {
+                    let Some(park) = park.as_ref().filter(|park| !park.stack.is_empty()) else {
                         return (0, End::ParkedBeforeSession);
-                    }
-                    let depth = stack.len().min(out.len());
-                    out[..depth].copy_from_slice(&stack[..depth]);
-                    (depth, End::Root)
+                    };
+                    let depth = park.stack.len().min(out.len());
+                    out[..depth].copy_from_slice(&park.stack[..depth]);
+                    let is_cut = depth < park.stack.len();
+                    (depth, if is_cut { End::Truncated } else { park.end })
                 });
                 true
             }

@@ -61,9 +61,6 @@ pub fn ingest(recording: &Recording) -> Profile {
             people.stranger(info);
         }
     }
-    for info in &recording.tasks {
-        people.task_is(profile, info.number, &info.name, &info.spawned_at);
-    }
     for note in &recording.notes {
         ingest.event(Event::Note(note.clone()));
     }
@@ -72,6 +69,11 @@ pub fn ingest(recording: &Recording) -> Profile {
             process: ONLY,
             words,
         });
+    }
+    // A program may have had many tasks, of which few were met.
+    let (people, profile, _) = ingest.people(ONLY);
+    for info in &recording.tasks {
+        people.task_is(profile, info.number, &info.name, &info.spawned_at);
     }
     ingest.event(Event::Loss {
         process: ONLY,

@@ -138,13 +138,14 @@ impl People {
         self.threads.insert(head.thread, Row { is_named, ..row });
     }
 
-    /// A task that was wrapped, by its own account.
+    /// What a task that was wrapped is called and where it was made, if a record has it.
     pub(crate) fn task_is(&mut self, profile: &mut Profile, number: u64, name: &str, at: &str) {
-        let name = profile.strings.intern(name);
-        let spawned_at = profile.strings.intern(at);
-        let id = self.wrapped(profile, number, |_| None);
-        let task = profile.tasks.get_mut(id);
-        (task.name, task.spawned_at) = (name, spawned_at);
+        if let Some(&id) = self.tasks.get(&number) {
+            let name = profile.strings.intern(name);
+            let spawned_at = profile.strings.intern(at);
+            let task = profile.tasks.get_mut(id);
+            (task.name, task.spawned_at) = (name, spawned_at);
+        }
     }
 
     /// The program has a name for a task.

@@ -96,6 +96,25 @@ fn samples_of_all_chunks_are_put_in_order_of_time() {
 }
 
 #[test]
+fn only_tasks_that_were_met_are_in_the_profile() {
+    let info = |number, name: &str| TaskInfo {
+        number,
+        name: name.into(),
+        spawned_at: format!("{name}.rs:7"),
+    };
+    let chunk = words(&[(head(1500, 1, 9, End::Root, 1), &[0x1010])]);
+    let profile = ingest(&Recording {
+        tasks: vec![info(8, "before"), info(9, "met"), info(10, "after")],
+        ..recording(vec![chunk], vec![module("a", 0x1000, 0, u64::MAX)])
+    });
+    let named = |text| profile.strings.get(text);
+    let tasks: Vec<_> = (profile.tasks.iter())
+        .map(|(_, task)| (task.number, named(task.name), named(task.spawned_at)))
+        .collect();
+    assert_eq!(tasks, [(9, "met", "met.rs:7")]);
+}
+
+#[test]
 fn a_truncated_stack_has_its_reason_at_the_root_and_is_counted() {
     let chunk = words(&[(head(1500, 1, 0, End::Truncated, 2), &[0x1010, 0x1020])]);
     let profile = ingest(&recording(

@@ -30,7 +30,7 @@ pub enum Error {
     #[error(transparent)]
     Callers(#[from] CallersError),
     /// The file could not be made.
-    #[error("create {}", path.display())]
+    #[error("cannot create {}", path.display())]
     Create {
         /// The file.
         path: PathBuf,

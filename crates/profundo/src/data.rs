@@ -1,5 +1,6 @@
 //! The samples, without names: what `fetch` returns.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use profundo_model::{Profile, Sample, State, TaskId, ThreadId};
@@ -140,31 +141,27 @@ impl Data {
     /// The distinct task numbers, that of the newest sample first; of one thread only, if given.
     pub fn get_task_ids(&self, threadid: Option<u64>) -> Result<Vec<u64>> {
         let profile = self.with_meta()?;
-        let mut seen: Vec<TaskId> = Vec::new();
-        for sample in profile.samples.iter().rev() {
-            let wanted =
-                threadid.is_none_or(|number| profile.threads.get(sample.thread).number == number);
-            if wanted && !seen.contains(&sample.task) {
-                seen.push(sample.task);
-            }
-        }
-        Ok(seen
-            .into_iter()
-            .map(|id| profile.tasks.get(id).number)
+        // There may be one for nearly every sample.
+        let mut seen: HashSet<TaskId> = HashSet::new();
+        let of_thread = |sample: &&Sample| {
+            threadid.is_none_or(|number| profile.threads.get(sample.thread).number == number)
+        };
+        let newest_first = profile.samples.iter().rev().filter(of_thread);
+        Ok(newest_first
+            .filter(|sample| seen.insert(sample.task))
+            .map(|sample| profile.tasks.get(sample.task).number)
             .collect())
     }
 
     /// The distinct thread numbers, ascending; those that ran one task only, if given.
     pub fn get_thread_ids(&self, taskid: Option<u64>) -> Result<Vec<u64>> {
         let profile = self.with_meta()?;
-        let mut seen: Vec<ThreadId> = Vec::new();
-        for sample in &profile.samples {
-            let wanted =
-                taskid.is_none_or(|number| profile.tasks.get(sample.task).number == number);
-            if wanted && !seen.contains(&sample.thread) {
-                seen.push(sample.thread);
-            }
-        }
+        let of_task = |sample: &&Sample| {
+            taskid.is_none_or(|number| profile.tasks.get(sample.task).number == number)
+        };
+        let seen: HashSet<ThreadId> = (profile.samples.iter().filter(of_task))
+            .map(|sample| sample.thread)
+            .collect();
         let mut numbers: Vec<u64> = seen
             .into_iter()
             .map(|id| profile.threads.get(id).number)

@@ -1,7 +1,5 @@
 //! What can go wrong, in one sentence each.
 
-use std::path::PathBuf;
-
 /// A result of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -12,12 +10,12 @@ pub enum Error {
     /// The sampler could not start or was used wrongly.
     #[error(transparent)]
     Capture(#[from] profundo_capture::Error),
-    /// A report was asked for in a way that makes no sense.
-    #[error(transparent)]
-    Report(#[from] profundo_report::Error),
+    /// A report was asked for in a way that makes no sense, or could not be written.
+    #[error("{}", whole(.0))]
+    Report(profundo_report::Error),
     /// A saved profile could not be written or read.
-    #[error(transparent)]
-    Format(#[from] profundo_formats::Error),
+    #[error("{}", whole(.0))]
+    Format(profundo_formats::Error),
     /// A question about callers that cannot be answered.
     #[error(transparent)]
     Callers(#[from] profundo_analysis::CallersError),
@@ -52,18 +50,49 @@ pub enum Error {
     /// A signal that cannot be caught, or is the sampler's own.
     #[error("signal {0} cannot be used to peek; SIGUSR1 and SIGUSR2 can")]
     PeekSignal(i32),
-    /// A delay that is no duration at all.
-    #[error("delay {0} is not a number of seconds")]
-    DelayNotANumber(f64),
-    /// A file of ours could not be written or read.
-    #[error("cannot use {}: {source}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
+    /// A peek waits for one signal only.
+    #[error("signal {wanted} cannot be used to peek: signal {installed} is used already")]
+    PeekInstalled {
+        /// What was asked for.
+        wanted: i32,
+        /// What is in use.
+        installed: i32,
     },
+    /// A delay that is no duration at all.
+    #[error("delay {0} s is not possible; it must be from 10 microseconds to 1 hour")]
+    DelayNotANumber(f64),
     /// Output went nowhere.
     #[error("the report could not be written: {0}")]
     Output(#[from] std::io::Error),
+}
+
+// By hand, and without a source: what an error has to say of its causes is in its own sentence.
+impl From<profundo_report::Error> for Error {
+    fn from(error: profundo_report::Error) -> Self {
+        match error {
+            profundo_report::Error::Write(source) => Self::Output(source),
+            other => Self::Report(other),
+        }
+    }
+}
+
+impl From<profundo_formats::Error> for Error {
+    fn from(error: profundo_formats::Error) -> Self {
+        Self::Format(error)
+    }
+}
+
+/// An error and its causes in one sentence.
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        // Some say it themselves.
+        if !text.contains(&more) {
+            text += &format!(": {more}");
+        }
+        cause = error.source();
+    }
+    text
 }

@@ -87,7 +87,10 @@ pub fn install_for(signal: i32) -> Result<()> {
     }
     if before >> 32 == ours >> 32 {
         INSTALLED.store(before, Ordering::Relaxed);
-        return Err(Error::PeekSignal(signal));
+        return Err(Error::PeekInstalled {
+            wanted: signal,
+            installed: before as u32 as i32,
+        });
     }
     let events = PeekSignal::install(signal).map_err(Error::from)?;
     let body = move || listen(events, signal);
@@ -115,6 +118,9 @@ fn print(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
+const ALREADY_RUNNING: &str =
+    "A profile is already running; its report will come at its end.\n";
+
 fn peek(signal: i32) -> Result<()> {
     let seconds = get_peek_duration();
     let rule = "=".repeat(86);
@@ -123,23 +129,24 @@ fn peek(signal: i32) -> Result<()> {
          {seconds:.1} second profile.\n{rule}\n"
     );
     if control::is_running() {
-        print(&format!(
-            "{request}A profile is already running; its report will come at its end.\n"
-        ));
+        print(&format!("{request}{ALREADY_RUNNING}"));
         return Ok(());
     }
     print(&request);
+    // Two sessions, and the names between them: finding names takes CPU time, on threads of ours,
+    // which is no part of the program's profile.
+    print(&one_stack_of_each_thread(signal)?);
     control::clear();
-    let session = Session::cpu()?;
-    let sampled_from = std::time::Instant::now();
-    let stacks = one_stack_of_each_thread(signal);
-    let remaining = Duration::from_secs_f64(seconds).saturating_sub(sampled_from.elapsed());
-    if let Ok(text) = &stacks {
-        print(text);
-    }
-    thread::sleep(remaining);
+    let session = match Session::cpu() {
+        Ok(session) => session,
+        Err(Error::Capture(profundo_capture::Error::AlreadyRunning)) => {
+            print(ALREADY_RUNNING);
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    thread::sleep(Duration::from_secs_f64(seconds));
     drop(session);
-    stacks?;
     let rule = "=".repeat(62);
     print(&format!(
         "\n{rule}\nProfile collected. The report follows.\n{rule}\n"
@@ -170,10 +177,13 @@ fn default_report() -> Result<()> {
 /// which they get a moment.
 fn one_stack_of_each_thread(signal: i32) -> Result<String> {
     const A_MOMENT: Duration = Duration::from_millis(30);
+    control::clear();
+    let session = Session::cpu()?;
     let blocked = profundo_capture::blocked_threads()?;
     thread::sleep(A_MOMENT);
     let running = profundo_capture::snapshot()?;
     let total = profundo_capture::thread_count();
+    drop(session);
     let blocked = named(Data::from_profile(profundo_ingest::ingest(&blocked)));
     let running = named(Data::from_profile(profundo_ingest::ingest(&running)));
     let mut stacks: Vec<(u64, String)> = Vec::new();

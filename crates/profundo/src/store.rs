@@ -3,11 +3,15 @@
 use std::path::Path;
 
 use crate::data::Data;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::names::Names;
 
-/// Saves data and names as a `.profundo` file, readable by its owner only.
+/// Saves data and names as a `.profundo` file, readable by its owner only. The file has a place for
+/// the metadata of each sample, so data without it is refused.
 pub fn save(path: impl AsRef<Path>, data: &Data, names: &Names) -> Result<()> {
+    if !data.has_meta() {
+        return Err(Error::MissingMetadata);
+    }
     Ok(profundo_formats::write_file(path, &names.apply(data))?)
 }
 

@@ -41,8 +41,6 @@ pub fn watch(builder: &mut Builder) -> &mut Builder {
 }
 
 fn spawned(task: &TaskMeta<'_>) {
-    let place = task.spawned_at();
-    let spawned_at = format!("{}:{}", place.file(), place.line());
-    let handle = TaskHandle::new(&format!("tokio task {}", task.id()), &spawned_at);
+    let handle = TaskHandle::new(&format!("tokio task {}", task.id()), task.spawned_at());
     with(|tasks| tasks.insert(task.id(), handle));
 }

@@ -37,7 +37,7 @@ fn options_that_do_not_go_together_are_refused() {
         .write_to_path(&recursive(), "/nowhere/at/all")
         .unwrap_err();
     assert!(matches!(nowhere, Error::Create { .. }));
-    assert_eq!(nowhere.to_string(), "create /nowhere/at/all");
+    assert_eq!(nowhere.to_string(), "cannot create /nowhere/at/all");
 }
 
 #[test]
