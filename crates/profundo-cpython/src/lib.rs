@@ -25,6 +25,7 @@ mod gil;
 mod layout;
 pub mod lines;
 mod memory;
+mod method;
 mod opcode;
 mod running;
 mod task;

@@ -10,8 +10,8 @@
 use crate::code::{TextShape, text};
 use crate::layout::{Chain, Layout};
 use crate::memory::{Memory, half};
-use crate::thread::{ends_with, is_text};
-use crate::walk::{Frame, TAGS, at};
+use crate::method::{Method, TYPE};
+use crate::walk::{Frame, at};
 
 /// What a task is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,16 +30,17 @@ const TASKS: [u64; 2] = [16, 24];
 const COROUTINE: u64 = 104;
 const COROUTINES: usize = 9;
 
-/// Of the type in an object, and of its flags in a type.
-const TYPE: u64 = 8;
+/// Of the flags in a type.
 const TYPE_FLAGS: u64 = 168;
 const IS_NUMBER: u32 = 1 << 24;
 const IS_TEXT: u32 = 1 << 28;
 
 /// The function that each turn of a task begins with.
-const FUNCTION: &[u8] = b"_run";
-const FUNCTION_IN_CLASS: &[u8] = b"Handle._run";
-const FILE: &[u8] = b"asyncio/events.py";
+const TURN: Method = Method {
+    name: b"_run",
+    name_in_class: b"Handle._run",
+    file: b"asyncio/events.py",
+};
 
 /// The name of the task whose outermost coroutine has the frame at an address, which this one called.
 /// `None` if `caller` is not asyncio's, or where anything is not as it should be.
@@ -62,15 +63,8 @@ fn find(
     caller: &Frame,
     coroutine: u64,
 ) -> Option<TaskName> {
-    let function = memory.word(at(caller.code, layout.name))?;
-    let is_run = is_text(layout, memory, function, FUNCTION)?
-        || is_text(layout, memory, function, FUNCTION_IN_CLASS)?;
-    let file = memory.word(at(caller.code, layout.file))?;
-    if !is_run || !ends_with(layout, memory, file, FILE)? {
-        return None;
-    }
+    let handle = TURN.object(layout, memory, caller.address, caller.code)?;
     let coroutine = owner_of(layout, memory, coroutine)?;
-    let handle = memory.word(at(caller.address, layout.locals))? & !TAGS;
     let callback = memory.word(handle.wrapping_add(CALLBACK))?;
     TASKS.into_iter().find_map(|place| {
         let task = memory.word(callback.wrapping_add(place))?;

@@ -7,10 +7,9 @@
 use crate::code::{TextShape, text};
 use crate::layout::{Attributes, Layout};
 use crate::memory::{Memory, byte, half};
-use crate::walk::{TAGS, at};
+use crate::method::{Method, TYPE, is_text};
+use crate::walk::at;
 
-/// Of the type in an object.
-const TYPE: u64 = 8;
 /// In a type.
 const BASIC_SIZE: u64 = 32;
 const FLAGS: u64 = 168;
@@ -30,9 +29,11 @@ const VALUES: u64 = 40;
 const MOST: u64 = 64;
 
 /// The function that each thread begins with.
-const FUNCTION: &[u8] = b"_bootstrap";
-const FUNCTION_IN_CLASS: &[u8] = b"Thread._bootstrap";
-const FILE: &[u8] = b"threading.py";
+const BEGINNING: Method = Method {
+    name: b"_bootstrap",
+    name_in_class: b"Thread._bootstrap",
+    file: b"threading.py",
+};
 
 /// Where the name lies of the thread whose outermost frame this is, with this code object. `None`
 /// if the module `threading` did not begin it, or where anything is not as it should be.
@@ -42,60 +43,12 @@ pub fn thread_name(
     frame: u64,
     code: u64,
 ) -> Option<TextShape> {
-    let function = memory.word(at(code, layout.name))?;
-    let is_first = is_text(layout, memory, function, FUNCTION)?
-        || is_text(layout, memory, function, FUNCTION_IN_CLASS)?;
-    let file = memory.word(at(code, layout.file))?;
-    if !is_first || !ends_with(layout, memory, file, FILE)? {
-        return None;
-    }
-    let thread = memory.word(at(frame, layout.locals))? & !TAGS;
+    let thread = BEGINNING.object(layout, memory, frame, code)?;
     let (key, name) = attribute(layout, memory, thread, b"_name")?;
     // What is not of the very type of its own attribute's name is no text.
     let kind = memory.word(name.wrapping_add(TYPE))?;
     (kind == memory.word(key.wrapping_add(TYPE))?).then_some(())?;
     text(layout, memory, name)
-}
-
-/// Whether an object is this text, of ASCII.
-pub(crate) fn is_text(
-    layout: &Layout,
-    memory: &mut impl Memory,
-    object: u64,
-    expected: &[u8],
-) -> Option<bool> {
-    let shape = text(layout, memory, object)?;
-    let is_long = shape.bytes as usize == expected.len();
-    Some(is_long && ends_with(layout, memory, object, expected)?)
-}
-
-/// Whether a text ends with this one, of ASCII.
-pub(crate) fn ends_with(
-    layout: &Layout,
-    memory: &mut impl Memory,
-    object: u64,
-    expected: &[u8],
-) -> Option<bool> {
-    let shape = text(layout, memory, object)?;
-    let mut buffer = [0; 4];
-    let width = usize::from(shape.width);
-    let skipped = (shape.bytes as usize).checked_sub(expected.len() * width);
-    let Some(skipped) = skipped else {
-        return Some(false);
-    };
-    // A path may have any characters; those of its end are compared one by one.
-    for (index, &byte) in expected.iter().enumerate() {
-        let character = buffer.get_mut(..width)?;
-        let from = shape.address.wrapping_add((skipped + index * width) as u64);
-        if !memory.bytes(from, character) {
-            return None;
-        }
-        let (first, rest) = character.split_first()?;
-        if *first != byte || rest.iter().any(|&byte| byte != 0) {
-            return Some(false);
-        }
-    }
-    Some(true)
 }
 
 /// An attribute that an object has of its own: its name and its value.

@@ -118,8 +118,7 @@ fn print(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-const ALREADY_RUNNING: &str =
-    "A profile is already running; its report will come at its end.\n";
+const ALREADY_RUNNING: &str = "A profile is already running; its report will come at its end.\n";
 
 fn peek(signal: i32) -> Result<()> {
     let seconds = get_peek_duration();

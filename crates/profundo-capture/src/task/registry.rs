@@ -121,7 +121,9 @@ impl Registry {
         let Some(task) = self.living.get_mut(&number) else {
             return;
         };
-        task.running.is_kept_park_old.store(false, Ordering::Relaxed);
+        task.running
+            .is_kept_park_old
+            .store(false, Ordering::Relaxed);
         let before = task.park.replace(park);
         self.forget_park(before);
     }
@@ -148,7 +150,10 @@ impl Registry {
     /// All tasks that live or ended not long ago.
     pub(super) fn infos(&self) -> Vec<TaskInfo> {
         let ended = self.ended.iter().map(|(number, name)| (*number, name));
-        let living = self.living.iter().map(|(number, task)| (*number, &task.name));
+        let living = self
+            .living
+            .iter()
+            .map(|(number, task)| (*number, &task.name));
         let mut infos: Vec<_> = (ended.chain(living))
             .map(|(number, name)| TaskInfo {
                 number,

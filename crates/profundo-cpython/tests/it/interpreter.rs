@@ -1,10 +1,14 @@
 //! The interpreters on this machine, and their memory.
 
 use std::io::{BufRead, BufReader, Write};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use profundo_cpython::{Memory, TextShape};
+use profundo_cpython::{
+    DEBUG_WORDS, End, Frame, Layout, Memory, Start, Step, TextShape, layout_from_debug_offsets,
+    walk,
+};
 
 /// The interpreters of a minor version, shared libraries and static ones: those that are installed,
 /// and the one that the environment names in, say, `PROFUNDO_PYTHON_314`.
@@ -81,6 +85,64 @@ pub struct Target {
 }
 
 impl Target {
+    /// Runs a program that first says where the interpreter has its things. Returns it with what
+    /// follows from that, ready to be read while the program blocks.
+    pub fn interpret(&self, program: &str) -> (Running, Interpreter) {
+        let program = format!("{}{program}", include_str!("beginning.py"));
+        let mut running = self.run(&program, &[]);
+        let line = running.line().unwrap();
+        let mut numbers = line.split('\t').skip(1).map(|word| word.parse().unwrap());
+        let (code_type, runtime): (u64, u64) = (numbers.next().unwrap(), numbers.next().unwrap());
+        let mut memory = running.memory();
+        let words: Vec<u64> = (0..DEBUG_WORDS as u64)
+            .map(|index| memory.word(runtime + index * 8).unwrap())
+            .collect();
+        let interpreter = Interpreter {
+            layout: layout_from_debug_offsets(self.minor, &words).unwrap(),
+            code_type,
+            runtime,
+            memory,
+        };
+        (running, interpreter)
+    }
+
+    /// For each time that the program says that it is about to block (the kind of thing that does,
+    /// its thread's state and its name), has `find` look for that name among the frames of the
+    /// stack, innermost first. After the word `none` no names are to be found. Returns how many
+    /// times it blocked.
+    pub fn names_of_what_blocks(
+        &self,
+        program: &str,
+        kind: &str,
+        find: impl Fn(&mut Interpreter, &[Frame]) -> Option<String>,
+    ) -> usize {
+        let (mut running, mut interpreter) = self.interpret(program);
+        let (mut has_names, mut count) = (true, 0);
+        while let Some(line) = running.line() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let (state, name) = match fields[..] {
+                [what, state, name] if what == kind => (state.parse().unwrap(), name),
+                ["none"] => {
+                    has_names = false;
+                    continue;
+                }
+                ["done"] => break,
+                _ => panic!("{line:?}"),
+            };
+            // It says so before it blocks; it is there soon.
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            let (frames, _, end) = interpreter.walk(state);
+            assert_eq!(end, End::Whole, "{}: {name}", self.name);
+            let found = find(&mut interpreter, &frames);
+            let expected = has_names.then(|| name.to_owned());
+            assert_eq!(found, expected, "{}: line {count}", self.name);
+            count += 1;
+            running.go_on();
+        }
+        running.finish();
+        count
+    }
+
     /// Runs a program, which talks over its standard streams.
     pub fn run(&self, program: &str, arguments: &[&str]) -> Running {
         let mut child = Command::new(&self.path)
@@ -92,6 +154,38 @@ impl Target {
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Running { child, output }
+    }
+}
+
+/// The places of loops on the C stack, with how many frames came before each.
+pub type Loops = Vec<(usize, Option<u64>)>;
+
+/// What there is to be read of a running interpreter.
+#[derive(Debug)]
+pub struct Interpreter {
+    pub layout: Layout,
+    pub code_type: u64,
+    pub runtime: u64,
+    pub memory: Remote,
+}
+
+impl Interpreter {
+    /// The frames of the thread with this state, innermost first, and the loops that they run in.
+    pub fn walk(&mut self, state: u64) -> (Vec<Frame>, Loops, End) {
+        let start = Start {
+            state,
+            code_type: self.code_type,
+            ..Start::default()
+        };
+        let (mut frames, mut entries) = (Vec::new(), Vec::new());
+        let end = walk(&self.layout, &mut self.memory, start, |_, step| {
+            match step {
+                Step::Frame(frame) => frames.push(frame),
+                Step::Entry { stack } => entries.push((frames.len(), stack)),
+            }
+            ControlFlow::Continue(())
+        });
+        (frames, entries, end)
     }
 }
 

@@ -1,14 +1,5 @@
 # Blocks in one known stack after another, having said what the stack is.
-import asyncio, ctypes, os, sys, threading
-
-def address(name):
-    return ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, name))
-
-state_of = ctypes.pythonapi.PyGILState_GetThisThreadState
-state_of.restype = ctypes.c_void_p
-
-def say(*words):
-    os.write(1, ("\t".join(map(str, words)) + "\n").encode("utf-8", "surrogatepass"))
+import asyncio, sys, threading
 
 def tell(frame):
     while frame is not None:
@@ -135,7 +126,6 @@ def warmed():
 class Warm:
     def __init__(self, call=int): call()
 
-say("interpreter", address("PyCode_Type"), address("_PyRuntime"))
 for scenario in (plain, lambda: recursion(60), through_map, through_sorted, through_generator,
                  through_delegation, in_handler, nested, methods, in_asyncio,
                  lambda: asyncio.run(over_agen()), in_thread, names, long_function, warmed):

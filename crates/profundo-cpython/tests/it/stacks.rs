@@ -1,13 +1,8 @@
 //! Stacks that an interpreter blocks in, read from outside while it does.
 
-use std::ops::ControlFlow;
+use profundo_cpython::{End, Frame, Memory, code_key, code_shape, flag, is_holder, lines};
 
-use profundo_cpython::{
-    DEBUG_WORDS, End, Frame, Layout, Memory, Start, Step, code_key, code_shape, flag, is_holder,
-    layout_from_debug_offsets, lines, walk,
-};
-
-use crate::interpreter::{Remote, Target, each, text};
+use crate::interpreter::{Interpreter, Target, each, text};
 
 /// A frame as the interpreter itself tells it.
 #[derive(Debug, PartialEq, Eq, Clone)]
@@ -19,16 +14,6 @@ struct Told {
     column: Option<u32>,
     end_column: Option<u32>,
     is_coroutine: bool,
-}
-
-/// The places of loops on the C stack, with how many frames came before each.
-type Loops = Vec<(usize, Option<u64>)>;
-
-struct Interpreter {
-    layout: Layout,
-    code_type: u64,
-    runtime: u64,
-    memory: Remote,
 }
 
 impl Interpreter {
@@ -50,44 +35,10 @@ impl Interpreter {
             is_coroutine: frame.flags & flag::COROUTINE != 0,
         }
     }
-
-    /// The frames, and the loops that they run in.
-    fn walk(&mut self, state: u64) -> (Vec<Frame>, Loops, End) {
-        let start = Start {
-            state,
-            code_type: self.code_type,
-            ..Start::default()
-        };
-        let (mut frames, mut entries) = (Vec::new(), Vec::new());
-        let end = walk(&self.layout, &mut self.memory, start, |_, step| {
-            match step {
-                Step::Frame(frame) => frames.push(frame),
-                Step::Entry { stack } => entries.push((frames.len(), stack)),
-            }
-            ControlFlow::Continue(())
-        });
-        (frames, entries, end)
-    }
 }
 
 fn check(target: &mut Target) {
-    let mut running = target.run(include_str!("stacks.py"), &[]);
-    let line = running.line().unwrap();
-    let numbers: Vec<u64> = line
-        .split('\t')
-        .skip(1)
-        .map(|number| number.parse().unwrap())
-        .collect();
-    let mut memory = running.memory();
-    let words: Vec<u64> = (0..DEBUG_WORDS as u64)
-        .map(|index| memory.word(numbers[1] + index * 8).unwrap())
-        .collect();
-    let mut interpreter = Interpreter {
-        layout: layout_from_debug_offsets(target.minor, &words).unwrap(),
-        code_type: numbers[0],
-        runtime: numbers[1],
-        memory,
-    };
+    let (mut running, mut interpreter) = target.interpret(include_str!("stacks.py"));
     let (mut stacks, mut told) = (0, Vec::new());
     while let Some(line) = running.line() {
         let fields: Vec<&str> = line.split('\t').collect();

@@ -1,14 +1,5 @@
 # Tasks of many kinds, each of which says what it is called and then blocks.
-import asyncio, ctypes, os, sys
-
-def address(name):
-    return ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, name))
-
-state_of = ctypes.pythonapi.PyGILState_GetThisThreadState
-state_of.restype = ctypes.c_void_p
-
-def say(*words):
-    os.write(1, ("\t".join(map(str, words)) + "\n").encode("utf-8", "surrogatepass"))
+import asyncio, sys
 
 def block(name):
     say("task", state_of(), name)
@@ -101,7 +92,6 @@ async def drives():
     except StopIteration:
         pass
 
-say("interpreter", address("PyCode_Type"), address("_PyRuntime"))
 asyncio.run(main())
 asyncio.run(drives())
 say("none")

@@ -1,14 +1,5 @@
 # Threads of many kinds, each of which says what it is called and then blocks.
-import ctypes, os, sys, threading
-
-def address(name):
-    return ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, name))
-
-state_of = ctypes.pythonapi.PyGILState_GetThisThreadState
-state_of.restype = ctypes.c_void_p
-
-def say(*words):
-    os.write(1, ("\t".join(map(str, words)) + "\n").encode("utf-8", "surrogatepass"))
+import sys, threading
 
 def block():
     say("thread", state_of(), threading.current_thread().name)
@@ -57,7 +48,6 @@ def deleted():
 def rename():
     me().name = "another name"
 
-say("interpreter", address("PyCode_Type"), address("_PyRuntime"))
 for name in (None, "worker-3", "", "\xfcml\xe4ut", "\u4e2d\u6587", "\U0001d4b3y", "x" * 300):
     make(name=name)
 for cls in (Derived, Slotted, Crowded, Mixed, Bytes):

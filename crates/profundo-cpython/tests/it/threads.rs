@@ -1,60 +1,19 @@
 //! The names of threads that block, read from outside while they do.
 
-use std::ops::ControlFlow;
+use profundo_cpython::thread_name;
 
-use profundo_cpython::{
-    DEBUG_WORDS, End, Memory, Start, Step, layout_from_debug_offsets, thread_name, walk,
-};
-
-use crate::interpreter::{Remote, Target, each, text};
+use crate::interpreter::{Target, each, text};
 
 fn check(target: &mut Target) {
-    let mut running = target.run(include_str!("threads.py"), &[]);
-    let line = running.line().unwrap();
-    let mut numbers = line.split('\t').skip(1).map(|word| word.parse().unwrap());
-    let (code_type, runtime): (u64, u64) = (numbers.next().unwrap(), numbers.next().unwrap());
-    let mut memory: Remote = running.memory();
-    let words: Vec<u64> = (0..DEBUG_WORDS as u64)
-        .map(|index| memory.word(runtime + index * 8).unwrap())
-        .collect();
-    let layout = layout_from_debug_offsets(target.minor, &words).unwrap();
-    let (mut has_names, mut count) = (true, 0);
-    while let Some(line) = running.line() {
-        let fields: Vec<&str> = line.split('\t').collect();
-        let (state, name) = match fields[..] {
-            ["thread", state, name] => (state.parse().unwrap(), name),
-            ["none"] => {
-                has_names = false;
-                continue;
-            }
-            ["done"] => break,
-            _ => panic!("{line:?}"),
-        };
-        // It says so before it blocks; it is there soon.
-        std::thread::sleep(std::time::Duration::from_millis(10));
-        let start = Start {
-            state,
-            code_type,
-            ..Start::default()
-        };
-        let mut outermost = None;
-        let end = walk(&layout, &mut memory, start, |_, step| {
-            if let Step::Frame(frame) = step {
-                outermost = Some(frame);
-            }
-            ControlFlow::Continue(())
-        });
-        assert_eq!(end, End::Whole, "{}: {name}", target.name);
-        let outermost = outermost.unwrap();
-        let shape = thread_name(&layout, &mut memory, outermost.address, outermost.code);
-        let found = shape.map(|shape| text(&mut memory, shape));
-        let expected = has_names.then(|| name.to_owned());
-        assert_eq!(found, expected, "{}", target.name);
-        count += 1;
-        running.go_on();
-    }
+    let program = include_str!("threads.py");
+    let count = target.names_of_what_blocks(program, "thread", |interpreter, frames| {
+        let outermost = frames.last().unwrap();
+        let memory = &mut interpreter.memory;
+        let (frame, code) = (outermost.address, outermost.code);
+        let shape = thread_name(&interpreter.layout, memory, frame, code)?;
+        Some(text(memory, shape))
+    });
     assert!(count > 50, "{}: {count}", target.name);
-    running.finish();
 }
 
 #[test]

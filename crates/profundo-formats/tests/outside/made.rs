@@ -1,31 +1,25 @@
 //! Profiles to export: one with everything that is odd, and one that is large.
 
 use profundo_model::{
-    Avma, CodeAddress, Engine, FrameKey, Gil, Language, LocationId, LocationKind, Module, ModuleId,
-    Nanos, ProcessId, Profile, Reason, Role, Sample, SampleKind, StackId, State, Task, TaskId,
-    Thread, ThreadId,
+    Avma, CodeAddress, Engine, FrameKey, Gil, Language, LocationId, LocationKind, ModuleId, Nanos,
+    ProcessId, Profile, Reason, Sample, SampleKind, StackId, State, TaskId, ThreadId,
 };
 
 /// The clock of the kernel's upper half, where its code lies.
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 
-/// Makes profiles in few words.
+/// Makes profiles in few words, with what the profile's own ones for hand-made data leave out.
 pub struct Maker {
     pub profile: Profile,
 }
 
 impl Maker {
     pub fn module(&mut self, path: &str, start: u64, build_id: &[u8]) -> ModuleId {
-        let role = Role::of_path(path);
-        let path = self.profile.strings.intern(path);
-        self.profile.modules.push(Module {
-            path,
-            start: Avma(start),
-            end: Avma(start + 0x10_0000),
-            bias: start,
-            build_id: build_id.to_vec(),
-            role,
-        })
+        let id = self.profile.hand_made_module(path);
+        let module = self.profile.modules.get_mut(id);
+        (module.start, module.end) = (Avma(start), Avma(start + 0x10_0000));
+        (module.bias, module.build_id) = (start, build_id.to_vec());
+        id
     }
 
     /// A code address with its frames: the innermost inlined function first.
@@ -40,40 +34,22 @@ impl Maker {
     }
 
     pub fn python(&mut self, function: &str, file: &str, line: u32) -> LocationId {
-        let key = FrameKey {
-            function,
-            file,
-            line,
-            language: Language::Python,
-            ..FrameKey::default()
-        };
-        let kind = LocationKind::Python {
-            frame: self.profile.frame(key),
-            column: 5,
-            is_call: true,
-        };
-        self.profile.hand_made_location(kind, None, &[key])
+        self.profile.hand_made_python(file, function, line, true)
     }
 
     pub fn thread(&mut self, process: ProcessId, number: u64, name: &str) -> ThreadId {
-        let name = self.profile.strings.intern(name);
-        self.profile.threads.push(Thread {
-            number,
-            tid: 4000 + number as u32,
-            name,
-            process,
-            ..Thread::default()
-        })
+        let id = self.profile.hand_made_thread(number, name);
+        let thread = self.profile.threads.get_mut(id);
+        (thread.tid, thread.process) = (4000 + number as u32, process);
+        id
     }
 
     pub fn task(&mut self, number: u64, name: &str, is_root: bool) -> TaskId {
+        let id = self.profile.hand_made_task(number);
         let name = self.profile.strings.intern(name);
-        self.profile.tasks.push(Task {
-            number,
-            name,
-            is_root,
-            ..Task::default()
-        })
+        let task = self.profile.tasks.get_mut(id);
+        (task.name, task.is_root) = (name, is_root);
+        id
     }
 
     /// `times` samples one millisecond apart, each of the weight of the state's own clock.

@@ -78,7 +78,11 @@ fn a_crowd_of_living_tasks_with_a_name_each_has_no_more_names_than_are_kept() {
     assert_eq!(name_of(&registry, many - 1).as_deref(), Some(""));
     let infos = registry.infos();
     assert_eq!(infos.len() as u64, many);
-    assert!(infos.iter().all(|info| info.spawned_at.contains("tests.rs:")));
+    assert!(
+        infos
+            .iter()
+            .all(|info| info.spawned_at.contains("tests.rs:"))
+    );
     for number in 0..many {
         registry.end(number);
     }
