@@ -1,7 +1,7 @@
-//! What happens where the kernel refuses: perf events by a filter or for want of descriptors,
-//! memory by a limit. And an ordinary user, to whom it is permitted.
+//! What happens where the kernel refuses: perf events by a filter or for want of descriptors, all
+//! clocks or threads by a filter, memory by a limit. And an ordinary user, to whom it is permitted.
 //!
-//! `refused nothing <engine>|filter <errno>|nobody|descriptors|memory`
+//! `refused nothing <engine>|filter <errno>|clocks|threads|nobody|descriptors|memory`
 
 use std::thread;
 
@@ -20,6 +20,8 @@ fn main() {
             }
         }
         "filter" => filter(argument(2).unwrap().parse().unwrap()),
+        "clocks" => clocks(),
+        "threads" => threads(),
         "nobody" => nobody(),
         "descriptors" => descriptors(),
         "memory" => memory(),
@@ -58,6 +60,29 @@ fn filter(errno: u32) {
     profundo::clear();
     profundo::profile_walltime!(work::busy(100)).unwrap();
     shape::check(&fetch().unwrap(), 0.9);
+}
+
+/// Neither engine is permitted.
+fn clocks() {
+    for call in [libc::SYS_perf_event_open, libc::SYS_timer_create] {
+        sys::refuse(call, libc::EPERM as u32);
+    }
+    let mut has_run = false;
+    let error = profundo::profile!(has_run = true).unwrap_err().to_string();
+    assert!(error.contains("timer_create"), "{error}");
+    assert!(error.contains("seccomp profile"), "{error}");
+    assert!(!has_run && !profundo::is_running());
+}
+
+/// No more threads are permitted: our helper is one too many.
+fn threads() {
+    for call in [libc::SYS_clone3, libc::SYS_clone] {
+        sys::refuse(call, libc::EAGAIN as u32);
+    }
+    let error = profundo::start().unwrap_err().to_string();
+    assert!(error.contains("a helper thread"), "{error}");
+    assert!(error.contains("ulimit -u"), "{error}");
+    assert!(!profundo::is_running());
 }
 
 /// An ordinary user, where the kernel's default setting permits sampling oneself.

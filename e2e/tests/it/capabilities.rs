@@ -24,6 +24,16 @@ fn perf_events_by_a_filter() {
 }
 
 #[test]
+fn all_clocks_by_a_filter() {
+    refused(&["clocks"]);
+}
+
+#[test]
+fn threads_by_a_filter() {
+    refused(&["threads"]);
+}
+
+#[test]
 fn nothing_to_an_ordinary_user() {
     refused(&["nobody"]);
 }

@@ -34,8 +34,10 @@ fn settings_are_kept() {
 #[test]
 fn wrong_settings_are_refused_and_change_nothing() {
     let _alone = alone();
-    for delay in [0.0, -1.0, 1e-9, 1e9, f64::INFINITY] {
-        assert!(init!(delay = delay).is_err(), "{delay}");
+    for delay in [0.0, -1.0, 1e-9, 1e9, f64::INFINITY, f64::NAN] {
+        let error = init!(delay = delay).unwrap_err();
+        let allowed = "is not possible; it must be from 10 microseconds to 1 hour";
+        assert!(error.to_string().ends_with(allowed), "{delay}: {error}");
     }
     let error = init!(delay = f64::NAN).unwrap_err();
     assert!(matches!(error, Error::DelayNotANumber(_)));

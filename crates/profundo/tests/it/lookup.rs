@@ -47,14 +47,62 @@ fn a_saved_profile_prints_the_same() {
     });
 }
 
+/// An error says in one sentence what could not be done, with what, and why.
+fn assert_says(error: &profundo::Error, parts: [&str; 3]) {
+    let text = error.to_string();
+    let mut rest = text.as_str();
+    for part in parts {
+        let at = rest.find(part);
+        rest = &rest[at.unwrap_or_else(|| panic!("{part:?} is missing: {text}"))..];
+    }
+    // Whoever prints the causes too does not print them twice.
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        assert!(!text.contains(&error.to_string()), "twice: {text}: {error}");
+        cause = error.source();
+    }
+}
+
 #[test]
 fn a_file_that_is_not_a_profile_is_refused() {
     let path = scratch("nonsense");
-    assert!(load(&path).unwrap_err().to_string().contains("nonsense"));
+    assert_says(
+        &load(&path).unwrap_err(),
+        ["cannot read", "nonsense", "No such file"],
+    );
     std::fs::write(&path, "nonsense").unwrap();
     let refused = load(&path);
     std::fs::remove_file(&path).unwrap();
-    assert!(refused.is_err());
+    assert_says(
+        &refused.unwrap_err(),
+        ["cannot use", "nonsense", "not a profundo file"],
+    );
+}
+
+#[test]
+fn what_cannot_be_written_says_why() {
+    let _alone = alone();
+    profile!(busy(30)).unwrap();
+    let (data, names) = retrieve().unwrap();
+    let nowhere = "/nowhere/at/all";
+    assert_says(
+        &save(nowhere, &data, &names).unwrap_err(),
+        ["cannot create", nowhere, "No such file"],
+    );
+    let report = report().of(&data, &names);
+    assert_says(
+        &report.write_path(nowhere).unwrap_err(),
+        ["cannot create", nowhere, "No such file"],
+    );
+    let bare = data.strip_meta();
+    let refused = save(scratch("bare"), &bare, &names).unwrap_err();
+    assert!(refused.to_string().contains("`add_fake_meta`"), "{refused}");
+    let faked = bare.add_fake_meta(1, 7).unwrap();
+    let path = scratch("faked");
+    save(&path, &faked, &names).unwrap();
+    let loaded = load(&path);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(loaded.unwrap().0.words(), faked.words());
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! Elapsed time: threads and tasks are seen where they wait.
 
+use std::future::Future;
 use std::hint::black_box;
 use std::io::{Read, Write};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
 use profundo::model::State;
-use profundo::{TaskExt, load, profile_walltime, report, retrieve, save};
+use profundo::{TaskExt, clear, load, profile_walltime, report, retrieve, save};
 
 use crate::alone::alone;
 use crate::blocks::{assert_mostly, blocks, mine};
@@ -78,6 +80,52 @@ fn a_hundred_parked_tasks_are_seen_where_they_wait() {
     assert!(distinct.len() > 15, "{} of 100 were picked", distinct.len());
     let text = report().to_text().unwrap();
     assert!(!text.contains("Utilization"), "{text}");
+}
+
+/// Waits at one place, and then at another.
+async fn moves_on(
+    mut first: tokio::sync::mpsc::Receiver<()>,
+    second: tokio::sync::oneshot::Receiver<()>,
+) {
+    let _ = first.recv().await;
+    let _ = second.await;
+}
+
+#[test]
+fn a_task_that_moved_on_between_two_sessions_is_not_shown_where_it_was() {
+    let _alone = alone();
+    let (begin, first) = tokio::sync::mpsc::channel(1);
+    let (end, second) = tokio::sync::oneshot::channel();
+    let mut task = Box::pin(moves_on(first, second).profiled("moves on"));
+    let id = task.id();
+    let mut poll = || {
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(task.as_mut().poll(&mut context).is_pending());
+    };
+    let of_task = || {
+        let (data, names) = retrieve().unwrap();
+        let text = report().of(&data, &names).tasks(id).c(true).width(300);
+        text.to_text().unwrap()
+    };
+    profile_walltime!({
+        poll();
+        thread::sleep(WHILE);
+    })
+    .unwrap();
+    let parked = of_task();
+    assert!(
+        parked.contains("mpsc") && !parked.contains("[parked"),
+        "{parked}"
+    );
+    // Nobody looks now.
+    begin.try_send(()).unwrap();
+    poll();
+    clear();
+    profile_walltime!(thread::sleep(WHILE)).unwrap();
+    let unknown = of_task();
+    assert!(unknown.contains("[parked before the session]"), "{unknown}");
+    assert!(!unknown.contains("mpsc"), "{unknown}");
+    drop(end);
 }
 
 // What each of these waits for is not the last thing that it does, or the compiler would make a
