@@ -83,7 +83,7 @@ pub enum Unit {
 /// When to use something that not every reader of the text understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum When {
-    /// Where the text goes to a terminal, and `NO_COLOR` is not set.
+    /// Where the text goes to a terminal that has colours, and `NO_COLOR` is not set.
     #[default]
     Auto,
     /// Whatever the text goes to.

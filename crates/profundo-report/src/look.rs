@@ -87,10 +87,12 @@ impl Look {
         columns.max(1)
     }
 
-    /// Whether to use colours.
+    /// Whether to use colours. A terminal may say that it has none.
     pub(crate) fn is_colored(&self) -> bool {
         let no_color = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        self.colors.decide(|| self.terminal && !no_color())
+        let is_dumb = || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        self.colors
+            .decide(|| self.terminal && !no_color() && !is_dumb())
     }
 
     /// What hyperlinks look like, where there are any.

@@ -240,7 +240,19 @@ fn a_foreign_word_is_named() {
     );
 }
 
+/// As many as usual; few under Miri, to which each one is long.
+fn cases() -> ProptestConfig {
+    ProptestConfig {
+        cases: if cfg!(miri) { 8 } else { 256 },
+        // Miri lets no file be looked for.
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
+    #![proptest_config(cases())]
+
     #[test]
     fn any_words_end_without_a_panic(words in prop::collection::vec(any::<u64>(), 0..64)) {
         assert!(Reader::new(&words).count() <= words.len());

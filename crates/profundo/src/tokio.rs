@@ -7,6 +7,8 @@
 //! let runtime = builder.enable_all().build()?;
 //! ```
 //!
+//! Name the module by its path: `use profundo::*` would hide the crate of the same name.
+//!
 //! The hooks tell when a task is polled, so every sample has its task. They do not tell where a
 //! task parks: for that, wrap it with [`TaskExt::profiled`](crate::TaskExt::profiled).
 

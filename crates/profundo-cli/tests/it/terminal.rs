@@ -140,23 +140,21 @@ fn control_z_stops_both_and_they_go_on() {
 #[test]
 fn colours_are_for_terminals_without_no_color() {
     let folder = Folder::new();
-    let run = |no_color: bool| {
+    let run = |variable: &str, value: &str| {
         let mut command = folder.profundo(&[
             "run",
             "sh",
             "-c",
             "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done",
         ]);
-        if no_color {
-            command.env("NO_COLOR", "1");
-        }
-        command.env("TERM", "xterm-256color");
+        command.env("TERM", "xterm-256color").env(variable, value);
         let (mut child, terminal) = on_terminal(command);
         child.wait().unwrap();
         terminal.all()
     };
-    assert!(run(false).contains("\x1b["));
-    assert!(!run(true).contains("\x1b["));
+    assert!(run("NO_COLOR", "").contains("\x1b["));
+    assert!(!run("NO_COLOR", "1").contains("\x1b["));
+    assert!(!run("TERM", "dumb").contains("\x1b["));
     // And none where there is no terminal.
     let said = folder.said(&["run", "true"]);
     assert!(!said.err.contains('\x1b'), "{said:#?}");

@@ -177,8 +177,9 @@ fn automatic_is_for_terminals() {
         .unwrap();
     assert_eq!(plain, never);
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
     let terminal = report().terminal(true).render(&app()).unwrap();
-    assert_eq!(terminal.contains("\x1b[1m"), !no_color);
+    assert_eq!(terminal.contains("\x1b[1m"), !no_color && !is_dumb);
 }
 
 #[test]
