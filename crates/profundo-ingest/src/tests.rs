@@ -1,7 +1,9 @@
 //! Records by hand, and the profile they make.
 
 use profundo_model::{LocationKind, Nanos, Reason, State};
-use profundo_wire::recording::{Engine, Instant, LossCounts, ModuleInfo, Recording, ThreadInfo};
+use profundo_wire::recording::{
+    Engine, Instant, LossCounts, ModuleInfo, Recording, TaskInfo, ThreadInfo,
+};
 use profundo_wire::{End, SampleHead};
 
 use crate::ingest;
