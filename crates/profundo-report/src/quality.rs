@@ -17,7 +17,7 @@ pub(crate) fn write(
 ) -> io::Result<()> {
     let meta = &page.profile.meta;
     if wanted.unwrap_or(meta.engine != Engine::Unknown) {
-        let text = sentence(&quality(page.profile, selection));
+        let text = sentence(&quality(page.profile, selection), meta.loss.overwritten);
         page.sentence(&format!("Quality: {text}."))?;
     }
     if wanted.unwrap_or(true) {
@@ -28,7 +28,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-fn sentence(quality: &Quality) -> String {
+/// Of the samples that are missing, those that a ring gave up for newer ones are no defect.
+fn sentence(quality: &Quality, overwritten: u64) -> String {
     let &Quality {
         samples,
         counted,
@@ -49,8 +50,13 @@ fn sentence(quality: &Quality) -> String {
             taken += &format!(" ({:.1} %)", quality.comparable as f64 / expected * 100.0);
         }
     }
+    let lost = lost.saturating_sub(overwritten);
+    let given_up = match overwritten {
+        0 => String::new(),
+        several => format!("{several} overwritten by newer ones, "),
+    };
     parts.push(format!(
-        "{taken}, {lost} lost, {truncated} truncated, {broken} broken"
+        "{taken}, {given_up}{lost} lost, {truncated} truncated, {broken} broken"
     ));
     let engine = (quality.engine != Engine::Unknown).then(|| quality.engine.name());
     let period = quality

@@ -40,7 +40,8 @@ impl Settings {
         self
     }
 
-    /// Keeps the newest samples when the buffer is full, instead of stopping.
+    /// Keeps the newest samples when the buffer is full, instead of stopping. A ring gives up some
+    /// thousand words at a time, and has room for more than it was given where that is little.
     pub fn ring(mut self, ring: bool) -> Self {
         self.config.ring = ring;
         self

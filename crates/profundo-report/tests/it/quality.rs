@@ -50,6 +50,26 @@ fn a_recording_says_how_good_it_is() {
 }
 
 #[test]
+fn what_a_ring_gave_up_is_not_lost() {
+    let mut profile = recorded();
+    profile.meta.notes.clear();
+    profile.meta.loss = Loss {
+        buffer_full: 1,
+        overwritten: 7000,
+        reentrant: 2,
+        ..Loss::default()
+    };
+    profile.meta.cpu = Some(Nanos(8_000_000_000));
+    check_end(
+        &profile,
+        report(),
+        expect![
+            "Quality: 998 samples of 8000 expected (12.5 %), 7000 overwritten by newer ones, 3 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.1 %; shares are ± 3.1 points (95 %)."
+        ],
+    );
+}
+
+#[test]
 fn what_is_not_known_is_not_said() {
     let mut profile = recorded();
     profile.meta = Meta {
