@@ -50,7 +50,8 @@ fn main() {
         drop(closed);
         let line = format!("started in {start:?}");
         sys::note(&line);
-        assert!(start < Duration::from_secs(1), "{line}");
+        // A fifth of a second on a calm machine; others may be at work on this one.
+        assert!(start < Duration::from_secs(10), "{line}");
     });
     sys::say("the crowd has gone home");
 }
