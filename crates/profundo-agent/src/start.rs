@@ -152,8 +152,9 @@ fn wait(home: Home, control: &Control) -> u32 {
     state.load(Ordering::Acquire)
 }
 
-/// Where the main thread's stack ends. The kernel writes the program's path near its very top: the
-/// string, and eight zero bytes.
+/// Where the main thread's stack ends: below what the kernel has put there for the program, which may
+/// be more than all frames and is never walked. The program's path is near the very top: the string, and
+/// eight zero bytes.
 fn main_stack_end() -> u64 {
     const PAGE: u64 = 4096;
     // SAFETY: libc keeps the vector; the string is the kernel's.
@@ -163,6 +164,10 @@ fn main_stack_end() -> u64 {
             return 0;
         }
         let end = path as u64 + CStr::from_ptr(path).to_bytes_with_nul().len() as u64 + 8;
-        end.next_multiple_of(PAGE)
+        let end = end.next_multiple_of(PAGE);
+        let (here, words) = ((&raw const path) as u64, environment::current() as u64);
+        // Who has moved the environment has not moved the stack.
+        let is_there = here < words && words < end && words.is_multiple_of(8);
+        if is_there { words } else { end }
     }
 }
