@@ -1,146 +1,143 @@
 //! CPython's own tests, without and with the profiler: each test must have the same outcome both
-//! ways. What differs is tried again both ways, for some of these tests fail now and then.
+//! ways. The two sides run at the same time, and so do some modules, because these tests mostly
+//! wait; what differs is tried again, with nothing beside it but its other side.
 //!
-//! The tests come with the interpreters that are present. Every day a few modules on one version
-//! are run; `cargo xtask cpython-tests` runs those that a profiler is most likely to break on all
-//! versions, and with `--all` every module there is, which takes hours.
+//! The tests come with the interpreters that are present. Every day the modules that a profiler is
+//! most likely to break run on all of them ([`daily`] says what is left out); `cargo xtask
+//! cpython-tests` leaves nothing out of those, and with `--all` runs every module there is, which
+//! takes hours.
 
+mod daily;
+mod judgement;
 mod outcomes;
+mod pythons;
+mod side;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::{env, fs};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use std::{env, thread};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::metadata::{self, cargo};
 use crate::test::tally::Tally;
-use outcomes::Outcomes;
+use judgement::Judgement;
+use pythons::Python;
+use side::Sides;
 
-/// What a profiler is most likely to break.
-const MODULES: &[&str] = &[
-    "test_subprocess",
-    "test_threading",
-    "test_signal",
-    "test_os",
-    "test_gc",
-    "test_sys",
-    "test_generators",
-    "test_asyncio",
-    "test_faulthandler",
-    "test_fork1",
-    "test_thread",
-    "test_posix",
-    "test_eintr",
-];
-
-/// What there is time for every day: module, and the tests in it (all where there are none named).
-const SHORT: &[(&str, &[&str])] = &[
-    ("test_generators", &[]),
-    ("test_sys", &[]),
-    ("test_os", &[]),
-    ("test_gc", &["GCTests"]),
-    ("test_threading", &["ThreadTests", "ThreadJoinOnShutdown"]),
-    (
-        "test_signal",
-        &[
-            "PosixTests",
-            "WakeupSignalTests",
-            "WakeupFDTests",
-            "PendingSignalsTests",
-        ],
-    ),
-    ("test_subprocess", &["POSIXProcessTestCase"]),
-    ("test_asyncio", &["*test_subprocess*"]),
-];
-
-/// How often a test that differs is tried.
+/// How often a module is run of which something differs.
 const TRIES: usize = 3;
+
+/// How many modules run at the same time. They mostly wait.
+const AT_ONCE: usize = 3;
+
+/// A module of tests, on one interpreter.
+#[derive(Debug, Clone)]
+pub struct Module {
+    pub python: Python,
+    pub name: String,
+    /// Patterns of the tests to run; all where there are none.
+    pub only: Vec<String>,
+    /// Patterns of the tests to leave out.
+    pub without: Vec<String>,
+}
+
+impl Module {
+    fn whole(python: &Python, name: &str) -> Self {
+        Self {
+            python: python.clone(),
+            name: name.to_owned(),
+            only: Vec::new(),
+            without: Vec::new(),
+        }
+    }
+
+    fn title(&self) -> String {
+        format!("{} {}", self.python.version(), self.name)
+    }
+}
+
+/// What the command line asks for.
+#[derive(Debug, Default)]
+struct Wanted {
+    daily: bool,
+    all: bool,
+    at_once: Option<usize>,
+    modules: Vec<String>,
+    pythons: Vec<PathBuf>,
+}
+
+impl Wanted {
+    fn read(arguments: &[&str]) -> Result<Self> {
+        let mut wanted = Self::default();
+        let mut rest = arguments.iter();
+        while let Some(&argument) = rest.next() {
+            match argument {
+                "--short" => wanted.daily = true,
+                "--all" => wanted.all = true,
+                "--jobs" => {
+                    let number = rest.next().context("--jobs needs a number")?;
+                    let number: usize = number.parse().context("--jobs needs a number")?;
+                    wanted.at_once = Some(number.max(1));
+                }
+                _ if argument.starts_with('-') => bail!("there is no option {argument}"),
+                // Those of a package are `test.test_asyncio.test_events` and the like.
+                _ if argument.starts_with("test_") || argument.starts_with("test.") => {
+                    wanted.modules.push(argument.to_owned());
+                }
+                _ => wanted.pythons.push(argument.into()),
+            }
+        }
+        Ok(wanted)
+    }
+}
 
 /// Runs the tests that the arguments ask for; true where every outcome was the same.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
-    if arguments.contains(&"--short") {
-        let tally = short(root)?;
-        println!("{}", tally.closing_line());
-        return Ok(tally.failed == 0);
-    }
-    let all = arguments.contains(&"--all");
-    let named = |prefix: &str| -> Vec<&str> {
-        let named = arguments
-            .iter()
-            .copied()
-            .filter(|word| !word.starts_with("--"));
-        named
-            // Those of a package are `test.test_asyncio.test_events` and the like.
-            .filter(|word| {
-                let is_module = word.starts_with("test_") || word.starts_with("test.");
-                is_module == (prefix == "test_")
+    let wanted = Wanted::read(arguments)?;
+    let pythons = match &wanted.pythons[..] {
+        [] => pythons::present(),
+        named => (named.iter())
+            .map(|path| {
+                Python::asked(path)
+                    .with_context(|| format!("{}: no CPython with its tests", path.display()))
             })
-            .collect()
+            .collect::<Result<_>>()?,
     };
-    let mut pythons: Vec<PathBuf> = named("").into_iter().map(PathBuf::from).collect();
-    if pythons.is_empty() {
-        pythons = present();
-    }
     ensure!(!pythons.is_empty(), "no CPython here brings its tests");
-    let profundo = build(root)?;
-    let mut is_same = true;
-    for python in pythons {
-        let modules: Vec<String> = match named("test_") {
-            named if !named.is_empty() => named.into_iter().map(str::to_owned).collect(),
-            _ if all => every_module(&python)?,
-            _ => MODULES.iter().map(|&module| module.to_owned()).collect(),
-        };
-        for module in modules {
-            is_same &= compare(&profundo, &python, &module, &[])?;
+    let mut tally = Tally::default();
+    let mut modules = Vec::new();
+    if wanted.daily {
+        modules = daily::modules(&pythons, &mut tally);
+    } else {
+        for python in &pythons {
+            let names = match &wanted.modules[..] {
+                [] if wanted.all => python.every_module()?,
+                [] => daily::names(),
+                named => named.to_vec(),
+            };
+            modules.extend(names.iter().map(|name| Module::whole(python, name)));
         }
     }
-    Ok(is_same)
+    let at_once = wanted.at_once.unwrap_or(AT_ONCE);
+    compare(&build(root)?, &modules, at_once, &mut tally)?;
+    println!("{}", tally.closing_line());
+    Ok(tally.failed == 0)
 }
 
-/// The short form: some tests of the newest version that is present, a check for each module.
+/// What runs every day: a check for each module on each interpreter.
 pub fn short(root: &Path) -> Result<Tally> {
     let mut tally = Tally::default();
-    let Some(python) = present().pop() else {
+    let pythons = pythons::present();
+    if pythons.is_empty() {
         tally.skip("no CPython here brings its tests");
         return Ok(tally);
-    };
-    let profundo = build(root)?;
-    for (module, only) in SHORT {
-        let is_same = compare(&profundo, &python, module, only)?;
-        tally.check(&format!("CPython's {module}"), is_same);
     }
+    let modules = daily::modules(&pythons, &mut tally);
+    compare(&build(root)?, &modules, AT_ONCE, &mut tally)?;
     Ok(tally)
-}
-
-/// The interpreters that bring their tests, oldest first.
-fn present() -> Vec<PathBuf> {
-    let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let versions = fs::read_dir(home.join(".pyenv/versions"));
-    let mut found: Vec<(u32, PathBuf)> = Vec::new();
-    for version in versions.into_iter().flatten().flatten() {
-        let python = version.path().join("bin/python3");
-        let question = "import sys, test.libregrtest; print(sys.version_info[1])";
-        let Ok(output) = Command::new(&python).args(["-c", question]).output() else {
-            continue;
-        };
-        let answer = String::from_utf8_lossy(&output.stdout);
-        if let Ok(minor @ 8..) = answer.trim().parse() {
-            found.push((minor, python));
-        }
-    }
-    found.sort();
-    found.into_iter().map(|(_, python)| python).collect()
-}
-
-fn every_module(python: &Path) -> Result<Vec<String>> {
-    let output = Command::new(python)
-        .args(["-m", "test", "--list-tests"])
-        .output()
-        .with_context(|| format!("cannot run {}", python.display()))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
 fn build(root: &Path) -> Result<PathBuf> {
@@ -162,75 +159,67 @@ fn build(root: &Path) -> Result<PathBuf> {
     Ok(metadata.target.join("debug/profundo"))
 }
 
-/// Whether a module's tests end in the same way with the profiler.
-fn compare(profundo: &Path, python: &Path, module: &str, only: &[&str]) -> Result<bool> {
-    let name = format!("{} {module}", python.display());
-    let mut differences = BTreeMap::new();
-    let mut only: Vec<String> = only.iter().map(|&name| name.to_owned()).collect();
-    for attempt in 0..TRIES {
-        let plain = outcomes_of(None, python, module, &only)?;
-        let recorded = outcomes_of(Some(profundo), python, module, &only)?;
-        differences = plain.differences(&recorded);
-        if attempt == 0 {
-            println!("{name}: {plain}");
+/// Runs each module without and with the profiler, and what differs again.
+fn compare(profundo: &Path, modules: &[Module], at_once: usize, tally: &mut Tally) -> Result<()> {
+    let sides = Sides::new(profundo)?;
+    let first = first_tries(&sides, modules, at_once)?;
+    for (module, mut judgement) in modules.iter().zip(first) {
+        let title = module.title();
+        if let Some(why) = judgement.no_answer() {
+            tally.skip(&format!("{title}: {why}"));
+            continue;
         }
-        if differences.is_empty() {
-            return Ok(true);
+        for _ in 1..TRIES {
+            let Some(again) = judgement.open() else {
+                break;
+            };
+            println!("{title}: tried again: {again}");
+            let mut module = module.clone();
+            if !again.patterns.is_empty() {
+                module.only = again.patterns;
+            }
+            judgement.add(sides.run(&module)?);
         }
-        if plain.is_whole() && recorded.is_whole() {
-            only = differences.keys().cloned().collect();
+        let ours = judgement.ours();
+        for difference in &ours {
+            println!("{title}: {difference}");
         }
+        for name in judgement.passing() {
+            println!("{title}: {name} differed at first, and is not steady");
+        }
+        tally.check(&format!("CPython's own {title}"), ours.is_empty());
     }
-    for (test, (without, with)) in &differences {
-        println!("{name}: {test}: {without} without, {with} with the profiler");
-    }
-    Ok(false)
+    Ok(())
 }
 
-fn outcomes_of(
-    profundo: Option<&Path>,
-    python: &Path,
-    module: &str,
-    only: &[String],
-) -> Result<Outcomes> {
-    let folder = env::temp_dir().join(format!("profundo-cpython-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder)?;
-    let xml = folder.join("outcomes.xml");
-    let mut command = match profundo {
-        None => Command::new(python),
-        Some(profundo) => {
-            let mut command = Command::new(profundo);
-            command
-                .arg("record")
-                .arg("-o")
-                .arg(folder.join("recording"));
-            command.arg("--").arg(python);
-            command
+/// All modules once, so many at a time, in their order.
+fn first_tries(sides: &Sides, modules: &[Module], at_once: usize) -> Result<Vec<Judgement>> {
+    let next = AtomicUsize::new(0);
+    let found: Mutex<Vec<(usize, Result<Judgement>)>> = Mutex::default();
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                loop {
+                    // Relaxed: each takes another number, and nothing else hangs on it.
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(module) = modules.get(number) else {
+                        return;
+                    };
+                    let start = Instant::now();
+                    let judgement = sides.run(module).map(|(without, with)| {
+                        let seconds = start.elapsed().as_secs_f64();
+                        println!("{}: {without} ({seconds:.0} s)", module.title());
+                        Judgement::new(without, with)
+                    });
+                    let mut found = found.lock().unwrap_or_else(|poison| poison.into_inner());
+                    found.push((number, judgement));
+                }
+            });
         }
-    };
-    command
-        .args(["-m", "test", "--timeout", "300", "--junit-xml"])
-        .arg(&xml);
-    for name in only {
-        command.args(["-m", name]);
-    }
-    let log = fs::File::create(folder.join("log"))?;
-    command
-        .arg(module)
-        .current_dir(&folder)
-        .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
-        .stderr(log);
-    let status = command
-        .status()
-        .with_context(|| format!("cannot run {command:?}"))?;
-    let outcomes = Outcomes::new(&fs::read_to_string(&xml).unwrap_or_default(), status);
-    if !outcomes.is_whole() {
-        let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
-        let last: Vec<&str> = log.lines().rev().take(30).collect();
-        last.iter().rev().for_each(|line| println!("    {line}"));
-    }
-    fs::remove_dir_all(&folder)?;
-    Ok(outcomes)
+    });
+    let mut found = found
+        .into_inner()
+        .unwrap_or_else(|poison| poison.into_inner());
+    found.sort_by_key(|(number, _)| *number);
+    found.into_iter().map(|(_, judgement)| judgement).collect()
 }

@@ -22,7 +22,7 @@ usage: cargo xtask TASK
 tasks:
   test    everything that must pass: format, clippy, tidy, all tests, loom and Miri where they
           are; the last line is `N passed, N failed, N skipped`
-  cpython-tests [--all | --short] [PYTHON…] [test_MODULE…]
+  cpython-tests [--all | --short] [--jobs N] [PYTHON…] [test_MODULE…]
           CPython's own tests without and with `profundo record`: those that a profiler is most
           likely to break, with --all every one, with --short those that `test` runs
   tidy    the rules of the house that no compiler knows: arrows between crates, file headers and

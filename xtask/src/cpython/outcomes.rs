@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::process::ExitStatus;
 
+/// What stands for the module as a whole, where no test tells what differs.
+pub const THE_WHOLE: &str = "the whole";
+
 /// Outcomes by the tests' names, and the end of their runner.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Outcomes {
     tests: BTreeMap<String, &'static str>,
-    end: String,
+    end: ExitStatus,
 }
 
 impl Outcomes {
@@ -16,7 +19,7 @@ impl Outcomes {
     pub fn new(xml: &str, end: ExitStatus) -> Self {
         Self {
             tests: tests(xml),
-            end: end.to_string(),
+            end,
         }
     }
 
@@ -25,20 +28,35 @@ impl Outcomes {
         !self.tests.is_empty()
     }
 
+    /// Whether the runner was ended because it took too long.
+    pub fn is_out_of_time(&self) -> bool {
+        const BY_TERM: i32 = 124;
+        const BY_KILL: i32 = 137;
+        [Some(BY_TERM), Some(BY_KILL)].contains(&self.end.code())
+    }
+
+    /// How a test ended, if it ran.
+    pub fn of(&self, name: &str) -> Option<String> {
+        if name == THE_WHOLE {
+            return Some(self.end.to_string());
+        }
+        self.tests.get(name).map(|&outcome| outcome.to_owned())
+    }
+
     /// Tests that ended in two ways, with both of them; the runner's own end is one of them where
     /// no test explains it.
     pub fn differences(&self, other: &Self) -> BTreeMap<String, (String, String)> {
         let mut differences = BTreeMap::new();
         for name in self.tests.keys().chain(other.tests.keys()) {
-            let of = |outcomes: &Self| *outcomes.tests.get(name).unwrap_or(&"did not run");
+            let of = |outcomes: &Self| outcomes.of(name).unwrap_or("did not run".to_owned());
             if of(self) != of(other) {
-                differences.insert(name.clone(), (of(self).to_owned(), of(other).to_owned()));
+                differences.insert(name.clone(), (of(self), of(other)));
             }
         }
         if differences.is_empty() && self.end != other.end {
             differences.insert(
-                "the whole".to_owned(),
-                (self.end.clone(), other.end.clone()),
+                THE_WHOLE.to_owned(),
+                (self.end.to_string(), other.end.to_string()),
             );
         }
         differences

@@ -1,0 +1,280 @@
+//! Whether what differs is the profiler's doing. Many of these tests fail now and then by
+//! themselves, more so on a busy machine: a difference counts where a test ended at least twice in
+//! another way with the profiler, and without it always in the same way, twice or more.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::outcomes::{Outcomes, THE_WHOLE};
+
+/// What some tries have shown of a module.
+#[derive(Debug)]
+pub struct Judgement {
+    tries: Vec<(Outcomes, Outcomes)>,
+    /// The tests that differed at the first try.
+    suspects: BTreeSet<String>,
+}
+
+/// What is to be tried again.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Again {
+    names: Vec<String>,
+    /// Patterns that have these tests with those of their classes, for a test may lean on its
+    /// neighbours. None: the module as before.
+    pub patterns: Vec<String>,
+}
+
+impl fmt::Display for Again {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.names.join(", "))
+    }
+}
+
+/// A test that ends in another way with the profiler.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Difference {
+    pub name: String,
+    without: String,
+    with: Vec<String>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            without,
+            with,
+        } = self;
+        write!(
+            f,
+            "{name}: {without} without, {} with the profiler",
+            with.join(", ")
+        )
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Stand {
+    /// The profiler's doing.
+    Ours,
+    /// It has no steady outcome without the profiler.
+    NotOurs,
+    /// It has differed once.
+    Open,
+}
+
+impl Judgement {
+    /// After the first try: outcomes without and with the profiler.
+    pub fn new(without: Outcomes, with: Outcomes) -> Self {
+        let suspects = without.differences(&with).into_keys().collect();
+        Self {
+            tries: vec![(without, with)],
+            suspects,
+        }
+    }
+
+    /// Takes in one more try.
+    pub fn add(&mut self, outcomes: (Outcomes, Outcomes)) {
+        self.tries.push(outcomes);
+    }
+
+    /// Why the first try says nothing: its runner did not come to an end even without the profiler.
+    pub fn no_answer(&self) -> Option<&'static str> {
+        let (without, with) = &self.tries[0];
+        let is_cut = |outcomes: &Outcomes| !outcomes.is_whole() && outcomes.is_out_of_time();
+        (is_cut(without) && is_cut(with)).then_some("it takes too long, with and without")
+    }
+
+    fn stand(&self, name: &str) -> (Stand, Difference) {
+        let ran = |(without, with): &(Outcomes, Outcomes)| {
+            let (without, with) = (without.of(name), with.of(name));
+            (without.is_some() || with.is_some()).then(|| {
+                let said = |outcome: Option<String>| outcome.unwrap_or("did not run".to_owned());
+                (said(without), said(with))
+            })
+        };
+        let ends: Vec<(String, String)> = self.tries.iter().filter_map(ran).collect();
+        let usual = &ends[0].0;
+        let with: Vec<String> = ends.iter().map(|(_, with)| with.clone()).collect();
+        let others = with.iter().filter(|with| *with != usual).count();
+        let stand = if ends.iter().any(|(without, _)| without != usual) {
+            Stand::NotOurs
+        } else if others >= 2 {
+            Stand::Ours
+        } else {
+            Stand::Open
+        };
+        let difference = Difference {
+            name: name.to_owned(),
+            without: usual.clone(),
+            with,
+        };
+        (stand, difference)
+    }
+
+    /// What one more try could decide.
+    pub fn open(&self) -> Option<Again> {
+        let mut names = Vec::new();
+        for name in &self.suspects {
+            if self.stand(name).0 == Stand::Open {
+                names.push(name.clone());
+            }
+        }
+        if names.is_empty() {
+            return None;
+        }
+        // Those whose names are no patterns, and those that no pattern has found.
+        let ran = |name: &String| {
+            self.tries
+                .iter()
+                .all(|(without, _)| without.of(name).is_some())
+        };
+        let are_classes = names
+            .iter()
+            .all(|name| class_of(name).is_some() && ran(name));
+        let classes: BTreeSet<String> = names.iter().filter_map(|name| class_of(name)).collect();
+        Some(Again {
+            patterns: match are_classes {
+                true => classes.into_iter().collect(),
+                false => Vec::new(),
+            },
+            names,
+        })
+    }
+
+    /// What is the profiler's doing.
+    pub fn ours(&self) -> Vec<Difference> {
+        let stands = self.suspects.iter().map(|name| self.stand(name));
+        stands
+            .filter(|(stand, _)| *stand == Stand::Ours)
+            .map(|(_, difference)| difference)
+            .collect()
+    }
+
+    /// What differed at first, and turned out not to be the profiler's doing.
+    pub fn passing(&self) -> Vec<&str> {
+        let names = self.suspects.iter().map(String::as_str);
+        names
+            .filter(|name| self.stand(name).0 != Stand::Ours)
+            .collect()
+    }
+}
+
+/// `a.B.*` for `a.B.test_it`.
+fn class_of(name: &str) -> Option<String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '.';
+    if name == THE_WHOLE || !name.chars().all(is_plain) {
+        return None;
+    }
+    let (class, _) = name.rsplit_once('.')?;
+    Some(format!("{class}.*"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    /// Outcomes by letters: `a+ b-` for tests that pass and fail.
+    fn outcomes(text: &str) -> Outcomes {
+        let cases = text.split_whitespace().map(|word| {
+            let (name, sign) = word.split_at(word.len() - 1);
+            let body = match sign {
+                "+" => "",
+                _ => "<failure>no</failure>",
+            };
+            format!("<testcase name=\"{name}\" time=\"0.1\">{body}</testcase>")
+        });
+        let cases: String = cases.collect();
+        let end = i32::from(text.contains('-')) << 8;
+        Outcomes::new(&cases, ExitStatus::from_raw(end))
+    }
+
+    fn judged(tries: &[(&str, &str)]) -> Judgement {
+        let mut tries = tries.iter();
+        let (without, with) = tries.next().unwrap();
+        let mut judgement = Judgement::new(outcomes(without), outcomes(with));
+        for (without, with) in tries {
+            judgement.add((outcomes(without), outcomes(with)));
+        }
+        judgement
+    }
+
+    #[track_caller]
+    fn check(tries: &[(&str, &str)], open: &[&str], ours: &[&str]) {
+        let judgement = judged(tries);
+        let names = judgement.ours().into_iter().map(|found| found.name);
+        assert_eq!(names.collect::<Vec<_>>(), ours);
+        let found = judgement.open().map(|again| again.patterns);
+        assert_eq!(found.unwrap_or_default(), open);
+    }
+
+    #[test]
+    fn what_is_the_same_needs_no_second_try() {
+        check(&[("m.A.a+ m.A.b-", "m.A.a+ m.A.b-")], &[], &[]);
+    }
+
+    #[test]
+    fn twice_with_and_never_without_is_ours() {
+        let bad = ("m.A.a+ m.A.b+", "m.A.a+ m.A.b-");
+        check(&[bad], &["m.A.*"], &[]);
+        check(&[bad, bad], &[], &["m.A.b"]);
+        let good = ("m.A.b+", "m.A.b+");
+        check(&[bad, good], &["m.A.*"], &[]);
+        check(&[bad, good, bad], &[], &["m.A.b"]);
+        check(&[bad, good, good], &["m.A.*"], &[]);
+    }
+
+    #[test]
+    fn what_fails_without_too_is_not_ours() {
+        let bad = ("m.A.a+", "m.A.a-");
+        check(&[bad, ("m.A.a-", "m.A.a-")], &[], &[]);
+        check(&[bad, ("m.A.a-", "m.A.a+"), bad], &[], &[]);
+        assert_eq!(judged(&[bad, ("m.A.a-", "m.A.a-")]).passing(), ["m.A.a"]);
+    }
+
+    #[test]
+    fn to_pass_only_with_the_profiler_is_a_difference_too() {
+        let odd = ("m.A.a-", "m.A.a+");
+        check(&[odd, odd], &[], &["m.A.a"]);
+    }
+
+    #[test]
+    fn what_no_pattern_names_is_tried_with_all_the_module() {
+        let bad = ("m.A.a+ m.A.b+", "m.A.a+ m.A.b-");
+        let judgement = judged(&[("a(b)+", "a(b)-")]);
+        assert_eq!(judgement.open().unwrap().patterns, [""; 0]);
+        // The pattern did not find it.
+        let judgement = judged(&[bad, ("m.A.a+", "m.A.a+")]);
+        let again = judgement.open().unwrap();
+        assert_eq!(
+            (again.patterns, again.names),
+            (vec![], vec!["m.A.b".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_runner_that_dies_is_ours_when_it_dies_twice() {
+        let died = || Outcomes::new("", ExitStatus::from_raw(11));
+        let mut judgement = Judgement::new(outcomes("m.A.a+"), died());
+        assert!(judgement.no_answer().is_none());
+        assert!(judgement.open().is_some());
+        judgement.add((outcomes("m.A.a+"), died()));
+        let ours = judgement.ours();
+        let said: Vec<String> = ours.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            ["m.A.a: passed without, did not run, did not run with the profiler"]
+        );
+    }
+
+    #[test]
+    fn only_what_takes_too_long_both_ways_gives_no_answer() {
+        let late = || Outcomes::new("", ExitStatus::from_raw(124 << 8));
+        assert!(Judgement::new(late(), late()).no_answer().is_some());
+        let judgement = Judgement::new(outcomes("m.A.a+"), late());
+        assert!(judgement.no_answer().is_none() && judgement.open().is_some());
+    }
+}
