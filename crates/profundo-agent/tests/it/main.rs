@@ -1,6 +1,5 @@
 //! Programs that run with the agent as they run without it.
 
-mod by_hand;
 mod clock;
 mod execs;
 mod forks;
