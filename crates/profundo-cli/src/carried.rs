@@ -1,14 +1,16 @@
 //! The agent that the command carries, and where it is written so that it can be loaded.
 //!
 //! It is kept in the user's cache under a name that tells its contents, so that a recording does
-//! not begin with writing it. Programs that outlive the command may go on loading it from there.
+//! not begin with writing it. Programs that outlive the command may go on loading it from there. What
+//! no command has used for a month is removed: see `unused`.
+
+mod unused;
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 
@@ -86,10 +88,10 @@ fn place(folder: &Path, name: &str) -> io::Result<PathBuf> {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let path = folder.join(name);
-    if is_loadable(&path) {
+    if is_loadable(&path) && unused::is_kept(&path) {
         return Ok(path);
     }
-    remove_old(folder);
+    unused::remove(folder);
     // Another command may be writing it as well: the last one to rename wins, with the same bytes.
     let beside = folder.join(format!(".{name}.{}", std::process::id()));
     let written = OpenOptions::new()
@@ -108,20 +110,6 @@ fn place(folder: &Path, name: &str) -> io::Result<PathBuf> {
         Ok(path)
     } else {
         Err(io::ErrorKind::PermissionDenied.into())
-    }
-}
-
-/// Removes the agents of commands that nobody has installed for long.
-fn remove_old(folder: &Path) {
-    const OLD: Duration = Duration::from_secs(30 * 24 * 3600);
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let is_agent = name.as_bytes().starts_with(PREFIX.as_bytes());
-        let written = entry.metadata().and_then(|metadata| metadata.modified());
-        let is_old = written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > OLD));
-        if is_agent && is_old {
-            let _ = fs::remove_file(entry.path());
-        }
     }
 }
 

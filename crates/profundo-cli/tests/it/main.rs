@@ -1,5 +1,6 @@
 //! The command as it is typed, on programs as they are.
 
+mod cache;
 mod files;
 mod launch;
 mod looking;
