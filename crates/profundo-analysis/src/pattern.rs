@@ -145,7 +145,7 @@ pub(crate) fn functions(profile: &Profile, pattern: &Pattern) -> Vec<bool> {
 }
 
 /// A name and its ends after each `::` or dot.
-fn segments(name: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn segments(name: &str) -> impl Iterator<Item = &str> {
     let ends = name
         .match_indices(['.', ':'])
         .map(|(at, _)| &name[at + 1..]);

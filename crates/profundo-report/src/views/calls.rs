@@ -2,7 +2,7 @@
 
 use std::io;
 
-use profundo_analysis::{Call, Calls, Pattern, Selection, calls};
+use profundo_analysis::{Call, Calls, Pattern, Selection, calls, nearest};
 use profundo_model::Profile;
 
 use super::functions::push_name;
@@ -70,7 +70,13 @@ impl Callers {
         let calls = calls(profile, selection, &self.name, self.choices.shown);
         if calls.functions.is_empty() {
             let name = self.name.text();
-            let text = format!(" no function that is shown and was sampled is called “{name}”.");
+            let mut text = format!(" no function that is shown and was sampled is called “{name}”");
+            let nearest = self.nearest(profile, selection);
+            if !nearest.is_empty() {
+                text.push_str("; nearest: ");
+                text.push_str(&nearest.join(", "));
+            }
+            text.push('.');
             page.marked("Warning:", Color::Yellow, &text)?;
             return write_end(page, &self.choices, selection, self.quality);
         }
@@ -135,6 +141,12 @@ impl Callers {
         ))
     }
 
+    /// What may have been meant, where there is no such function.
+    fn nearest<'a>(&self, profile: &'a Profile, selection: &Selection) -> Vec<&'a str> {
+        const MOST: usize = 3;
+        nearest(profile, selection, &self.name, self.choices.shown, MOST)
+    }
+
     fn report(&self) -> &'static str {
         match (self.callers, self.callees) {
             (true, true) => "calls",
@@ -155,6 +167,12 @@ impl Callers {
                         json.number("samples", amount.samples);
                         json.seconds("seconds", Some(amount.weight));
                     });
+                }
+            });
+            json.array("nearest", |json| {
+                if calls.functions.is_empty() {
+                    let names = self.nearest(profile, selection);
+                    names.into_iter().for_each(|name| json.text("", name));
                 }
             });
             tell_amounts(

@@ -512,7 +512,7 @@ fn callers_and_callees_add_up() {
             .quality(false)
             .render(&python()),
         expect![[r#"
-            Warning: no function that is shown and was sampled is called “randbelow*”.
+            Warning: no function that is shown and was sampled is called “randbelow*”; nearest: Random._randbelow_with_getrandbits.
         "#]],
     );
     check(
