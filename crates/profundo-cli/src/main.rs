@@ -8,6 +8,7 @@ mod carried;
 mod ctl;
 mod export;
 mod launch;
+mod manual;
 mod naming;
 mod options;
 mod peek;
@@ -88,10 +89,8 @@ fn answer(verb: Verb) -> Result<ExitCode> {
             io::stdout().write_all(&text)?;
             Ok(ExitCode::SUCCESS)
         }
-        Verb::Man => {
-            let mut text = Vec::new();
-            clap_mangen::Man::new(Arguments::command()).render(&mut text)?;
-            io::stdout().write_all(&text)?;
+        Verb::Man { command } => {
+            io::stdout().write_all(&manual::pages(command.as_deref())?)?;
             Ok(ExitCode::SUCCESS)
         }
     }

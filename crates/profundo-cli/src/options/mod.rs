@@ -68,9 +68,12 @@ pub enum Verb {
         /// The shell
         shell: Shell,
     },
-    /// Print the manual page
+    /// Print the manual: all its pages, or that of one command
     #[command(hide = true)]
-    Man,
+    Man {
+        /// The command
+        command: Option<String>,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -129,7 +129,7 @@ fn every_option_is_in_the_pages() {
 }
 
 #[test]
-fn completions_and_the_manual_are_made() {
+fn completions_are_made() {
     let folder = Folder::new();
     for shell in ["bash", "zsh", "fish"] {
         let said = folder.said(&["completions", shell]);
@@ -138,11 +138,36 @@ fn completions_and_the_manual_are_made() {
             assert!(said.out.contains(option), "{option} {shell}");
         }
     }
-    assert!(
-        folder
-            .said(&["man"])
-            .succeeded()
-            .out
-            .contains(".TH profundo")
-    );
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let folder = Folder::new();
+    let manual = folder.said(&["man"]);
+    let titles = |text: &str| -> Vec<String> {
+        let titles = text.lines().filter_map(|line| line.strip_prefix(".TH "));
+        let names = titles.filter_map(|title| title.split_whitespace().next());
+        names.map(str::to_owned).collect()
+    };
+    let verbs = [
+        "run",
+        "record",
+        "report",
+        "export",
+        "flame",
+        "ctl",
+        "recover",
+        "completions",
+    ];
+    let mut expected = vec!["profundo".to_owned()];
+    expected.extend(verbs.iter().map(|verb| format!("profundo-{verb}")));
+    assert_eq!(titles(&manual.succeeded().out), expected);
+    let page = folder.said(&["man", "report"]);
+    assert_eq!(titles(&page.succeeded().out), ["profundo-report"]);
+    assert!(page.out.contains("min\\-share"), "{page:#?}");
+    // What is typed, not the page's name, stands in its synopsis.
+    assert!(page.out.contains("\\fBprofundo report\\fR"), "{page:#?}");
+    folder
+        .said(&["man", "nothing"])
+        .refused(2, "there is no command `nothing`");
 }
