@@ -1,6 +1,6 @@
 """Four functions that take 50, 30, 15 and 5 parts in a hundred of the CPU time.
 
-usage: shares.py python|native|threads [SECONDS]        so much CPU time
+usage: shares.py python|native|pieces|threads [SECONDS]        so much CPU time
 
 The parts are what is aimed at; the truth is what the clock of the thread's CPU time says, summed
 around each call, and printed at the end as one line of JSON: what a profiler says is compared
@@ -56,6 +56,12 @@ def native_half(n, data=bytes(i * i % 251 for i in range(100_000))):
         zlib.compress(data, 6)
 
 
+# Pieces so small that the kernel takes and gives their buffers all the time.
+def pieces_half(n, data=bytes(range(256)) * 40):
+    for _ in range(n):
+        zlib.compress(data, 6)
+
+
 def native_third(n, data=bytes(range(256)) * 400):
     for _ in range(n):
         hashlib.sha256(data).digest()
@@ -74,6 +80,7 @@ def native_rest(n, data=bytes(range(256)) * 400):
 KINDS = {
     "python": [half, third, sixth, rest],
     "native": [native_half, native_third, native_sixth, native_rest],
+    "pieces": [pieces_half, native_third, native_sixth, native_rest],
     "threads": [half, third, sixth, rest],
 }
 

@@ -3,92 +3,39 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs, process};
 
 use serde_json::Value;
 
+use crate::profiler::Profiler;
+use crate::scalene;
 use crate::told::{self, Style, Told};
 
 /// Whatever went wrong.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// A profiler.
-#[derive(Debug, Clone)]
-pub enum Profiler {
-    /// This one: the path of the command.
-    Ours(PathBuf),
-    /// py-spy.
-    PySpy(PathBuf),
-    /// austin.
-    Austin(PathBuf),
-}
-
-impl Profiler {
-    /// What a table calls it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Ours(_) => "profundo",
-            Self::PySpy(_) => "py-spy",
-            Self::Austin(_) => "austin",
-        }
+/// Runs a program under a profiler, with words in front of it all.
+pub fn run(profiler: &Profiler, front: &[&str], rate: u32, program: &[&str]) -> Result<Run> {
+    let file = env::temp_dir().join(format!("profundo-truth-{}", process::id()));
+    let output = profiler
+        .command(front, rate, &file, program)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()?;
+    if !output.status.success() {
+        return Err(format!("{}: {program:?} ended badly", profiler.name()).into());
     }
-
-    /// Runs a program under it, `rate` times a second.
-    pub fn run(&self, rate: u32, program: &[&str]) -> Result<Run> {
-        self.run_behind(&[], rate, program)
-    }
-
-    /// The same, with words in front of it all.
-    pub fn run_behind(&self, front: &[&str], rate: u32, program: &[&str]) -> Result<Run> {
-        let start = |path: &Path| {
-            let mut words = front.iter().map(OsStr::new).chain([path.as_os_str()]);
-            let mut command = Command::new(words.next().unwrap_or_default());
-            command.args(words);
-            command
-        };
-        let file = env::temp_dir().join(format!("profundo-truth-{}", process::id()));
-        let mut command = match self {
-            Self::Ours(path) => {
-                let mut command = start(path);
-                command.args(["record", "--rate", &rate.to_string(), "-o"]);
-                command.arg(&file).arg("--");
-                command
-            }
-            Self::PySpy(path) => {
-                let mut command = start(path);
-                command.args(["record", "-r", &rate.to_string(), "-f", "raw", "-o"]);
-                command.arg(&file).arg("--");
-                command
-            }
-            Self::Austin(path) => {
-                let mut command = start(path);
-                let period = format!("{}us", 1_000_000 / rate);
-                // Without what does not run on a processor.
-                command.args(["-s", "-i", &period, "-o"]).arg(&file);
-                command
-            }
-        };
-        let output = command
-            .args(program)
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()?;
-        if !output.status.success() {
-            return Err(format!("{}: {program:?} ended badly", self.name()).into());
-        }
-        let stdout = String::from_utf8(output.stdout)?;
-        // The program's own line; a peer may say something around it.
-        let line = stdout.lines().find(|line| line.starts_with('{'));
-        let truth = line.map(serde_json::from_str).transpose()?;
-        Ok(Run {
-            profiler: self.clone(),
-            file,
-            truth,
-        })
-    }
+    let stdout = String::from_utf8(output.stdout)?;
+    // The program's own line; a peer may say something around it.
+    let line = stdout.lines().find(|line| line.starts_with('{'));
+    let truth = line.map(serde_json::from_str).transpose()?;
+    Ok(Run {
+        profiler: profiler.clone(),
+        file,
+        truth,
+    })
 }
 
 /// A run that was recorded. Its file goes with it.
@@ -125,12 +72,18 @@ impl Run {
 
     /// The stacks.
     pub fn stacks(&self) -> Result<Vec<Told>> {
-        let Profiler::Ours(path) = &self.profiler else {
-            let style = match self.profiler {
-                Profiler::Austin(_) => Style::Colons,
-                _ => Style::Brackets,
-            };
-            return Ok(told::read(&fs::read_to_string(&self.file)?, style));
+        let path = match &self.profiler {
+            Profiler::Ours(path) => path,
+            Profiler::PySpy(_) => {
+                return Ok(told::read(
+                    &fs::read_to_string(&self.file)?,
+                    Style::Brackets,
+                ));
+            }
+            Profiler::Austin(_) => {
+                return Ok(told::read(&fs::read_to_string(&self.file)?, Style::Colons));
+            }
+            Profiler::Scalene(_) => return Err("Scalene has no stacks".into()),
         };
         let collapsed = self.file.with_extension("collapsed");
         let export = Command::new(path)
@@ -153,7 +106,13 @@ pub fn worst_share(run: &Run) -> Result<f64> {
     let truth = run.truth.as_ref().ok_or("the program said nothing")?;
     let shares = truth["shares"].as_object().ok_or("no shares")?;
     let names: Vec<&str> = shares.keys().map(String::as_str).collect();
-    let told = told::shares(&run.stacks()?, &names, "work");
+    let told = match run.profiler {
+        Profiler::Scalene(_) => {
+            let report = serde_json::from_str(&fs::read_to_string(&run.file)?)?;
+            scalene::shares(&report, &names)
+        }
+        _ => told::shares(&run.stacks()?, &names, "work"),
+    };
     let off = shares.values().zip(told).map(|(truth, told)| {
         let truth = truth.as_f64().unwrap_or(f64::NAN);
         100.0 * (truth - told).abs()
@@ -166,6 +125,10 @@ pub fn worst_share(run: &Run) -> Result<f64> {
 pub fn kinds(run: &Run, program: &Path) -> Result<(f64, f64)> {
     let source = fs::read_to_string(program)?;
     let source: Vec<&str> = source.lines().collect();
+    if matches!(run.profiler, Profiler::Scalene(_)) {
+        let report = serde_json::from_str(&fs::read_to_string(&run.file)?)?;
+        return scalene::kinds(&report).ok_or_else(|| "Scalene has no such lines".into());
+    }
     let report = run.report("lines")?;
     let (mut native, mut pure) = (100.0_f64, 0.0_f64);
     let mut met = 0;

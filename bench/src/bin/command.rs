@@ -2,10 +2,12 @@
 //! turn, with the profiler's own processes on the bill.
 //!
 //! ```text
-//! command [--pairs N] [--python PYTHON] [--only PROGRAM] [--peer NAME=COMMAND]… PROFUNDO
+//! command [--pairs N] [--python PYTHON] [--only PROGRAM]… [--py-spy PATH] [--austin PATH]
+//!         [--scalene PATH] [--alone] [--peer NAME=COMMAND]… PROFUNDO
 //! ```
 //!
-//! A peer's command is what to put before the program's own command line.
+//! The peers that are named or on the path are asked in turn with us, unless we are to be alone. Any
+//! other one has a command that is to be put before the program's own command line.
 #![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
 
 use std::error::Error;
@@ -16,11 +18,12 @@ use std::{env, io, mem};
 
 use profundo_bench::pairs::percent_more;
 use profundo_bench::process::{Cpu, machine};
+use profundo_bench::profiler::{Peers, Profiler};
 use profundo_bench::stats::{Summary, median};
 use profundo_bench::verdict;
 
-const USAGE: &str = "usage: command [--pairs N] [--python PYTHON] [--only PROGRAM] \
-                     [--peer NAME=COMMAND]… PROFUNDO";
+const USAGE: &str = "usage: command [--pairs N] [--python PYTHON] [--only PROGRAM]… \
+                     [--peer NAME=COMMAND]…";
 
 /// A program, and what is asked of a profiler on it: percent of CPU time more at most.
 struct Program {
@@ -29,16 +32,60 @@ struct Program {
     most: f64,
 }
 
-/// What stands before a program's own command line.
-struct Profiler {
-    name: String,
-    before: Vec<String>,
+impl Program {
+    fn words(&self) -> Vec<&str> {
+        self.arguments.iter().map(String::as_str).collect()
+    }
+}
+
+/// Who runs a program.
+enum Runner {
+    Nobody,
+    Known(Profiler),
+    /// What stands before a program's own command line.
+    Words {
+        name: String,
+        before: Vec<String>,
+    },
+}
+
+impl Runner {
+    fn name(&self) -> &str {
+        match self {
+            Self::Nobody => "nobody",
+            Self::Known(profiler) => profiler.name(),
+            Self::Words { name, .. } => name,
+        }
+    }
+
+    fn can(&self, program: &Program) -> bool {
+        match self {
+            Self::Known(profiler) => profiler.can(&program.words()),
+            Self::Nobody | Self::Words { .. } => true,
+        }
+    }
+
+    fn command(&self, program: &Program) -> Command {
+        let words = program.words();
+        let before = match self {
+            Self::Known(profiler) => {
+                let output = env::temp_dir().join("profundo-bench.profundo");
+                return profiler.command(&[], 1000, &output, &words);
+            }
+            Self::Words { before, .. } => &before[..],
+            Self::Nobody => &[],
+        };
+        let mut words = before.iter().map(String::as_str).chain(words);
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words);
+        command
+    }
 }
 
 struct Plan {
     pairs: usize,
     programs: Vec<Program>,
-    profilers: Vec<Profiler>,
+    profilers: Vec<Runner>,
 }
 
 /// What a run has cost.
@@ -59,42 +106,38 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn plan(arguments: Vec<String>) -> Result<Plan, Box<dyn Error>> {
-    let (mut pairs, mut python, mut only) = (15, "python3".to_owned(), None);
-    let mut profilers = Vec::new();
+    let usage = || format!("{USAGE} {} PROFUNDO", Peers::USAGE);
+    let (mut pairs, mut python, mut only) = (15, "python3".to_owned(), Vec::new());
+    let (mut peers, mut others) = (Peers::default(), Vec::new());
     let mut profundo = None;
     let mut rest = arguments.into_iter();
     while let Some(argument) = rest.next() {
-        let mut value = || rest.next().ok_or(USAGE);
+        if peers.take(&argument, || rest.next()) {
+            continue;
+        }
+        let mut value = || rest.next().ok_or_else(usage);
         match &*argument {
             "--pairs" => pairs = value()?.parse()?,
             "--python" => python = value()?,
-            "--only" => only = Some(value()?),
+            "--only" => only.push(value()?),
             "--peer" => {
                 let peer = value()?;
-                let (name, before) = peer.split_once('=').ok_or(USAGE)?;
-                profilers.push(Profiler {
+                let (name, before) = peer.split_once('=').ok_or_else(usage)?;
+                others.push(Runner::Words {
                     name: name.to_owned(),
                     before: before.split_whitespace().map(str::to_owned).collect(),
                 });
             }
             _ if profundo.is_none() && !argument.starts_with('-') => profundo = Some(argument),
-            _ => return Err(USAGE.into()),
+            _ => return Err(usage().into()),
         }
     }
-    let profundo = profundo.ok_or(USAGE)?;
-    let output = env::temp_dir().join("profundo-bench.profundo");
-    let output = output.to_string_lossy();
-    let before = [&profundo, "record", "-o", &output, "--"];
-    profilers.insert(
-        0,
-        Profiler {
-            name: "profundo".into(),
-            before: before.map(str::to_owned).to_vec(),
-        },
-    );
+    let ours = Profiler::Ours(profundo.ok_or_else(usage)?.into());
+    let known = [ours].into_iter().chain(peers.found());
+    let profilers = known.map(Runner::Known).chain(others).collect();
     let mut programs = programs(&python)?;
-    if let Some(only) = only {
-        programs.retain(|program| program.name == only);
+    if !only.is_empty() {
+        programs.retain(|program| only.iter().any(|only| only == program.name));
     }
     Ok(Plan {
         pairs,
@@ -127,22 +170,25 @@ fn programs(python: &str) -> io::Result<Vec<Program>> {
 
 fn compare(plan: &Plan, program: &Program) -> Result<(), Box<dyn Error>> {
     println!("\n{}: {}", program.name, program.arguments.join(" "));
-    let nobody = Profiler {
-        name: "nobody".into(),
-        before: Vec::new(),
-    };
-    // Warm: files are read, tables are in their caches.
-    let mut plain = vec![run(&nobody, program)?];
-    for profiler in &plan.profilers {
-        run(profiler, program)?;
+    let able = plan.profilers.iter().filter(|it| it.can(program));
+    // Warm: files are read, tables are in their caches. A peer that does not know this Python ends
+    // badly, and is asked no more.
+    let mut profilers: Vec<&Runner> = Vec::new();
+    let mut plain = vec![run(&Runner::Nobody, program)?];
+    for profiler in able {
+        match run(profiler, program) {
+            Ok(_) => profilers.push(profiler),
+            Err(why) if profilers.is_empty() => return Err(why),
+            Err(why) => println!("  {}: {why}", profiler.name()),
+        }
     }
-    plain.push(run(&nobody, program)?);
-    let mut more: Vec<Vec<[f64; 2]>> = plan.profilers.iter().map(|_| Vec::new()).collect();
+    plain.push(run(&Runner::Nobody, program)?);
+    let mut more: Vec<Vec<[f64; 2]>> = profilers.iter().map(|_| Vec::new()).collect();
     for _ in 0..plan.pairs {
-        for (profiler, more) in plan.profilers.iter().zip(&mut more) {
+        for (profiler, more) in profilers.iter().zip(&mut more) {
             let before = plain[plain.len() - 1];
             let cost = run(profiler, program)?;
-            let after = run(&nobody, program)?;
+            let after = run(&Runner::Nobody, program)?;
             plain.push(after);
             let cpu = percent_more(&[before.cpu, after.cpu], &[cost.cpu])[0];
             let wall = cost.wall - (before.wall + after.wall) / 2.0;
@@ -151,19 +197,19 @@ fn compare(plan: &Plan, program: &Program) -> Result<(), Box<dyn Error>> {
     }
     let alone: Vec<f64> = plain.iter().map(|cost| cost.cpu).collect();
     println!("  alone: {:.3} s of CPU time", median(&alone));
-    for (profiler, more) in plan.profilers.iter().zip(&more) {
+    for (profiler, more) in profilers.iter().zip(&more) {
         let cpu: Vec<f64> = more.iter().map(|[cpu, _]| *cpu).collect();
         let wall: Vec<f64> = more.iter().map(|[_, wall]| wall * 1e3).collect();
         let cpu = Summary::of(&cpu);
-        println!("  {} CPU: {}", profiler.name, cpu.show(" %"));
+        println!("  {} CPU: {}", profiler.name(), cpu.show(" %"));
         println!(
             "  {} wall: {}",
-            profiler.name,
+            profiler.name(),
             Summary::of(&wall).show(" ms")
         );
         let target = format!("at most {:.2}", 1.0 + program.most / 100.0);
         verdict(
-            &format!("{} on {}, CPU ratio", profiler.name, program.name),
+            &format!("{} on {}, CPU ratio", profiler.name(), program.name),
             format!(
                 "{:.4} ({:.4} to {:.4})",
                 1.0 + cpu.median / 100.0,
@@ -177,12 +223,10 @@ fn compare(plan: &Plan, program: &Program) -> Result<(), Box<dyn Error>> {
 }
 
 /// Runs it to its end; the bill is that of the whole tree of processes that were waited for.
-fn run(profiler: &Profiler, program: &Program) -> Result<Cost, Box<dyn Error>> {
-    let mut words = profiler.before.iter().chain(&program.arguments);
-    let first = words.next().ok_or("nothing to run")?;
+fn run(profiler: &Runner, program: &Program) -> Result<Cost, Box<dyn Error>> {
     let began = Instant::now();
-    let child = Command::new(first)
-        .args(words)
+    let child = profiler
+        .command(program)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -203,7 +247,7 @@ fn run(profiler: &Profiler, program: &Program) -> Result<Cost, Box<dyn Error>> {
     };
     let wall = began.elapsed().as_secs_f64();
     if status != 0 {
-        return Err(format!("{} under {} ended badly", program.name, profiler.name).into());
+        return Err(format!("{} under {} ended badly", program.name, profiler.name()).into());
     }
     Ok(Cost {
         cpu: Cpu::of(&usage).total(),

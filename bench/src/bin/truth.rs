@@ -2,10 +2,12 @@
 //! what the program itself knows.
 //!
 //! ```text
-//! truth [--runs N] [--seconds S] [--python PYTHON]… [--py-spy PATH] [--austin PATH] PROFUNDO
+//! truth [--runs N] [--seconds S] [--python PYTHON]… [--only PART] [--py-spy PATH] [--austin PATH]
+//!       [--scalene PATH] [--alone] PROFUNDO
 //! ```
 //!
-//! The peers are asked what they can answer. All truths are clocks of the thread's own CPU time, so a
+//! The peers are asked what they can answer, in turn with us, where they are named or on the path and
+//! nobody asks for us `--alone`. `PART` is one of shares, kinds, waits and stacks. All truths are clocks of the thread's own CPU time, so a
 //! busy machine does no harm, but for the waits, beside which it is said how busy it was.
 #![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
 
@@ -14,21 +16,32 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use profundo_bench::process::machine;
+use profundo_bench::profiler::{Peers, Profiler};
 use profundo_bench::pythons::{
-    Edges, Profiler, Result, impossible, kinds, quality, waits, worst_share,
+    Edges, Result, Run, impossible, kinds, quality, run, waits, worst_share,
 };
 use profundo_bench::stats::Summary;
 use profundo_bench::verdict;
 
-const USAGE: &str = "usage: truth [--runs N] [--seconds S] [--python PYTHON]… [--py-spy PATH] \
-                     [--austin PATH] PROFUNDO";
+const USAGE: &str = "usage: truth [--runs N] [--seconds S] [--python PYTHON]… [--only PART]";
 
 struct Plan {
     runs: usize,
     seconds: String,
     pythons: Vec<String>,
-    ours: Profiler,
-    peers: Vec<Profiler>,
+    only: Option<String>,
+    /// We come first.
+    profilers: Vec<Profiler>,
+}
+
+impl Plan {
+    fn ours(&self) -> &Profiler {
+        &self.profilers[0]
+    }
+
+    fn wants(&self, part: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| only == part)
+    }
 }
 
 fn main() -> Result<()> {
@@ -36,42 +49,56 @@ fn main() -> Result<()> {
     println!("{}", machine());
     for python in &plan.pythons {
         println!("\n{python}");
-        for kind in ["python", "native", "threads"] {
-            shares(&plan, python, kind)?;
+        if plan.wants("shares") {
+            for kind in ["python", "native", "pieces", "threads"] {
+                shares(&plan, python, kind)?;
+            }
         }
-        kinds_of_lines(&plan, python)?;
-        waits_for_the_lock(&plan, python)?;
-        stacks(&plan, python)?;
+        if plan.wants("kinds") {
+            kinds_of_lines(&plan, python)?;
+        }
+        if plan.wants("waits") {
+            waits_for_the_lock(&plan, python)?;
+        }
+        if plan.wants("stacks") {
+            stacks(&plan, python)?;
+        }
     }
     println!("\n{}", machine());
     Ok(())
 }
 
 fn plan(arguments: impl Iterator<Item = String>) -> Result<Plan> {
+    let usage = || format!("{USAGE} {} PROFUNDO", Peers::USAGE);
     let (mut runs, mut seconds) = (11, "5".to_owned());
-    let (mut pythons, mut peers, mut profundo) = (Vec::new(), Vec::new(), None);
+    let (mut pythons, mut only, mut profundo) = (Vec::new(), None, None);
+    let mut peers = Peers::default();
     let mut rest = arguments;
     while let Some(argument) = rest.next() {
-        let mut value = || rest.next().ok_or(USAGE);
+        if peers.take(&argument, || rest.next()) {
+            continue;
+        }
+        let mut value = || rest.next().ok_or_else(usage);
         match &*argument {
             "--runs" => runs = value()?.parse()?,
             "--seconds" => seconds = value()?,
             "--python" => pythons.push(value()?),
-            "--py-spy" => peers.push(Profiler::PySpy(value()?.into())),
-            "--austin" => peers.push(Profiler::Austin(value()?.into())),
+            "--only" => only = Some(value()?),
             _ if profundo.is_none() && !argument.starts_with('-') => profundo = Some(argument),
-            _ => return Err(USAGE.into()),
+            _ => return Err(usage().into()),
         }
     }
     if pythons.is_empty() {
         pythons.push("python3".to_owned());
     }
+    let mut profilers = vec![Profiler::Ours(profundo.ok_or_else(usage)?.into())];
+    profilers.extend(peers.found());
     Ok(Plan {
         runs,
         seconds,
         pythons,
-        ours: Profiler::Ours(profundo.ok_or(USAGE)?.into()),
-        peers,
+        only,
+        profilers,
     })
 }
 
@@ -80,41 +107,49 @@ fn program(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Does something so many times, and gives the first and the second figures of each.
-fn repeat(
-    runs: usize,
-    mut once: impl FnMut() -> Result<(f64, f64)>,
-) -> Result<(Vec<f64>, Vec<f64>)> {
-    let each: Result<Vec<(f64, f64)>> = (0..runs).map(|_| once()).collect();
-    Ok(each?.into_iter().unzip())
-}
-
 fn said(values: &[f64], unit: &str) -> String {
     Summary::of(values).show(unit)
 }
 
-fn shares(plan: &Plan, python: &str, kind: &str) -> Result<()> {
-    let path = program("shares.py");
-    let path = path.to_string_lossy();
-    let profilers: Vec<&Profiler> = [&plan.ours].into_iter().chain(&plan.peers).collect();
-    let mut off = vec![Vec::new(); profilers.len()];
-    for _ in 0..plan.runs {
-        for (profiler, off) in profilers.iter().zip(&mut off) {
-            let words = [python, &path, kind, &plan.seconds];
-            match profiler.run(1000, &words).and_then(|run| worst_share(&run)) {
-                Ok(points) => off.push(points),
-                // A peer may not know this Python.
-                Err(why) if matches!(profiler, Profiler::Ours(_)) => return Err(why),
+/// Runs a program under each profiler in turn, so many times, and gives the figures of each. A peer
+/// may have none; we must.
+fn in_turn(
+    plan: &Plan,
+    (runs, rate): (usize, u32),
+    words: &[&str],
+    mut figures: impl FnMut(&Profiler, &Run) -> Result<(f64, f64)>,
+) -> Result<Vec<Vec<(f64, f64)>>> {
+    let mut all = vec![Vec::new(); plan.profilers.len()];
+    let can: Vec<bool> = plan.profilers.iter().map(|it| it.can(words)).collect();
+    for _ in 0..runs {
+        for (at, profiler) in plan.profilers.iter().enumerate() {
+            if !can[at] {
+                continue;
+            }
+            let found = run(profiler, &[], rate, words).and_then(|run| figures(profiler, &run));
+            match found {
+                Ok(pair) => all[at].push(pair),
+                Err(why) if at == 0 => return Err(why),
                 Err(_) => {}
             }
         }
     }
-    for (profiler, off) in profilers.iter().zip(&off) {
+    Ok(all)
+}
+
+fn shares(plan: &Plan, python: &str, kind: &str) -> Result<()> {
+    let path = program("shares.py");
+    let words = [python, &path.to_string_lossy(), kind, &plan.seconds];
+    let all = in_turn(plan, (plan.runs, 1000), &words, |_, run| {
+        Ok((worst_share(run)?, 0.0))
+    })?;
+    for (profiler, off) in plan.profilers.iter().zip(&all) {
         let title = format!("{} worst of four shares, {kind}", profiler.name());
+        let off: Vec<f64> = off.iter().map(|pair| pair.0).collect();
         if off.is_empty() {
             println!("{title}: no answer");
         } else {
-            verdict(&title, said(off, " points"), "median at most 1");
+            verdict(&title, said(&off, " points"), "median at most 1");
         }
     }
     Ok(())
@@ -123,19 +158,21 @@ fn shares(plan: &Plan, python: &str, kind: &str) -> Result<()> {
 fn kinds_of_lines(plan: &Plan, python: &str) -> Result<()> {
     let path = program("kinds.py");
     let words = [python, &path.to_string_lossy(), "0.5"];
-    let (native, pure) = repeat(plan.runs.min(5), || {
-        kinds(&plan.ours.run(1000, &words)?, &path)
+    let all = in_turn(plan, (plan.runs.min(5), 1000), &words, |_, run| {
+        kinds(run, &path)
     })?;
-    verdict(
-        "least native share of a native line",
-        said(&native, " %"),
-        "at least 95",
-    );
-    verdict(
-        "greatest native share of a pure line",
-        said(&pure, " %"),
-        "at most 5",
-    );
+    for (profiler, found) in plan.profilers.iter().zip(&all) {
+        let name = profiler.name();
+        let (native, pure): (Vec<f64>, Vec<f64>) = found.iter().copied().unzip();
+        if native.is_empty() {
+            println!("{name} native shares of lines: no answer");
+            continue;
+        }
+        let title = format!("{name} least native share of a native line");
+        verdict(&title, said(&native, " %"), "at least 95");
+        let title = format!("{name} greatest native share of a pure line");
+        verdict(&title, said(&pure, " %"), "at most 5");
+    }
     Ok(())
 }
 
@@ -149,9 +186,12 @@ fn waits_for_the_lock(plan: &Plan, python: &str) -> Result<()> {
         Ok(status) if status.success() => &real_time[..],
         _ => &[],
     };
-    let (told, delayed) = repeat(plan.runs.min(5), || {
-        waits(&plan.ours.run_behind(front, 1000, &words)?)
-    })?;
+    let (mut told, mut delayed) = (Vec::new(), Vec::new());
+    for _ in 0..plan.runs.min(5) {
+        let (one, other) = waits(&run(plan.ours(), front, 1000, &words)?)?;
+        told.push(one);
+        delayed.push(other);
+    }
     let title = "wait for the lock, of what the threads' clocks say";
     verdict(title, said(&told, " %"), "95 to 105 on a quiet machine");
     println!(
@@ -167,28 +207,27 @@ fn stacks(plan: &Plan, python: &str) -> Result<()> {
     let edges = Command::new(python).args([&*path, "--edges"]).output()?;
     let edges: Edges = serde_json::from_slice(&edges.stdout)?;
     let words = [python, &path, &plan.seconds];
-    for profiler in [&plan.ours].into_iter().chain(&plan.peers) {
-        let (mut all, mut wrong) = (0.0, 0.0);
-        for _ in 0..plan.runs.min(5) {
-            let run = match profiler.run(2000, &words) {
-                Err(why) if matches!(profiler, Profiler::Ours(_)) => return Err(why),
-                Err(_) => continue,
-                Ok(run) => run,
-            };
-            let (some, impossible) = impossible(&run.stacks()?, "alternate.py", &edges);
-            all += some;
-            wrong += impossible;
-            if matches!(profiler, Profiler::Ours(_)) {
-                let (taken, whole) = quality(&run)?;
-                verdict("samples taken", format!("{taken:.2} %"), "at least 99");
-                verdict(
-                    "stacks that are whole",
-                    format!("{whole:.3} %"),
-                    "at least 99.9",
-                );
-            }
+    let all = in_turn(plan, (plan.runs.min(5), 2000), &words, |profiler, run| {
+        let figures = impossible(&run.stacks()?, "alternate.py", &edges);
+        if matches!(profiler, Profiler::Ours(_)) {
+            let (taken, whole) = quality(run)?;
+            verdict("samples taken", format!("{taken:.2} %"), "at least 99");
+            verdict(
+                "stacks that are whole",
+                format!("{whole:.3} %"),
+                "at least 99.9",
+            );
         }
+        Ok(figures)
+    })?;
+    for (profiler, found) in plan.profilers.iter().zip(&all) {
         let title = format!("{} impossible stacks, by weight", profiler.name());
+        if found.is_empty() {
+            println!("{title}: no answer");
+            continue;
+        }
+        let all: f64 = found.iter().map(|pair| pair.0).sum();
+        let wrong: f64 = found.iter().map(|pair| pair.1).sum();
         verdict(&title, format!("{wrong} of {all}"), "none");
     }
     Ok(())
