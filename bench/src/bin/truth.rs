@@ -111,16 +111,18 @@ fn said(values: &[f64], unit: &str) -> String {
     Summary::of(values).show(unit)
 }
 
-/// Runs a program under each profiler in turn, so many times, and gives the figures of each. A peer
-/// may have none; we must.
+/// Runs a program under each profiler that knows an answer, in turn, so many times, and gives the
+/// figures of each. A peer may have none; we must.
 fn in_turn(
     plan: &Plan,
     (runs, rate): (usize, u32),
     words: &[&str],
+    knows: impl Fn(&Profiler) -> bool,
     mut figures: impl FnMut(&Profiler, &Run) -> Result<(f64, f64)>,
 ) -> Result<Vec<Vec<(f64, f64)>>> {
     let mut all = vec![Vec::new(); plan.profilers.len()];
-    let can: Vec<bool> = plan.profilers.iter().map(|it| it.can(words)).collect();
+    let can = plan.profilers.iter().map(|it| knows(it) && it.can(words));
+    let can: Vec<bool> = can.collect();
     for _ in 0..runs {
         for (at, profiler) in plan.profilers.iter().enumerate() {
             if !can[at] {
@@ -140,9 +142,8 @@ fn in_turn(
 fn shares(plan: &Plan, python: &str, kind: &str) -> Result<()> {
     let path = program("shares.py");
     let words = [python, &path.to_string_lossy(), kind, &plan.seconds];
-    let all = in_turn(plan, (plan.runs, 1000), &words, |_, run| {
-        Ok((worst_share(run)?, 0.0))
-    })?;
+    let off = |_: &Profiler, run: &Run| Ok((worst_share(run)?, 0.0));
+    let all = in_turn(plan, (plan.runs, 1000), &words, |_| true, off)?;
     for (profiler, off) in plan.profilers.iter().zip(&all) {
         let title = format!("{} worst of four shares, {kind}", profiler.name());
         let off: Vec<f64> = off.iter().map(|pair| pair.0).collect();
@@ -158,9 +159,9 @@ fn shares(plan: &Plan, python: &str, kind: &str) -> Result<()> {
 fn kinds_of_lines(plan: &Plan, python: &str) -> Result<()> {
     let path = program("kinds.py");
     let words = [python, &path.to_string_lossy(), "0.5"];
-    let all = in_turn(plan, (plan.runs.min(5), 1000), &words, |_, run| {
-        kinds(run, &path)
-    })?;
+    let knows = |it: &Profiler| matches!(it, Profiler::Ours(_) | Profiler::Scalene(_));
+    let times = (plan.runs.min(5), 1000);
+    let all = in_turn(plan, times, &words, knows, |_, run| kinds(run, &path))?;
     for (profiler, found) in plan.profilers.iter().zip(&all) {
         let name = profiler.name();
         let (native, pure): (Vec<f64>, Vec<f64>) = found.iter().copied().unzip();
@@ -207,7 +208,9 @@ fn stacks(plan: &Plan, python: &str) -> Result<()> {
     let edges = Command::new(python).args([&*path, "--edges"]).output()?;
     let edges: Edges = serde_json::from_slice(&edges.stdout)?;
     let words = [python, &path, &plan.seconds];
-    let all = in_turn(plan, (plan.runs.min(5), 2000), &words, |profiler, run| {
+    let knows = |it: &Profiler| !matches!(it, Profiler::Scalene(_));
+    let times = (plan.runs.min(5), 2000);
+    let all = in_turn(plan, times, &words, knows, |profiler, run| {
         let figures = impossible(&run.stacks()?, "alternate.py", &edges);
         if matches!(profiler, Profiler::Ours(_)) {
             let (taken, whole) = quality(run)?;
