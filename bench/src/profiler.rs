@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
 
 /// A profiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +95,18 @@ impl Profiler {
                         .is_some_and(|own| Some(own) == version(OsStr::new(program[0])))
             }
         }
+    }
+
+    /// A file of its own in the folder for what is thrown away. Its ending is what its owner would
+    /// put there.
+    pub fn file(&self) -> PathBuf {
+        let ending = match self {
+            Self::Ours(_) => "profundo",
+            Self::PySpy(_) | Self::Austin(_) => "txt",
+            Self::Scalene(_) => "json",
+        };
+        let name = format!("profundo-bench-{}-{}.{ending}", process::id(), self.name());
+        env::temp_dir().join(name)
     }
 
     /// Its command on a program, with words in front of it all: it is to take `rate` samples a second

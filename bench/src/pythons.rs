@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, fs, process};
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// Runs a program under a profiler, with words in front of it all.
 pub fn run(profiler: &Profiler, front: &[&str], rate: u32, program: &[&str]) -> Result<Run> {
-    let file = env::temp_dir().join(format!("profundo-truth-{}", process::id()));
+    let file = profiler.file();
     let output = profiler
         .command(front, rate, &file, program)
         .stdin(Stdio::null())

@@ -14,7 +14,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
-use std::{env, io, mem};
+use std::{env, fs, io, mem};
 
 use profundo_bench::pairs::percent_more;
 use profundo_bench::process::{Cpu, machine};
@@ -69,8 +69,7 @@ impl Runner {
         let words = program.words();
         let before = match self {
             Self::Known(profiler) => {
-                let output = env::temp_dir().join("profundo-bench.profundo");
-                return profiler.command(&[], 1000, &output, &words);
+                return profiler.command(&[], 1000, &profiler.file(), &words);
             }
             Self::Words { before, .. } => &before[..],
             Self::Nobody => &[],
@@ -100,6 +99,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", machine());
     for program in &plan.programs {
         compare(&plan, program)?;
+    }
+    for profiler in &plan.profilers {
+        if let Runner::Known(profiler) = profiler {
+            let _ = fs::remove_file(profiler.file());
+        }
     }
     println!("\n{}", machine());
     Ok(())

@@ -132,7 +132,7 @@ fn in_turn(
             match found {
                 Ok(pair) => all[at].push(pair),
                 Err(why) if at == 0 => return Err(why),
-                Err(_) => {}
+                Err(why) => println!("{}: {why}", profiler.name()),
             }
         }
     }
