@@ -12,6 +12,7 @@ mod manual;
 mod naming;
 mod options;
 mod peek;
+mod perf_map;
 mod progress;
 mod reading;
 mod recover;

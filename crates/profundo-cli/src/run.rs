@@ -16,7 +16,7 @@ use crate::launch::{
 use crate::options::{self, Record, Recording, Run};
 use crate::report::{Shape, Stream};
 use crate::sink::{Done, Sink};
-use crate::{carried, reading, say};
+use crate::{carried, perf_map, reading, say};
 
 pub fn run(options: &Run) -> Result<ExitCode> {
     let what = options.format.unwrap_or_default();
@@ -107,7 +107,11 @@ fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
         .iter()
         .map(|limit| (limit.resource, limit.soft))
         .collect();
-    let environment = Environment::with(recorder.environment());
+    let mut variables = recorder.environment();
+    if options.perf_map {
+        variables.push((perf_map::VARIABLE.into(), "1".into()));
+    }
+    let environment = Environment::with(variables);
     let child =
         Child::fork(&program, &environment, &limits, &signals).context("cannot start a process")?;
     let pid = child.pid();
@@ -139,6 +143,9 @@ fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
     bury(pid);
     // What follows is ours alone, and Ctrl-C may end it: what was recorded is in the file.
     signals.release();
+    if options.perf_map {
+        perf_map::tell_refusals(&mut sink);
+    }
     let done = sink.finish(finish, !options.no_source);
     Ok(Recorded { path, ended, done })
 }

@@ -3,12 +3,12 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use profundo_formats::{Error, StreamWriter, create_file};
-use profundo_ingest::Ingest;
+use profundo_formats::{Error, StreamWriter, create_file, read_file, write_file};
+use profundo_ingest::{Ingest, Split};
 use profundo_model::Profile;
 use profundo_wire::recording::{Event, Finish, Start};
 
@@ -26,6 +26,7 @@ pub struct Sink {
     /// Gone once it has failed.
     writer: Option<StreamWriter<BufWriter<File>>>,
     failure: Option<Error>,
+    path: PathBuf,
     /// What each stack weighs: the samples themselves leave the memory.
     weights: Vec<u64>,
     flushed: Instant,
@@ -61,6 +62,7 @@ impl Sink {
             ingest,
             writer: Some(writer),
             failure: None,
+            path: path.to_owned(),
             weights: Vec::new(),
             flushed: now,
             updated: now,
@@ -70,6 +72,14 @@ impl Sink {
     /// Takes in what the recorder tells.
     pub fn event(&mut self, event: Event<'_>) {
         self.ingest.event(event);
+    }
+
+    /// The interpreters that were found, as `CPython 3.12.1`.
+    pub fn runtimes(&mut self) -> Vec<String> {
+        let profile = self.ingest.profile();
+        let processes = profile.processes.iter();
+        let names = processes.map(|process| profile.strings.get(process.runtime).to_owned());
+        names.filter(|name| !name.is_empty()).collect()
     }
 
     /// Writes what is ready, from time to time. Returns whether the file can still grow.
@@ -91,6 +101,9 @@ impl Sink {
         if !flushes {
             return true;
         }
+        if updates {
+            self.ingest.name_generated();
+        }
         let profile = self.ingest.profile_mut();
         weigh(&mut self.weights, profile);
         let written = writer.flush(profile).and_then(|()| match updates {
@@ -106,7 +119,7 @@ impl Sink {
 
     /// Adds names and source lines and ends the file.
     pub fn finish(mut self, finish: Finish, keeps_source: bool) -> Done {
-        let mut profile = self.ingest.finish(finish);
+        let (mut profile, split) = self.ingest.finish_unsplit(finish);
         weigh(&mut self.weights, &profile);
         let Some(writer) = self.writer else {
             return Done {
@@ -120,12 +133,30 @@ impl Sink {
         if keeps_source {
             sources::keep(&mut profile, &self.weights);
         }
+        let written = writer.finish(&mut profile);
+        let written = written.and_then(|_| match split.is_needed() {
+            true => tell_apart(&self.path, &split, samples),
+            false => Ok(()),
+        });
         Done {
             samples,
-            failure: writer.finish(&mut profile).err(),
+            failure: written.err(),
             notes: profile.meta.notes,
         }
     }
+}
+
+/// Gives each sample in the file the names that its addresses had when it was taken, where code that
+/// the program made has since become other code.
+fn tell_apart(path: &Path, split: &Split, samples: usize) -> Result<(), Error> {
+    /// They have to be in memory for it.
+    const MOST: usize = 8 << 20;
+    if samples > MOST {
+        return Ok(());
+    }
+    let (mut profile, _) = read_file(path)?;
+    split.apply(&mut profile);
+    write_file(path, &profile)
 }
 
 /// How many rows of the stack table a file of this size has room for beside its samples.
@@ -139,6 +170,9 @@ fn stacks_within(max_size: u64) -> usize {
     let rows = usize::try_from(max_size / BYTES / PART).unwrap_or(usize::MAX);
     rows.clamp(LEAST, profundo_ingest::MOST_STACKS)
 }
+
+#[cfg(test)]
+mod tests;
 
 /// Adds up what each stack weighs.
 pub fn weigh(weights: &mut Vec<u64>, profile: &Profile) {

@@ -16,6 +16,7 @@ use profundo_wire::{End, Reader, Record, SampleHead, Wait};
 use rustc_hash::FxHashMap;
 
 use crate::clock::Clock;
+use crate::generated::{Extents, Owners, Split, is_kernels, name_all, name_unnamed};
 use crate::modules::Registry;
 use crate::people::{Numbering, Numbers, People, root_task_of};
 use crate::stacks::Stacks;
@@ -67,6 +68,9 @@ pub struct Ingest {
     rows_before: usize,
     /// Rows of the stack table from which on stacks that are new are cut short.
     most_stacks: usize,
+    /// Code that programs have generated, and when stacks that may be in it were sampled.
+    generated: Owners,
+    extents: Extents,
 }
 
 /// What is known of one program.
@@ -83,6 +87,8 @@ struct Program {
     ended: Option<u64>,
     /// Whether it is the later half of a process that the profile had.
     is_resumed: bool,
+    /// Whether it has generated code.
+    generates: bool,
 }
 
 #[derive(Debug)]
@@ -135,6 +141,8 @@ impl Ingest {
             waiting: Vec::new(),
             is_single: false,
             most_stacks: MOST_STACKS,
+            generated: Owners::default(),
+            extents: Extents::default(),
         }
     }
 
@@ -177,6 +185,9 @@ impl Ingest {
             Event::Modules { process, modules } => {
                 let (program, profile) = self.program(process);
                 let id = program.0.id;
+                program.0.generates |= modules
+                    .iter()
+                    .any(|module| profundo_model::is_generated_code(&module.path));
                 program.0.stacks.modules(profile, program.1, id, &modules);
                 if let Some(path) = program.0.interpreter {
                     program
@@ -200,6 +211,18 @@ impl Ingest {
                 program.0.people.tell(profile, program.2, &thread, gil_wait);
             }
             Event::Words { process, words } => self.words(process, words),
+            Event::Generated { process, codes } => {
+                let ((program, ..), _) = self.program(process);
+                program.generates = true;
+                let id = program.id;
+                let map = self.generated.maps.entry(id).or_default();
+                for code in codes {
+                    match is_kernels(code.start) {
+                        true => self.generated.kernel.tell(code),
+                        false => map.tell(code),
+                    }
+                }
+            }
             Event::Runtime {
                 process,
                 runtime,
@@ -229,8 +252,23 @@ impl Ingest {
         }
     }
 
-    /// What is left is taken in, and the profile given away. Nothing in it has a native name yet.
-    pub fn finish(mut self, finish: Finish) -> Profile {
+    /// Names the places in generated code by what is known so far.
+    pub fn name_generated(&mut self) {
+        self.generated.modules = self.registry.generated().clone().into_iter().collect();
+        name_unnamed(&mut self.profile, &mut self.generated);
+    }
+
+    /// What is left is taken in, and the profile given away. Nothing in it has a native name yet but
+    /// what lies in generated code.
+    pub fn finish(self, finish: Finish) -> Profile {
+        let (mut profile, split) = self.finish_unsplit(finish);
+        split.apply(&mut profile);
+        profile
+    }
+
+    /// The same, for one whose samples are elsewhere: where addresses of generated code have meant
+    /// several things, they still have to be told apart.
+    pub fn finish_unsplit(mut self, finish: Finish) -> (Profile, Split) {
         self.clock.learn(finish.ended);
         for waiting in &mut self.waiting {
             waiting.tellings = PATIENCE;
@@ -252,9 +290,11 @@ impl Ingest {
             ));
         }
         self.profile.name_reasons();
+        self.generated.modules = self.registry.generated().clone().into_iter().collect();
+        let split = name_all(&mut self.profile, &mut self.generated, &self.extents);
         // Nobody will ask for code by its number any more, or for modules by a process.
         self.profile.growing = Growing::default();
-        self.profile
+        (self.profile, split)
     }
 
     /// The program with a key, what all programs share, and the profile.
@@ -436,6 +476,7 @@ impl Ingest {
                 }
             }
         };
+        let (id, generates) = (program.id, program.generates);
         if program.is_resumed {
             adopt(program, profile, head.thread, head.tid);
         }
@@ -461,6 +502,16 @@ impl Ingest {
             state: state(head.state),
             gil: gil(head.gil),
         });
+        if generates {
+            let seen = self
+                .extents
+                .entry(stack)
+                .or_insert((head.clock, head.clock));
+            *seen = (seen.0.min(head.clock), seen.1.max(head.clock));
+            if !python.is_empty() {
+                self.generated.walked.insert(id);
+            }
+        }
         true
     }
 
@@ -554,6 +605,7 @@ impl Program {
             started: 0,
             ended: None,
             is_resumed: false,
+            generates: false,
         }
     }
 }

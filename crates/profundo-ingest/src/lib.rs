@@ -13,6 +13,7 @@
 
 mod clock;
 mod codes;
+mod generated;
 mod ingest;
 mod merge;
 mod modules;
@@ -23,6 +24,7 @@ mod waits;
 use profundo_model::Profile;
 use profundo_wire::recording::{Event, Finish, ProcessInfo, Recording, Start};
 
+pub use generated::Split;
 pub use ingest::{Ingest, MOST_STACKS};
 pub use people::PARKED;
 

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use profundo_model::{Avma, Mapping, Module, ModuleId, ProcessId, Profile, Role, StringId};
+use profundo_model::{
+    Avma, Mapping, Module, ModuleId, ProcessId, Profile, Role, StringId, is_generated_code,
+};
 use profundo_wire::recording::ModuleInfo;
 
 /// The modules of all processes. A library that several processes map is one module, at the
@@ -11,6 +13,8 @@ use profundo_wire::recording::ModuleInfo;
 pub(crate) struct Registry {
     /// By path, build id, and the size and place of the mapping as the file has it.
     known: HashMap<(StringId, Vec<u8>, u64, u64), Vec<ModuleId>>,
+    /// The process of each module of generated code, which no other shares.
+    generated: HashMap<ModuleId, ProcessId>,
 }
 
 impl Registry {
@@ -27,11 +31,28 @@ impl Registry {
             );
             registry.known.entry(key).or_default().push(id);
         }
+        for mapping in &profile.growing.mappings {
+            let path = profile.modules.get(mapping.module).path;
+            if is_generated_code(profile.strings.get(path)) {
+                registry.generated.insert(mapping.module, mapping.process);
+            }
+        }
         registry
     }
 
+    /// The modules of generated code, with the processes that they are in.
+    pub(crate) fn generated(&self) -> &HashMap<ModuleId, ProcessId> {
+        &self.generated
+    }
+
     /// The row for a module of a process that has the modules `own` already.
-    fn row(&mut self, profile: &mut Profile, info: &ModuleInfo, own: &[Range]) -> ModuleId {
+    fn row(
+        &mut self,
+        profile: &mut Profile,
+        process: ProcessId,
+        info: &ModuleInfo,
+        own: &[Range],
+    ) -> ModuleId {
         let path = profile.strings.intern(&info.path);
         let key = (
             path,
@@ -48,8 +69,10 @@ impl Registry {
         // A file without a build id may be another one under an old name.
         let is_free =
             |id: &&ModuleId| !info.build_id.is_empty() && !own.iter().any(|range| range.id == **id);
+        let is_generated = is_generated_code(&info.path);
         let elsewhere = known.iter().find(at_the_place);
         let elsewhere = elsewhere.or_else(|| known.iter().find(is_free)).copied();
+        let elsewhere = elsewhere.filter(|_| !is_generated);
         if let Some(id) = again.or(elsewhere) {
             return id;
         }
@@ -62,6 +85,9 @@ impl Registry {
             role: Role::of_path(&info.path),
         });
         known.push(id);
+        if is_generated {
+            self.generated.insert(id, process);
+        }
         id
     }
 }
@@ -96,7 +122,7 @@ impl ModuleMap {
         infos: &[ModuleInfo],
     ) {
         for info in infos {
-            let id = registry.row(profile, info, &self.ranges);
+            let id = registry.row(profile, process, info, &self.ranges);
             let mapping = Mapping {
                 process,
                 module: id,

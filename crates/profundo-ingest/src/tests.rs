@@ -8,6 +8,7 @@ use profundo_wire::{End, SampleHead};
 
 use crate::ingest;
 
+mod generated;
 mod incremental;
 
 fn head(clock: u64, thread: u32, task: u64, end: End, frames: u16) -> SampleHead {

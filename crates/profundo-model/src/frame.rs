@@ -16,6 +16,12 @@ pub enum Language {
     Native,
     /// CPython bytecode.
     Python,
+    /// JavaScript, compiled while the program ran.
+    JavaScript,
+    /// Julia, compiled while the program ran.
+    Julia,
+    /// Code that another program made while it ran: numba's, LuaJIT's, wasmtime's.
+    Generated,
     /// Native code of the interpreter or the runtime itself, and what starts a program or a
     /// thread: plumbing, which nobody asked for.
     Runtime,

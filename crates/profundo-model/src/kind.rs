@@ -14,7 +14,7 @@ use rustc_hash::FxHashSet;
 use crate::plumbing::{self, Part};
 use crate::{
     Frame, FrameId, Language, LocationId, LocationKind, ModuleId, Profile, Role, Sample, StackId,
-    State, StringId,
+    State, StringId, is_generated_code,
 };
 
 /// Whose time a sample is.
@@ -219,6 +219,15 @@ impl Step {
                     return Self::Foreign(None);
                 };
                 match profile.modules.get(module).role {
+                    // What an interpreter has generated to be called through.
+                    Role::Ordinary
+                        if innermost == Some(Language::Runtime)
+                            && is_generated_code(
+                                profile.strings.get(profile.modules.get(module).path),
+                            ) =>
+                    {
+                        Self::Nothing
+                    }
                     Role::Ordinary => Self::Foreign(Some(module)),
                     Role::System => Self::System(module),
                     Role::Profiler => Self::Nothing,
@@ -228,8 +237,8 @@ impl Step {
             // Data without addresses says by its languages what it is.
             LocationKind::Invented(_) => match innermost {
                 Some(Language::Python) => Self::Python { is_call: true },
-                Some(Language::Native | Language::Rust) => Self::Foreign(None),
-                _ => Self::Nothing,
+                Some(Language::Runtime | Language::Synthetic) | None => Self::Nothing,
+                Some(_) => Self::Foreign(None),
             },
         }
     }

@@ -51,7 +51,7 @@ pub use kind::{Kind, Kinds};
 pub use location::{Avma, CodeAddress, Location, LocationKind, LocationTable, Reason};
 pub use loss::Loss;
 pub use meta::{Engine, Meta, SampleKind};
-pub use module::{Module, ModuleTable, Role};
+pub use module::{Module, ModuleTable, Role, is_generated_code};
 pub use profile::Profile;
 pub use sample::{Gil, Nanos, Sample, State};
 pub use source::SourceLines;

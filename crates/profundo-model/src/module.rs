@@ -59,11 +59,22 @@ impl Role {
             .iter()
             .any(|stem| is(stem))
             || is("ld") && name.ends_with(".so")
+            || path == "[kernel]"
         {
             Self::System
         } else {
             Self::Ordinary
         }
+    }
+}
+
+/// Whether memory of this name holds code that a program made itself: it is nobody's file, or none
+/// that has code in the way of files.
+pub fn is_generated_code(path: &str) -> bool {
+    const NAMES: [&str; 4] = ["/memfd:", "/dev/zero", "//anon", "/SYSV"];
+    match path {
+        "[vdso]" | "[vsyscall]" | "[kernel]" => false,
+        _ => path.starts_with('[') || NAMES.iter().any(|name| path.starts_with(name)),
     }
 }
 
@@ -130,6 +141,22 @@ impl ModuleTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn generated_code_lies_in_no_file() {
+        for path in [
+            "[JIT]",
+            "[anon:v8]",
+            "[heap]",
+            "/memfd:doublemapper (deleted)",
+            "//anon",
+        ] {
+            assert!(is_generated_code(path), "{path}");
+        }
+        for path in ["[vdso]", "[kernel]", "/usr/bin/node", "", "/tmp/memfd:x.so"] {
+            assert!(!is_generated_code(path), "{path}");
+        }
+    }
 
     #[test]
     fn a_file_name_says_whose_code_it_is() {

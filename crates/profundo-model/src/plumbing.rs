@@ -84,6 +84,7 @@ const PLUMBING: &[&str] = &[
     "pymain_main",
     "run_eval_code_obj",
     "run_mod",
+    "py_trampoline_evaluator",
     "slot_tp_call",
     "slot_tp_init",
     "slot_tp_new",

@@ -19,6 +19,7 @@ mod clock;
 mod copied;
 mod error;
 mod jitter;
+mod kernel;
 mod map;
 mod modules;
 mod options;

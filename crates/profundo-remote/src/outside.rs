@@ -9,6 +9,7 @@ use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State};
 
 use crate::clock::Scale;
 use crate::copied::Copied;
+use crate::kernel;
 use crate::perf::Sample;
 use crate::proc;
 use crate::reading::{Counts, Look, Process, Reading, Unread, look};
@@ -38,6 +39,8 @@ pub(crate) struct Outside {
     /// Its threads are read when they are sampled: a copy of the stack does not tell what an
     /// interpreter does.
     pub(crate) process: Option<Box<Process>>,
+    /// Whether the kernel was told of as a module.
+    kernel_told: bool,
 }
 
 impl Outside {
@@ -61,6 +64,12 @@ impl Outside {
         words: &mut Vec<u64>,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> bool {
+        if !self.kernel_told && samples.iter().any(|sample| !sample.kernel.is_empty()) {
+            self.kernel_told = true;
+            let modules = vec![kernel::module(profundo_probe::clock::now())];
+            let process = key;
+            sink(Event::Modules { process, modules });
+        }
         let modules = Modules::new(modules);
         let mut leads_out = false;
         for sample in samples {
@@ -78,11 +87,22 @@ impl Outside {
             else {
                 continue;
             };
+            // The kernel's part has room beside any stack of the program's.
+            let above = sample.kernel.len().min(MAX_DEPTH / 2);
+            let (kernel, frames) = frames.split_at_mut(above);
+            kernel.copy_from_slice(sample.kernel.get(..above).unwrap_or_default());
             let (depth, end) = walk(sample, &modules, frames);
             leads_out |= frames
                 .iter()
                 .take(depth)
                 .any(|&address| modules.find(address).is_none());
+            if above > 0
+                && let Some(leaf) = frames.first_mut().filter(|_| depth > 0)
+            {
+                // It is a caller now, and callers are looked up one byte before.
+                *leaf += 1;
+            }
+            let depth = above + depth;
             let state = if sample.in_kernel {
                 State::System
             } else {

@@ -63,6 +63,8 @@ pub(crate) struct Program {
     pub(crate) told: Told,
     /// Walks that are done again.
     pub(crate) again: AgainState,
+    /// What it tells of code that it makes, if it makes any.
+    pub(crate) watch: Option<Box<profundo_jit::Watch>>,
 }
 
 impl Program {
@@ -89,6 +91,7 @@ impl Program {
             runtime_told: false,
             told: Told::default(),
             again: AgainState::new(),
+            watch: None,
         }
     }
 

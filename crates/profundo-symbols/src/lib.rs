@@ -5,8 +5,8 @@
 //! (in the file itself or beside it), else from the symbol tables, else none. What it could not
 //! find it says in a [`Summary`], module by module.
 //!
-//! It is **not** for unwinding, for type information, or for code without a file (a JIT
-//! compiler's map would be a source of names of its own, beside `dwarf` and `symtab`).
+//! It is **not** for unwinding, for type information, or for code without a file: what JIT
+//! compilers tell of theirs has its names before it comes here.
 //!
 //! Constraints:
 //! - It runs inside the profiled program as well as in the command, so no file, however broken,

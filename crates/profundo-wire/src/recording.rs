@@ -3,6 +3,7 @@
 //! It is plain data, so that what captures and what reads meet only here.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// What made the samples.
@@ -75,6 +76,35 @@ pub struct ModuleInfo {
     pub loaded: u64,
     /// `u64::MAX` while it is loaded.
     pub unloaded: u64,
+}
+
+/// A piece of code that a program has made. One that is told with the time when it was gone stands for
+/// all that began at its place before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeneratedCode {
+    /// The first address.
+    pub start: u64,
+    /// The end of it.
+    pub end: u64,
+    /// What it is called by whoever made it.
+    pub name: Arc<str>,
+    /// Since when it is there, on the cycle counter; 0 where nobody knows.
+    pub loaded: u64,
+    /// `u64::MAX` while it is there.
+    pub unloaded: u64,
+    /// Where its source lines begin, sorted; empty where they are not known.
+    pub lines: Vec<GeneratedLine>,
+}
+
+/// From an address on, generated code belongs to a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeneratedLine {
+    /// The address, counted from the code's start.
+    pub offset: u64,
+    /// The source file; empty where it is not known.
+    pub file: Arc<str>,
+    /// The line, from 1; 0 for none.
+    pub line: u32,
 }
 
 /// What was lost, counted while sampling. What is in the samples themselves is counted there.
@@ -157,6 +187,14 @@ pub enum Event<'a> {
         process: u32,
         /// The words.
         words: &'a [u64],
+    },
+    /// Code that a process has made while it ran, or that is there no longer. It may be told of
+    /// long after the words whose addresses lie in it.
+    Generated {
+        /// The process's key.
+        process: u32,
+        /// Those pieces of code, in the order in which they came and went.
+        codes: Vec<GeneratedCode>,
     },
     /// An interpreter was found in a process.
     Runtime {

@@ -13,6 +13,7 @@ mod terminal;
 
 mod attach;
 mod ends;
+mod generated;
 mod kinds;
 mod processes;
 mod python;

@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("profundo-unwind", &[]),
     ("profundo-cpython", &[]),
     ("profundo-model", &[]),
+    ("profundo-jit", &[]),
     (
         "profundo-probe",
         &["profundo-wire", "profundo-unwind", "profundo-cpython"],
@@ -28,6 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "profundo-probe",
             "profundo-unwind",
             "profundo-cpython",
+            "profundo-jit",
         ],
     ),
     ("profundo-agent", &["profundo-probe", "profundo-cpython"]),

@@ -59,6 +59,9 @@ pub struct Recording {
         allow_negative_numbers = true
     )]
     pub max_size: Size,
+    /// Let Python 3.12 and later write a perf map, so that `perf` shows its functions too
+    #[arg(long)]
+    pub perf_map: bool,
     /// Keep no lines of source code in the recording
     #[arg(long)]
     pub no_source: bool,

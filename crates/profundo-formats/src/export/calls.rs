@@ -175,7 +175,8 @@ impl Calls {
             }
         }
         let call = call.expect("a node has at least one frame");
-        if is_system {
+        // The kernel's own functions say it better.
+        if is_system && !view.is_in_kernel(node) {
             self.child(Some(call), Callee::System)
         } else {
             call

@@ -7,7 +7,8 @@
 //! called `<module>`, `run` or `__init__`; any other one does where two files have its name.
 //!
 //! With [`Options::kinds`] names end in what `flamegraph.pl --color java` colours by: `_[k]` the
-//! kernel's, `_[j]` interpreted; and `[system]_[k]` stands above what made a system call.
+//! kernel's, `_[j]` interpreted or generated; and `[system]_[k]` stands above what made a system call, where the
+//! kernel's functions are not known.
 
 use std::io::Write;
 
@@ -85,7 +86,7 @@ fn label(view: &View<'_>, calls: &Calls, names: &[String], kinds: bool, call: u3
     };
     match side {
         Some(Side::Kernel) if kinds => label.push_str("_[k]"),
-        Some(Side::Python) if kinds => label.push_str("_[j]"),
+        Some(Side::Python | Side::Generated) if kinds => label.push_str("_[j]"),
         _ => {}
     }
     label

@@ -19,6 +19,8 @@ use super::Options;
 pub(crate) enum Side {
     Python,
     Native,
+    /// Made by the program while it ran.
+    Generated,
     Kernel,
     Runtime,
     /// A reason why there is no frame.
@@ -141,6 +143,13 @@ impl<'a> View<'a> {
     /// What is shown of a stack.
     pub(crate) fn node(&self, stack: StackId) -> u32 {
         self.of_stack[stack.index()]
+    }
+
+    /// Whether the innermost function of a node is the kernel's.
+    pub(crate) fn is_in_kernel(&self, node: u32) -> bool {
+        let spot = self.nodes[node as usize].spot;
+        let leaf = self.spots[spot as usize].first();
+        leaf.is_some_and(|leaf| self.functions[leaf.function as usize].side == Side::Kernel)
     }
 
     /// The spots of a node, leaf first.
@@ -278,6 +287,7 @@ impl<'a> Naming<'a> {
                 Language::Python => Side::Python,
                 Language::Runtime => Side::Runtime,
                 Language::Synthetic => Side::Reason,
+                Language::JavaScript | Language::Julia | Language::Generated => Side::Generated,
                 _ => Side::Native,
             },
         });

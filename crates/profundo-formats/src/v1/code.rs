@@ -21,6 +21,9 @@ pub(super) const LANGUAGES: &[Language] = &[
     Language::Python,
     Language::Synthetic,
     Language::Runtime,
+    Language::JavaScript,
+    Language::Julia,
+    Language::Generated,
 ];
 
 pub(super) const ROLES: &[Role] = &[

@@ -2,7 +2,7 @@
 //!
 //! Chunks are only ever appended, and each batch of samples stands behind the rows that it needs,
 //! so whatever the file is cut to, it is a file. Rows that are known better later (a thread that
-//! got its name, a process that ended, an address that was looked up) are written again under the
+//! got its name, a process that ended, an address whose code was told of or looked up) are written again under the
 //! same kind in small letters.
 
 use std::io::Write;
@@ -84,23 +84,35 @@ impl<W: Write> Stream<W> {
             self.meta.clone_from(&profile.meta);
         }
         self.remember(profile);
-        Ok(())
+        self.names(profile)
     }
 
     /// Appends all that is missing, and the end mark. Gives back what was written to.
     pub(crate) fn finish(mut self, profile: &Profile) -> Result<W, Error> {
         self.encoder.the_rest(profile)?;
         self.owners(profile)?;
+        self.names(profile)?;
+        self.encoder.meta(&profile.meta)?;
+        self.encoder.end()
+    }
+
+    /// Appends the names that places have got since they were written.
+    fn names(&mut self, profile: &Profile) -> Result<(), Error> {
         let locations: Vec<_> = profile
             .locations
             .iter()
             .map(|(_, row)| &row.frames)
             .collect();
         let changed = changes(&self.frames, |row| &self.frames[row] == locations[row]);
+        if changed.is_empty() {
+            return Ok(());
+        }
+        self.encoder.frames(profile, profile.frames.len())?;
+        for row in changed.iter().cloned().flatten() {
+            self.frames[row].clone_from(locations[row]);
+        }
         let encode = place::locations::encode_frames;
-        self.again(profile, chunk::LOCATIONS_NAMED, changed, encode)?;
-        self.encoder.meta(&profile.meta)?;
-        self.encoder.end()
+        self.again(profile, chunk::LOCATIONS_NAMED, changed, encode)
     }
 
     fn owners(&mut self, profile: &Profile) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use profundo_formats::export::{Format, Merge, Options, Weights};
-use profundo_model::Profile;
+use profundo_model::{Avma, CodeAddress, FrameKey, Language, LocationKind, Profile, Sample, State};
 
 use crate::{made, tables, text, tools};
 
@@ -152,7 +152,13 @@ fn only_mine_is_what_reports_show() {
     };
     let profile = made::odd();
     let text = text(&profile, Format::Collapsed, &options);
-    let mut ours: Vec<u64> = own(&text).into_values().collect();
+    // Reports have one row for all that has no name, and this a name for each module.
+    let (unknown, named): (Vec<_>, Vec<_>) = own(&text)
+        .into_iter()
+        .partition(|(name, _)| name.starts_with("[unknown"));
+    let unknown: u64 = unknown.into_iter().map(|(_, own)| own).sum();
+    let named = named.into_iter().map(|(_, own)| own);
+    let mut ours: Vec<u64> = named.chain([unknown]).collect();
     let all = Selection::new(&profile, &Filter::default());
     let shown = Shown {
         libraries: Libraries::Hidden,
@@ -188,4 +194,45 @@ fn speedscope_reads_them() {
         Ok(dom) => assert!(dom.contains("Left Heavy"), "{dom}"),
         Err(why) => tools::skip(&why),
     }
+}
+
+#[test]
+fn the_kernels_functions_say_that_it_was_a_system_call() {
+    let options = Options {
+        kinds: true,
+        ..Options::default()
+    };
+    let mut profile = Profile::default();
+    let thread = profile.hand_made_thread(1, "main");
+    let code = |address| LocationKind::Code(CodeAddress::Return(Avma(address)));
+    let mut stack = None;
+    for (address, function, language) in [
+        (0x1000, "hot", Language::JavaScript),
+        (0x2000, "read", Language::Native),
+        (u64::MAX / 2 + 9, "[kernel] vfs_read", Language::Native),
+    ] {
+        let key = FrameKey {
+            function,
+            language,
+            ..FrameKey::default()
+        };
+        let location = profile.hand_made_location(code(address), None, &[key]);
+        let parent = stack;
+        stack = Some(profile.stacks.intern(parent, location));
+        profile.samples.push(Sample {
+            thread,
+            stack: stack.unwrap(),
+            state: State::System,
+            ..Sample::default()
+        });
+    }
+    let text = text(&profile, Format::Collapsed, &options);
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    let expected = [
+        "hot_[j];[system]_[k] 1",
+        "hot_[j];read;[kernel] vfs_read_[k] 1",
+        "hot_[j];read;[system]_[k] 1",
+    ];
+    assert_eq!(lines, expected);
 }

@@ -117,6 +117,20 @@ impl ModuleList {
             .collect()
     }
 
+    /// Whether there is code that lies in no file, as code does that the program has made.
+    pub(crate) fn has_generated_code(&self) -> bool {
+        let mut loaded = self.loaded.iter();
+        loaded.any(|module| module.file.is_none() && module.info.path != "[vdso]")
+    }
+
+    /// The files that are mapped.
+    pub(crate) fn mapped(&self) -> impl Iterator<Item = profundo_jit::Mapped<'_>> {
+        self.loaded.iter().map(|module| profundo_jit::Mapped {
+            path: &module.info.path,
+            bias: module.info.bias,
+        })
+    }
+
     /// The module that holds the interpreter's evaluation loop.
     pub(crate) fn interpreter(&self) -> Option<&Loaded> {
         self.loaded.iter().find(|module| {

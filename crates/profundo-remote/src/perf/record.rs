@@ -2,6 +2,7 @@
 
 use profundo_unwind::{General, Regs};
 
+use crate::kernel::is_kernels;
 use crate::modules::Mapping;
 
 /// What the kernel tells. Times are of the monotonic clock.
@@ -33,6 +34,8 @@ pub(crate) struct Sample {
     pub(crate) weight: u64,
     /// Whether it was taken in the kernel.
     pub(crate) in_kernel: bool,
+    /// The kernel's part of the stack, leaf first.
+    pub(crate) kernel: Vec<u64>,
     /// `None`: the thread has no user half, or it could not be told.
     pub(crate) registers: Option<(Regs, General)>,
     /// What lies from the stack pointer on.
@@ -165,12 +168,17 @@ pub(crate) const REGISTERS: u64 = 0x00FF_01FF;
 const ORDER: [usize; 16] = [0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16];
 const IP: usize = 8;
 
-/// Reads a sample: `TID | TIME | PERIOD | REGS_USER | STACK_USER`.
-pub(crate) fn sample(misc: u16, body: &[u8]) -> Option<Sample> {
+/// Reads a sample: `TID | TIME | PERIOD | REGS_USER | STACK_USER`, with `CALLCHAIN` before the
+/// registers where it was asked for.
+pub(crate) fn sample(misc: u16, body: &[u8], has_chain: bool) -> Option<Sample> {
     const CPU_MODE: u16 = 7;
     const KERNEL: u16 = 1;
     let mut at = Cursor(body);
     let (pid, tid, time, weight) = (at.u32()?, at.u32()?, at.u64()?, at.u64()?);
+    let kernel = match has_chain {
+        true => chain(&mut at)?,
+        false => Vec::new(),
+    };
     let abi = at.u64()?;
     let mut values = [0; REGISTERS.count_ones() as usize];
     if abi != 0 {
@@ -201,9 +209,23 @@ pub(crate) fn sample(misc: u16, body: &[u8]) -> Option<Sample> {
         time,
         weight,
         in_kernel: misc & CPU_MODE == KERNEL,
+        kernel,
         registers,
         stack,
     })
+}
+
+/// The kernel's addresses, without the marks between kinds of them.
+fn chain(at: &mut Cursor<'_>) -> Option<Vec<u64>> {
+    const FIRST_MARK: u64 = -4095_i64 as u64;
+    let count = usize::try_from(at.u64()?).ok()?;
+    let words = at.bytes(count.checked_mul(8)?)?.chunks_exact(8);
+    let words = words.filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?)));
+    Some(
+        words
+            .filter(|&word| is_kernels(word) && word < FIRST_MARK)
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -266,14 +288,28 @@ mod tests {
         let mut words = vec![7 << 32 | 5, 1234, 1_000_000, 2];
         words.extend(100..117);
         words.extend([16, 0xAA, 0xBB, 8]);
-        let found = sample(1, &bytes(&words)).unwrap();
+        let found = sample(1, &bytes(&words), false).unwrap();
         assert_eq!((found.pid, found.tid, found.in_kernel), (5, 7, true));
         let (regs, general) = found.registers.unwrap();
         assert_eq!((regs.ip, regs.sp, regs.fp), (108, 107, 106));
         assert_eq!((general.0[1], general.0[8]), (103, 109));
         assert_eq!(found.stack, 0xAA_u64.to_le_bytes());
         for cut in 0..words.len() {
-            let _ = sample(0, &bytes(&words[..cut]));
+            let _ = sample(0, &bytes(&words[..cut]), false);
         }
+        let mark = -128_i64 as u64;
+        let (leaf, caller) = (0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020);
+        words.splice(3..3, [3, mark, leaf, caller]);
+        let again = sample(1, &bytes(&words), true).unwrap();
+        assert_eq!(again.kernel, [leaf, caller]);
+        assert_eq!(
+            (again.registers, again.stack),
+            (found.registers, found.stack)
+        );
+        for cut in 0..words.len() {
+            let _ = sample(0, &bytes(&words[..cut]), true);
+        }
+        words[3] = u64::MAX;
+        assert!(sample(1, &bytes(&words), true).is_none());
     }
 }

@@ -131,7 +131,7 @@ impl Sampler {
         for (_, _, ring) in &self.rings {
             ring.read(|kind, misc, body| {
                 if kind == record::SAMPLE {
-                    gathered.samples.extend(record::sample(misc, body));
+                    gathered.samples.extend(record::sample(misc, body, self.what.kernel));
                     return;
                 }
                 match record::side(kind, misc, body) {
@@ -178,6 +178,11 @@ fn attributes(period: u64, what: Sampled) -> bindings::perf_event_attr {
             | bindings::PERF_SAMPLE_REGS_USER
             | bindings::PERF_SAMPLE_STACK_USER,
     );
+    if what.kernel {
+        // The kernel walks its own part; the user's is walked by us, who know how.
+        attr.sample_type |= u64::from(bindings::PERF_SAMPLE_CALLCHAIN);
+        attr.set_exclude_callchain_user(1);
+    }
     attr.sample_regs_user = REGISTERS;
     attr.sample_stack_user = STACK_BYTES;
     attr.set_disabled(1);

@@ -106,6 +106,7 @@ impl Recorder {
             watcher: None,
             counter: None,
             outside: OutsideSampling::default(),
+            generated: Default::default(),
             jitter,
             running: !options.paused,
             ran,

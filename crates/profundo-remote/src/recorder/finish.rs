@@ -92,6 +92,7 @@ impl Recorder {
         let Some(mut program) = self.programs.remove(&key) else {
             return;
         };
+        self.take_last_code(&mut program, sink);
         let mut how = program
             .how
             .filter(|_| how == HowEnded::Unknown)
@@ -175,6 +176,7 @@ impl Recorder {
             }
             self.sample_outside(sink);
             self.drain_one(key, true, sink);
+            self.look_at_code_of(key, sink);
             if let Some(program) = self.programs.get_mut(&key) {
                 program.tell_threads(now, &self.scale, sink);
                 program.tell_loss(sink);
@@ -190,6 +192,7 @@ impl Recorder {
                 sink(Event::Ended(program.end(now, HowEnded::Unknown)));
             }
         }
+        self.tell_kernel_names(true, sink);
         self.say_what_is_missing(sink);
         let last = sys::instant();
         sink(Event::Clock(last));

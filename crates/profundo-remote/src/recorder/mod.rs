@@ -6,6 +6,7 @@ mod create;
 mod drain;
 mod finish;
 mod follow;
+mod generated;
 mod hello;
 mod outside;
 mod passing;
@@ -38,6 +39,7 @@ use crate::watcher::Watcher;
 pub(crate) use again::AgainState;
 pub use create::ChildLimit;
 use follow::Newcomer;
+use generated::Generated;
 use outside::OutsideSampling;
 use wall::Wall;
 
@@ -84,6 +86,7 @@ pub struct Recorder {
     watcher: Option<Watcher>,
     counter: Option<Counter>,
     outside: OutsideSampling,
+    generated: Generated,
     jitter: Jitter,
     /// Whether samples are taken at present.
     running: bool,
@@ -321,6 +324,7 @@ impl Recorder {
         let busy = self.drain(sink) | self.sample_outside(sink);
         sink(Event::Clock(sys::instant()));
         self.bury(sink);
+        self.look_at_generated_code(sink);
         self.look_at_slow_matters(sink);
         let control = self.directory.control();
         self.rings.provide(control);

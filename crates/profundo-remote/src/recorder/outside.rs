@@ -7,6 +7,7 @@ use profundo_wire::recording::{Engine, Event};
 
 use super::Recorder;
 use crate::copied::modules;
+use crate::kernel::KernelNames;
 use crate::modules::{Told, executable_of};
 use crate::outside::Outside;
 use crate::perf::{Gathered, Record, Sample, Sampled, Sampler, kernel_is_permitted};
@@ -21,6 +22,7 @@ pub(super) struct OutsideSampling {
     sampler: Option<Sampler>,
     processes: usize,
     kernel: bool,
+    names: Option<KernelNames>,
     lost: u64,
     /// Whether threads are read when they are sampled, of processes that have an interpreter.
     pub(super) reads: bool,
@@ -65,6 +67,7 @@ impl OutsideSampling {
     fn open(&mut self) -> std::io::Result<&mut Sampler> {
         if self.sampler.is_none() {
             self.kernel = kernel_is_permitted();
+            self.names = self.kernel.then(KernelNames::begin);
             self.sampler = Some(Sampler::open(Sampled {
                 kernel: self.kernel,
                 tells: self.reads,
@@ -236,6 +239,10 @@ impl Recorder {
         let Way::Outside(outside) = &mut program.way else {
             return;
         };
+        if let Some(names) = &mut self.outside.names {
+            let kernel = samples.iter().flat_map(|sample| &sample.kernel);
+            kernel.for_each(|&address| names.meet(address));
+        }
         let reads = outside
             .process
             .as_ref()
@@ -295,6 +302,15 @@ impl Recorder {
         let key = program.key;
         self.enter(program, parent, sink);
         Some(key)
+    }
+
+    /// Tells of the kernel's functions that were met. The last time it waits until they are known.
+    pub(super) fn tell_kernel_names(&mut self, is_last: bool, sink: &mut dyn FnMut(Event<'_>)) {
+        // They are the same for all; the first program is there as long as any.
+        const FIRST: u32 = 1;
+        if let Some(names) = &mut self.outside.names {
+            names.tell(FIRST, is_last, sink);
+        }
     }
 
     fn tell_lost(&mut self, sink: &mut dyn FnMut(Event<'_>)) {

@@ -97,6 +97,9 @@ fn language(language: Language) -> &'static str {
     match language {
         Language::Rust => "rust",
         Language::Python => "python",
+        Language::JavaScript => "javascript",
+        Language::Julia => "julia",
+        Language::Generated => "generated",
         Language::Runtime => "runtime",
         Language::Synthetic => "none",
         _ => "native",

@@ -324,6 +324,45 @@ fn generated_code_is_walked_by_frame_pointers() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
+fn code_that_only_returns_says_where_to() {
+    // CPython's trampolines: 3.12's keeps no frame pointer, 3.13's does, and nothing points to it.
+    let add = [0x48, 0x83, 0xc4, 0x08, 0xc3, 0, 0, 0];
+    let pop = [0x5d, 0xc3, 0, 0, 0, 0, 0, 0];
+    let both = [0x48, 0x83, 0xc4, 0x08, 0x5d, 0xc3, 0, 0];
+    let other = [0x48, 0x83, 0xc4, 0x08, 0x90, 0xc3, 0, 0];
+    let check = |bytes: &[u8], end, expected: &[u64]| {
+        let mut memory = Words {
+            stack: vec![0x5000, 77, 0x1010, 88, 0x1010],
+            code: vec![(0x5000, bytes.to_vec())],
+        };
+        if bytes == both {
+            (memory.stack[2], memory.stack[3]) = (88, 0x1010);
+        }
+        let mut out = [0; 8];
+        with_rules(&[Rule::ROOT, Rule::sp(8)], |modules| {
+            let (depth, found) = walk(at(0x1180), modules, &mut memory, &mut out);
+            assert_eq!((&out[..depth], found), (expected, end), "{bytes:x?}");
+        });
+    };
+    check(&add, End::Root, &[0x1180, 0x5000, 0x1010]);
+    check(&pop, End::Root, &[0x1180, 0x5000, 0x1010]);
+    check(&both, End::Root, &[0x1180, 0x5000, 0x1010]);
+    check(&other, End::NoTable { ip: 0x5000 }, &[0x1180, 0x5000]);
+    check(&[0x90; 8], End::NoTable { ip: 0x5000 }, &[0x1180, 0x5000]);
+    // Nothing that it would return to is code.
+    let mut memory = Words {
+        stack: vec![0x5000, 77, 99],
+        code: vec![(0x5000, add.to_vec())],
+    };
+    let mut out = [0; 8];
+    with_rules(&[Rule::ROOT, Rule::sp(8)], |modules| {
+        let (depth, end) = walk(at(0x1180), modules, &mut memory, &mut out);
+        assert_eq!((depth, end), (2, End::NoTable { ip: 0x5000 }));
+    });
+}
+
+#[test]
 fn a_handler_may_return_to_a_restorer_without_a_row() {
     let mut stack = vec![0; 40];
     stack[0] = 0x2000;

@@ -226,7 +226,7 @@ fn colour(view: &View<'_>, callee: Callee) -> Colour {
         Callee::System => Colour::System,
         Callee::Function { function, .. } => match view.functions[function as usize].side {
             Side::Python => Colour::Python,
-            Side::Native => Colour::Native,
+            Side::Native | Side::Generated => Colour::Native,
             Side::Kernel => Colour::Kernel,
             Side::Runtime => Colour::Runtime,
             Side::Reason => Colour::Reason,

@@ -22,8 +22,14 @@ pub(crate) fn step_without_row(
     memory: &mut impl Memory,
 ) -> Result<(), Stop> {
     let Regs { ip, sp, .. } = frame.regs;
-    if depth > 1 && memory.read(ip) == Some(RESTORER) {
+    let next = memory.read(ip);
+    if depth > 1 && next == Some(RESTORER) {
         return signal_context(frame, sp, memory);
+    }
+    if let Some(next) = next
+        && by_return(frame, next, &code, memory)?
+    {
+        return Ok(());
     }
     if depth == 1 && by_call(frame, &code, memory)? {
         return Ok(());
@@ -34,6 +40,53 @@ pub(crate) fn step_without_row(
         return Ok(());
     }
     by_frame_pointer(frame, depth, here, &code, memory)
+}
+
+/// What the frame does next is to give its stack back and to return: so do the trampolines through
+/// which CPython calls functions for `perf`, without frame pointers. The instructions say exactly
+/// where the return address lies.
+fn by_return(
+    frame: &mut Frame<'_>,
+    next: u64,
+    code: &impl Fn(u64) -> Code,
+    memory: &mut impl Memory,
+) -> Result<bool, Stop> {
+    const RET: u8 = 0xc3;
+    const POP_RBP: u8 = 0x5d;
+    /// `add rsp, …`, of which the last byte says how much.
+    const ADD_RSP: [u8; 3] = [0x48, 0x83, 0xc4];
+    let bytes = next.to_le_bytes();
+    let mut rest = bytes.as_slice();
+    let mut sp = frame.regs.sp;
+    let mut fp = frame.regs.fp;
+    let mut fp_known = frame.fp_known;
+    // `ret` alone is in `by_call`'s hands, which looks whether anybody has called.
+    if rest.first() == Some(&RET) {
+        return Ok(false);
+    }
+    if let Some((&more, after)) = rest.strip_prefix(&ADD_RSP).and_then(<[u8]>::split_first)
+        && more < 0x80
+    {
+        sp = sp.wrapping_add(more.into());
+        rest = after;
+    }
+    if let Some(after) = rest.strip_prefix(&[POP_RBP]) {
+        fp = read(memory, sp)?;
+        fp_known = true;
+        sp = sp.wrapping_add(8);
+        rest = after;
+    }
+    if rest.first() != Some(&RET) || sp < frame.regs.sp {
+        return Ok(false);
+    }
+    let caller = read(memory, sp)?;
+    if code(caller.wrapping_sub(1)) == Code::Unknown && call_before(caller, memory) == Call::None {
+        return Ok(false);
+    }
+    frame.regs.fp = fp;
+    frame.fp_known = fp_known;
+    return_to(frame, caller, sp.wrapping_add(8));
+    Ok(true)
 }
 
 /// The frame was entered by a call that is known to lead to it.

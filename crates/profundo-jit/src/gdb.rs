@@ -1,0 +1,163 @@
+//! GDB's JIT interface: a list of object files in the program's memory, whose head lies at a
+//! symbol that debuggers know.
+//!
+//! ```text
+//! head:  version flag         u32 each · entry of the last change, first entry  u64 each
+//! entry: next, previous, address of the object file, its size                   u64 each
+//! ```
+//!
+//! A debugger stops the program where the list changes; we only look at it from time to time, while
+//! it may be changing. What is half a list today is a whole one at the next look.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::code::{At, Change};
+use crate::object_file::object_code;
+
+/// The memory of a process.
+pub trait Memory {
+    /// Copies memory; returns how many bytes could be read.
+    fn read(&self, address: u64, out: &mut [u8]) -> usize;
+}
+
+impl<F: Fn(u64, &mut [u8]) -> usize> Memory for F {
+    fn read(&self, address: u64, out: &mut [u8]) -> usize {
+        self(address, out)
+    }
+}
+
+/// More object files than this are not looked at.
+const MOST_ENTRIES: usize = 1 << 16;
+/// A larger one neither.
+const LARGEST: u64 = 64 << 20;
+/// How often a file that could not be understood is tried again.
+const TRIES: u8 = 3;
+
+/// What is known of the list of one process.
+#[derive(Debug, Default)]
+pub struct Registered {
+    entries: FxHashMap<u64, Object>,
+    /// The head and its first entry, as they were at the last look.
+    last: Option<([u64; 3], [u64; 4])>,
+}
+
+#[derive(Debug)]
+struct Object {
+    /// Where the file lies, and its size.
+    file: (u64, u64),
+    /// Where its functions begin.
+    starts: Vec<u64>,
+    tries: u8,
+}
+
+impl Registered {
+    /// Looks at the list whose head is at `descriptor`. What is new came after `since`.
+    pub fn look(
+        &mut self,
+        descriptor: u64,
+        memory: &dyn Memory,
+        (since, now): (At, At),
+        out: &mut Vec<Change>,
+    ) {
+        let Some(head) = words::<3>(memory, descriptor) else {
+            return;
+        };
+        let [first_word, _, first] = head;
+        // The version, in the lower half.
+        if first_word as u32 != 1 {
+            return;
+        }
+        let before = match first {
+            0 => [0; 4],
+            entry => words(memory, entry).unwrap_or_default(),
+        };
+        let is_settled = self.entries.values().all(|object| object.tries == 0);
+        if is_settled && self.last == Some((head, before)) {
+            return;
+        }
+        let Some(list) = list(memory, first) else {
+            // It was changing while we read.
+            self.last = None;
+            return;
+        };
+        self.last = Some((head, before));
+        let present: FxHashMap<u64, (u64, u64)> = list.into_iter().collect();
+        self.entries.retain(|entry, object| {
+            let is_there = present.get(entry) == Some(&object.file);
+            if !is_there {
+                let starts = object.starts.iter();
+                out.extend(starts.map(|&start| Change::Unloaded { start, at: now }));
+            }
+            is_there
+        });
+        for (entry, file) in present {
+            self.take(entry, file, memory, since, out);
+        }
+    }
+
+    fn take(
+        &mut self,
+        entry: u64,
+        file: (u64, u64),
+        memory: &dyn Memory,
+        since: At,
+        out: &mut Vec<Change>,
+    ) {
+        let tries = match self.entries.get(&entry) {
+            None => TRIES,
+            Some(object) if object.tries > 0 => object.tries,
+            Some(_) => return,
+        };
+        let (address, size) = file;
+        let mut starts = Vec::new();
+        let mut left = tries - 1;
+        if (1..=LARGEST).contains(&size) {
+            let mut bytes = vec![0; size as usize];
+            let read = memory.read(address, &mut bytes);
+            bytes.truncate(read);
+            if let Some(object) = object_code(&bytes) {
+                left = 0;
+                for mut code in object.codes {
+                    code.since = since;
+                    starts.push(code.start);
+                    out.push(Change::Loaded(code));
+                }
+            }
+        }
+        let object = Object {
+            file,
+            starts,
+            tries: left,
+        };
+        self.entries.insert(entry, object);
+    }
+}
+
+/// The entries, each with the object file it speaks of. `None`: that is no list.
+fn list(memory: &dyn Memory, first: u64) -> Option<Vec<(u64, (u64, u64))>> {
+    let mut seen = FxHashSet::default();
+    let mut entries = Vec::new();
+    let mut at = first;
+    while at != 0 && entries.len() < MOST_ENTRIES {
+        let [next, _, address, size] = words(memory, at)?;
+        if !seen.insert(at) {
+            return None;
+        }
+        entries.push((at, (address, size)));
+        at = next;
+    }
+    Some(entries)
+}
+
+fn words<const N: usize>(memory: &dyn Memory, address: u64) -> Option<[u64; N]> {
+    let mut bytes = [0; 32];
+    let bytes = bytes.get_mut(..N * 8)?;
+    if memory.read(address, bytes) < N * 8 {
+        return None;
+    }
+    let mut words = [0; N];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_le_bytes(*bytes.first_chunk()?);
+    }
+    Some(words)
+}
