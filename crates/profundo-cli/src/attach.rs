@@ -38,11 +38,12 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     }
     let mut recorder = Recorder::create(Options {
         period: recording.period(),
-        engine: EngineChoice::PerfRing,
+        engine: EngineChoice::Around,
         follow: !recording.no_children,
         wall: recording.wall.then_some(profundo_remote::WALL_TICK),
         ..Options::default()
     })?;
+    recorder.aim(options.pid)?;
     let signals = Signals::take()?;
     let mut sink = Sink::create(&path, recorder.start(), recording.max_size.0)?;
     if let Err(error) = recorder.attach(options.pid, &mut |event| sink.event(event)) {

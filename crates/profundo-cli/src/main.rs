@@ -6,6 +6,7 @@
 mod attach;
 mod carried;
 mod ctl;
+mod doctor;
 mod export;
 mod launch;
 mod manual;
@@ -82,6 +83,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Report(options) => report::report(&options),
         Verb::Export(options) => export::export(&options),
         Verb::Flame(options) => export::flame(&options),
+        Verb::Doctor(options) => doctor::doctor(&options),
         Verb::Ctl(options) => ctl::ctl(&options),
         Verb::Recover(options) => recover::recover(&options),
         Verb::Completions { shell } => {

@@ -34,10 +34,11 @@ pub fn peek(options: &Peek) -> Result<ExitCode> {
     writeln!(std::io::stdout())?;
     let mut recorder = Recorder::create(Options {
         period: period_of(options.rate),
-        engine: EngineChoice::PerfRing,
+        engine: EngineChoice::Around,
         follow: false,
         ..Options::default()
     })?;
+    recorder.aim(options.pid)?;
     let signals = Signals::take()?;
     let mut ingest = Ingest::new(recorder.start());
     recorder.attach(options.pid, &mut |event| ingest.event(event))?;
@@ -64,7 +65,7 @@ fn signal(pid: u32) -> Result<()> {
     const LISTENER: &str = "profundo-peek";
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
     let Ok(status) = status else {
-        bail!("process {pid}: there is no such process");
+        bail!("there is no process {pid}");
     };
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

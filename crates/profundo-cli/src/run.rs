@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use profundo_remote::{EngineChoice, Options, Recorder, Remains};
-use profundo_wire::recording::HowEnded;
 
 use crate::launch::{
     Child, Ended, Environment, Got, Program, Signals, Unstarted, bury, end_as, has_ended, pass_on,
@@ -167,11 +166,7 @@ fn accompany(
             }
         }
         if let Some(ended) = has_ended(pid).context("the program is out of sight")? {
-            let how = match ended {
-                Ended::Exited(code) => HowEnded::Exited(code),
-                Ended::Killed(signal) => HowEnded::Killed(signal),
-            };
-            recorder.exited(pid as u32, how);
+            recorder.exited(pid as u32, ended.into());
             return Ok(ended);
         }
         if was_stopped(pid) {

@@ -629,6 +629,7 @@ fn meta(start: &Start) -> Meta {
         recording::Engine::PerfSignal => Engine::PerfSignal,
         recording::Engine::CpuTimer => Engine::CpuTimer,
         recording::Engine::PerfRing => Engine::PerfRing,
+        recording::Engine::ProcPoll => Engine::ProcPoll,
         recording::Engine::Wall => Engine::Wall,
         recording::Engine::None => Engine::Unknown,
     };

@@ -12,6 +12,8 @@ pub enum Engine {
     CpuTimer,
     /// Rings of perf samples, read from outside.
     PerfRing,
+    /// A look at which threads have run, at each tick of the recorder's own, from outside.
+    ProcPoll,
     /// A helper that picks threads and tasks at random.
     Wall,
     /// Made by hand, or read from a file that does not say.
@@ -26,6 +28,7 @@ impl Engine {
             Self::PerfSignal => "perf-signal",
             Self::CpuTimer => "cpu-timer",
             Self::PerfRing => "perf-ring",
+            Self::ProcPoll => "proc-poll",
             Self::Wall => "wall",
             Self::Unknown => "unknown",
         }

@@ -25,6 +25,7 @@ mod modules;
 mod options;
 mod outside;
 mod perf;
+pub mod permits;
 mod proc;
 mod program;
 mod reading;

@@ -14,6 +14,8 @@ pub enum EngineChoice {
     CpuTimer,
     /// From outside only: nothing is loaded into the program.
     PerfRing,
+    /// From outside: by perf rings, or where those are refused by looking which threads have run.
+    Around,
     /// None: threads are read when the caller says so.
     None,
 }

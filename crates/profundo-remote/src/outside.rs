@@ -192,6 +192,40 @@ impl Outside {
         (unread, leads_out)
     }
 
+    /// Reads a thread that has run for so long since it was last read.
+    pub(crate) fn read_runner(
+        &mut self,
+        (key, pid, tid): (u32, u32, u32),
+        weight: u64,
+        modules: &[Module<'_>],
+        scale: &Scale,
+        words: &mut Vec<u64>,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> Result<bool, Unread> {
+        let clock = profundo_probe::clock::now();
+        let number = self.thread_of(key, (pid, tid), clock, scale, sink).number;
+        let reading = Reading {
+            tid,
+            number,
+            clock,
+            weight,
+        };
+        let process = self.process.get_or_insert_default();
+        process.let_late_ones_go();
+        let read = process.read_running(pid, reading, modules, words);
+        if read.is_err() {
+            // It comes again, with what the thread runs until then.
+            process.counts.ran -= weight;
+        }
+        let leads_out = read?;
+        self.sampled += weight;
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.last = clock;
+            thread.sampled += weight;
+        }
+        Ok(leads_out)
+    }
+
     /// Reads a thread wherever it is.
     #[expect(
         clippy::too_many_arguments,

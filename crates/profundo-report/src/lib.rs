@@ -42,6 +42,7 @@
 #![forbid(unsafe_code)]
 
 mod callers;
+mod checklist;
 mod choices;
 mod error;
 mod flat;
@@ -68,6 +69,7 @@ mod views;
 mod warning;
 mod width;
 
+pub use checklist::{Check, Checklist, Mark, Mend};
 pub use choices::{Format, SortBy, Unit, When};
 pub use error::Error;
 pub use look::Look;

@@ -34,6 +34,7 @@
 mod arena;
 mod cache;
 mod debug_files;
+mod debug_information;
 mod demangle;
 mod dwarf;
 mod image;
@@ -51,6 +52,7 @@ mod symbolizer;
 mod symtab;
 mod vdso;
 
+pub use debug_information::DebugInformation;
 pub use demangle::{Demangled, demangle};
 pub use named::{LineCorrection, NamedFrame};
 pub use paths::{ShortPath, Shortener};

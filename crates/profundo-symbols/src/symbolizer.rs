@@ -1,7 +1,7 @@
 //! The door: a profile goes in with addresses and comes out with names.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::available_parallelism;
 
@@ -11,7 +11,9 @@ use rustc_hash::FxHashMap;
 use crate::cache::{ModuleKey, ModuleNames, unknown};
 use crate::module_file::{FileOptions, ModuleFile};
 use crate::named::corrected;
-use crate::{LineCorrection, ModuleSummary, NamedFrame, Shortener, Summary, lookup, pool};
+use crate::{
+    DebugInformation, LineCorrection, ModuleSummary, NamedFrame, Shortener, Summary, lookup, pool,
+};
 
 /// Each piece of a module's addresses is parsed for on its own, so a piece must be worth it.
 const PIECE: usize = 512;
@@ -67,6 +69,11 @@ impl Symbolizer {
     pub fn with_debug_roots(mut self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         self.files.debug_roots = roots.into_iter().collect();
         self
+    }
+
+    /// What names and lines there are for the code of a file.
+    pub fn debug_information(&self, path: &Path) -> DebugInformation {
+        DebugInformation::of(&self.files, path)
     }
 
     /// Looks for module files below `root` first: for a target in a container,

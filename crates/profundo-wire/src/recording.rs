@@ -15,6 +15,8 @@ pub enum Engine {
     CpuTimer,
     /// perf rings, read from outside.
     PerfRing,
+    /// A look at which threads have run, at each tick of the recorder's own, from outside.
+    ProcPoll,
     /// A helper that picks threads and tasks at random.
     Wall,
     /// No session has run yet.

@@ -3,6 +3,8 @@
 use std::io;
 use std::process::ExitCode;
 
+use profundo_wire::recording::HowEnded;
+
 /// What became of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -10,6 +12,15 @@ pub enum Ended {
     Exited(u8),
     /// It died of this signal.
     Killed(u8),
+}
+
+impl From<Ended> for HowEnded {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Exited(code) => Self::Exited(code),
+            Ended::Killed(signal) => Self::Killed(signal),
+        }
+    }
 }
 
 /// How the child ended, if it has. It stays in the kernel's table, so that its last facts can

@@ -118,6 +118,20 @@ pub struct Style {
     pub editor: Option<String>,
 }
 
+/// What a list takes that is no report on a recording.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Paper {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Print for this many columns
+    #[arg(long, value_name = "COLUMNS", value_parser = columns, allow_negative_numbers = true)]
+    pub width: Option<usize>,
+    /// Colours: auto, always or never
+    #[arg(long, value_name = "WHEN", value_parser = one_of(When::CHOICES), hide_possible_values = true)]
+    pub color: Option<When>,
+}
+
 /// What some of the reports take.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The report")]

@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub use exporting::{Export, ExportFormat, Flame, misfit};
-pub use looking::{Looking, Style, What};
+pub use looking::{Looking, Paper, Style, What};
 use values::{rate, some_seconds};
 
 pub use recording::{Attached, EngineChoice, Recording, period_of};
@@ -61,6 +61,8 @@ pub enum Verb {
     Flame(Flame),
     /// Start and stop the sampling of a program that is being recorded
     Ctl(Ctl),
+    /// Say what works here, and what mends what does not
+    Doctor(Doctor),
     /// Mend a recording whose writer was killed
     Recover(Recover),
     /// Print completions for a shell
@@ -190,6 +192,23 @@ pub struct Ctl {
     /// What to do
     #[arg(value_enum)]
     pub request: Request,
+}
+
+const DOCTORS_EXIT: &str = "\
+Everything is found out by trying.
+✓ works, ~ works in part, ✗ does not work, · is only told.
+
+Exit codes: 0 if all that is essential works (recording, its memory, attaching; with
+PID attaching to that process), 1 if not, 2 for wrong usage.";
+
+#[derive(Debug, Args)]
+#[command(after_help = DOCTORS_EXIT)]
+pub struct Doctor {
+    /// A process that runs: may it be attached to, and what is known of it
+    #[arg(value_name = "PID")]
+    pub pid: Option<u32>,
+    #[command(flatten)]
+    pub paper: Paper,
 }
 
 #[derive(Debug, Args)]

@@ -1,12 +1,14 @@
 //! The command as it is typed, on programs as they are.
 
 mod cache;
+mod doctor;
 mod files;
 mod launch;
 mod looking;
 mod machine;
 mod memory;
 mod options;
+mod refused;
 mod terminal;
 mod usage;
 mod users;

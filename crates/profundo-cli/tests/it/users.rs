@@ -11,10 +11,10 @@ const NOBODY: u32 = 65534;
 
 /// A folder of nobody's, with a copy of the command in it. The folder of the tests may be closed to
 /// others, and mounted without the rights of owners.
-struct Elsewhere(PathBuf);
+pub struct Elsewhere(PathBuf);
 
 impl Elsewhere {
-    fn new(name: &str) -> Option<Self> {
+    pub fn new(name: &str) -> Option<Self> {
         // SAFETY: asks who we are, and cannot fail.
         if unsafe { libc::geteuid() } != 0 {
             skip("only root can become somebody else");
@@ -32,8 +32,12 @@ impl Elsewhere {
         Some(Self(path))
     }
 
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// What the command says to nobody.
-    fn said(&self, words: &[&str]) -> Said {
+    pub fn said(&self, words: &[&str]) -> Said {
         let mut command = Command::new("setpriv");
         let nobody = NOBODY.to_string();
         command

@@ -11,6 +11,7 @@ pub(super) const ENGINES: &[Engine] = &[
     Engine::CpuTimer,
     Engine::Wall,
     Engine::PerfRing,
+    Engine::ProcPoll,
 ];
 
 pub(super) const KINDS: &[SampleKind] = &[SampleKind::Cpu, SampleKind::Wall];

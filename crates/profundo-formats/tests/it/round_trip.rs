@@ -128,6 +128,7 @@ fn meta() -> impl Strategy<Value = Meta> {
         Engine::CpuTimer,
         Engine::Wall,
         Engine::PerfRing,
+        Engine::ProcPoll,
         Engine::Unknown,
     ]);
     let kinds = prop::sample::select(vec![SampleKind::Cpu, SampleKind::Wall]);

@@ -131,7 +131,9 @@ impl Sampler {
         for (_, _, ring) in &self.rings {
             ring.read(|kind, misc, body| {
                 if kind == record::SAMPLE {
-                    gathered.samples.extend(record::sample(misc, body, self.what.kernel));
+                    gathered
+                        .samples
+                        .extend(record::sample(misc, body, self.what.kernel));
                     return;
                 }
                 match record::side(kind, misc, body) {
@@ -204,15 +206,15 @@ fn attributes(period: u64, what: Sampled) -> bindings::perf_event_attr {
     attr
 }
 
-/// Whether the kernel's part of the time may be sampled.
-pub(crate) fn kernel_is_permitted() -> bool {
+/// Tries whether the kernel's part of the time may be sampled.
+pub(crate) fn kernel_is_permitted() -> io::Result<()> {
     let what = Sampled {
         kernel: true,
         tells: false,
         wakes: false,
     };
     let mut attr = attributes(1_000_000_000, what);
-    open(&mut attr, std::process::id(), -1).is_ok()
+    open(&mut attr, std::process::id(), -1).map(drop)
 }
 
 /// The CPU time of a whole tree of processes.

@@ -1,6 +1,7 @@
 //! The interpreter of another process: where it lies and which version it is.
 
 use std::fs::File;
+use std::path::Path;
 
 use profundo_cpython::{
     DEBUG_WORDS, Layout, Memory, OLDEST, Refusal, ThreadList, layout_from_debug_offsets,
@@ -110,6 +111,40 @@ impl Symbols {
         });
         found
     }
+}
+
+/// The version of the interpreter that lies in a file, and why its stacks are not read if they are not.
+/// `None`: there is none in it.
+pub(crate) fn version_in_file(path: &Path) -> Option<(String, Option<Refusal>)> {
+    let elf = Elf::read(File::open(path).ok()?)?;
+    let symbols = Symbols::read(&elf, 0);
+    if symbols.evaluate.start == 0 {
+        return None;
+    }
+    if symbols.runtime == 0 || symbols.code_type == 0 {
+        return Some(("of an unknown version".into(), Some(Refusal::Symbol)));
+    }
+    let old = || old_version(&elf, &path.to_string_lossy());
+    let (minor, version) = match symbols.version {
+        0 => match old() {
+            Some(found) => found,
+            None => return Some(("of an unknown version".into(), Some(Refusal::Version))),
+        },
+        place => {
+            let bytes = elf.bytes_at(place)?;
+            let [micro_and_rest @ .., minor, major] = bytes.first_chunk::<4>()?;
+            let [_, micro] = micro_and_rest;
+            (*minor, format!("{major}.{minor}.{micro}"))
+        }
+    };
+    let mut words = [0; DEBUG_WORDS];
+    // Where the file holds zeros only the process knows, which has it all.
+    let bytes = elf.bytes_at(symbols.runtime).unwrap_or_default();
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    let layout = layout_from_debug_offsets(minor, &words);
+    Some((version, layout.err()))
 }
 
 /// Up to 3.10 no constant tells the version, but the text of one lies among the constants of the file;

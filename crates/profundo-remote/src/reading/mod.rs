@@ -19,5 +19,7 @@ mod stack;
 mod states;
 mod wait;
 
-pub(crate) use blocked::{Blocked, Look, look};
+pub(crate) use blocked::{Blocked, Look, look, schedule};
+pub(crate) use held::{NotHeld, Stopper};
+pub(crate) use interpreter::version_in_file;
 pub(crate) use process::{Counts, Process, Reading, Unread};

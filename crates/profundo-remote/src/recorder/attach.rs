@@ -1,29 +1,46 @@
 //! A process that runs already: it is sampled from outside, and its threads are read.
 
-use std::io;
 use std::time::{Duration, Instant};
 
-use profundo_cpython::Refusal;
-use profundo_wire::recording::Event;
+use profundo_wire::recording::{Engine, Event};
 
 use super::Recorder;
 use crate::copied::modules;
 use crate::error::Error;
 use crate::modules::ModuleList;
+use crate::permits::{Gap, may_be_read, perf_refused, python_refused};
 use crate::proc;
 use crate::program::{Program, Way};
-use crate::reading::{Counts, Look, look};
-use crate::sys;
+use crate::reading::Counts;
 
 /// How long the tables of large files are waited for, so that the first stacks are whole.
 const TABLES: Duration = Duration::from_millis(1500);
 
 impl Recorder {
+    /// Tries whether a process may be attached to, and how its threads can be sampled: from then on
+    /// [`start`](Self::start) tells by which engine.
+    pub fn aim(&mut self, pid: u32) -> Result<(), Error> {
+        may_be_read(pid).map_err(Error::Refused)?;
+        self.outside.reads = true;
+        if self.engine == Engine::PerfRing {
+            let running = std::mem::replace(&mut self.running, false);
+            if let Err(error) = self.open_outside(pid) {
+                self.outside.close(pid);
+                self.engine = Engine::ProcPoll;
+                self.notes.push(instead_of_perf(&perf_refused(&error)));
+            }
+            self.running = running;
+        }
+        self.aimed = Some(pid);
+        Ok(())
+    }
+
     /// Begins to record a process that runs already, with all its threads.
     pub fn attach(&mut self, pid: u32, sink: &mut dyn FnMut(Event<'_>)) -> Result<(), Error> {
-        may_be_read(pid)?;
+        if self.aimed != Some(pid) {
+            self.aim(pid)?;
+        }
         self.root = Some(pid);
-        self.outside.reads = true;
         let running = std::mem::replace(&mut self.running, false);
         self.begin_outside(pid, 0, sink);
         let began = Instant::now();
@@ -42,12 +59,12 @@ impl Recorder {
                 program.set_running(true, now);
                 self.outside.set_running(program, true);
             }
+            if let Some(polling) = &mut self.polling {
+                polling.begin_anew();
+            }
         }
         match self.programs.is_empty() {
-            true => Err(Error::Process {
-                pid,
-                source: io::Error::from_raw_os_error(libc::ESRCH),
-            }),
+            true => may_be_read(pid).map_err(Error::Refused),
             false => Ok(()),
         }
     }
@@ -114,25 +131,17 @@ impl Recorder {
             if left.is_zero() {
                 return;
             }
-            self.outside.wait(left);
-            self.sample_outside(sink);
+            match &self.polling {
+                Some(polling) => {
+                    std::thread::sleep(left.min(polling.until_tick()));
+                    self.look_at_runners(sink);
+                }
+                None => {
+                    self.outside.wait(left);
+                    self.sample_outside(sink);
+                }
+            }
         }
-    }
-}
-
-/// Whether a process is there and may be looked into.
-fn may_be_read(pid: u32) -> Result<(), Error> {
-    let refused = |code| {
-        let source = io::Error::from_raw_os_error(code);
-        Err(Error::Process { pid, source })
-    };
-    if !sys::is_alive(pid) {
-        return refused(libc::ESRCH);
-    }
-    match look(pid, pid) {
-        Look::Hidden => refused(libc::EPERM),
-        Look::Ended => refused(libc::ESRCH),
-        Look::Running | Look::Blocked(_) => Ok(()),
     }
 }
 
@@ -160,19 +169,16 @@ impl Program {
             sink(Event::Note(format!(
                 "process {}: the stacks of its Python are not read, but its native ones are: {}",
                 self.pid,
-                why(refusal)
+                python_refused(refusal)
             )));
         }
     }
 }
 
-/// Why the stacks of an interpreter are not read.
-fn why(refusal: Refusal) -> &'static str {
-    match refusal {
-        Refusal::Version => "its version is not one from 3.8 to 3.14",
-        Refusal::FreeThreaded => "it is a build without the global lock",
-        Refusal::Offsets => "it does not tell its own layout as its version should",
-        Refusal::Symbol => "its symbols were removed",
-        Refusal::Late => "it was loaded too late",
-    }
+/// What is done where perf events are refused.
+pub(super) fn instead_of_perf(gap: &Gap) -> String {
+    format!(
+        "the engine is proc-poll, which looks at each tick of its own which threads have run, and reads those: \
+         {gap}"
+    )
 }

@@ -8,16 +8,18 @@ use std::sync::atomic::Ordering;
 use profundo_probe::shared::SessionState;
 use profundo_wire::recording::Engine;
 
+use super::attach::instead_of_perf;
 use super::outside::OutsideSampling;
 use super::{BUSY_WAIT, Recorder, Told};
 use crate::account::Account;
 use crate::agent::Words;
 use crate::clock::Scale;
-use crate::error::{Error, perf_remedy};
+use crate::error::Error;
 use crate::jitter::Jitter;
 use crate::modules::Store;
 use crate::options::{EngineChoice, Options};
 use crate::perf::{Counter, SideBand, Signal, TaskClock};
+use crate::permits::{may_be_read, perf_refused};
 use crate::reading::Counts;
 use crate::session::{Directory, Rings};
 use crate::sys;
@@ -101,12 +103,14 @@ impl Recorder {
             silent: HashMap::new(),
             keys: 0,
             root: None,
+            aimed: None,
             root_gone: None,
             side_band: None,
             watcher: None,
             counter: None,
             outside: OutsideSampling::default(),
             generated: Default::default(),
+            polling: None,
             jitter,
             running: !options.paused,
             ran,
@@ -130,10 +134,7 @@ impl Recorder {
     /// until this has returned.
     pub fn watch(&mut self, pid: u32) -> Result<(), Error> {
         if !sys::is_alive(pid) {
-            return Err(Error::Process {
-                pid,
-                source: std::io::Error::from_raw_os_error(libc::ESRCH),
-            });
+            return may_be_read(pid).map_err(Error::Refused);
         }
         self.root = Some(pid);
         if self.options.follow || self.engine == Engine::PerfRing {
@@ -163,31 +164,37 @@ impl Recorder {
 
 /// The engine that is permitted, of those that were asked for.
 fn choose(options: &Options, notes: &mut Vec<String>) -> Result<Engine, Error> {
-    let refused = |source: std::io::Error| {
-        let remedy = perf_remedy(&source);
-        Error::Perf { source, remedy }
-    };
     let trial = || TaskClock::open(sys::thread_id(), options.period, Signal::Urgent).map(drop);
+    let only = |engine| match trial() {
+        Ok(()) => Ok(engine),
+        Err(error) => Err(Error::Refused(perf_refused(&error))),
+    };
     let choice = match (&options.agent, options.engine) {
         (Some(_), engine) => engine,
-        (None, EngineChoice::None) => EngineChoice::None,
+        (None, EngineChoice::None | EngineChoice::Around) => options.engine,
         (None, _) => EngineChoice::PerfRing,
     };
     match choice {
         EngineChoice::None => Ok(Engine::Wall),
         EngineChoice::CpuTimer => Ok(Engine::CpuTimer),
-        EngineChoice::PerfSignal => trial().map(|()| Engine::PerfSignal).map_err(refused),
-        EngineChoice::PerfRing => trial().map(|()| Engine::PerfRing).map_err(refused),
-        EngineChoice::Auto => match trial() {
-            Ok(()) => Ok(Engine::PerfSignal),
-            Err(error) => {
-                let remedy = perf_remedy(&error);
+        EngineChoice::PerfSignal => only(Engine::PerfSignal),
+        EngineChoice::PerfRing => only(Engine::PerfRing),
+        EngineChoice::Around => Ok(trial().map_or_else(
+            |error| {
+                notes.push(instead_of_perf(&perf_refused(&error)));
+                Engine::ProcPoll
+            },
+            |()| Engine::PerfRing,
+        )),
+        EngineChoice::Auto => Ok(trial().map_or_else(
+            |error| {
                 notes.push(format!(
-                    "the engine is cpu-timer, which gives at most one stack each tick of the \
-                     kernel: perf_event_open: {error}; {remedy}"
+                    "the engine is cpu-timer, which gives at most one stack each tick of the kernel: {}",
+                    perf_refused(&error)
                 ));
-                Ok(Engine::CpuTimer)
-            }
-        },
+                Engine::CpuTimer
+            },
+            |()| Engine::PerfSignal,
+        )),
     }
 }

@@ -10,6 +10,7 @@ mod generated;
 mod hello;
 mod outside;
 mod passing;
+mod polling;
 mod slow;
 mod wall;
 
@@ -41,6 +42,7 @@ pub use create::ChildLimit;
 use follow::Newcomer;
 use generated::Generated;
 use outside::OutsideSampling;
+use polling::Polling;
 use wall::Wall;
 
 /// How long a turn waits at most, while samples come and while none do.
@@ -80,6 +82,8 @@ pub struct Recorder {
     silent: HashMap<usize, u64>,
     keys: u32,
     root: Option<u32>,
+    /// The process whose clocks are open before it is recorded.
+    aimed: Option<u32>,
     /// When it was gone without a word how.
     root_gone: Option<u64>,
     side_band: Option<Arc<SideBand>>,
@@ -87,6 +91,8 @@ pub struct Recorder {
     counter: Option<Counter>,
     outside: OutsideSampling,
     generated: Generated,
+    /// Where perf events are not permitted.
+    polling: Option<Polling>,
     jitter: Jitter,
     /// Whether samples are taken at present.
     running: bool,
@@ -241,6 +247,9 @@ impl Recorder {
         for program in self.programs.values_mut() {
             program.set_running(wanted, now);
             self.outside.set_running(program, wanted);
+        }
+        if wanted && let Some(polling) = &mut self.polling {
+            polling.begin_anew();
         }
         self.wall_set_running(wanted);
     }

@@ -11,6 +11,7 @@ use crate::kernel::KernelNames;
 use crate::modules::{Told, executable_of};
 use crate::outside::Outside;
 use crate::perf::{Gathered, Record, Sample, Sampled, Sampler, kernel_is_permitted};
+use crate::permits::perf_refused;
 use crate::proc;
 use crate::program::{Program, Way};
 use crate::reading::Process;
@@ -64,9 +65,22 @@ impl OutsideSampling {
         }
     }
 
+    /// No clocks are to be open any more.
+    pub(super) fn close(&mut self, pid: u32) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.remove(pid);
+        }
+        self.sampler = None;
+    }
+
+    /// What is sampled has system time in it.
+    pub(super) fn sees_the_kernel(&mut self) {
+        self.kernel = true;
+    }
+
     fn open(&mut self) -> std::io::Result<&mut Sampler> {
         if self.sampler.is_none() {
-            self.kernel = kernel_is_permitted();
+            self.kernel = kernel_is_permitted().is_ok();
             self.names = self.kernel.then(KernelNames::begin);
             self.sampler = Some(Sampler::open(Sampled {
                 kernel: self.kernel,
@@ -110,12 +124,9 @@ fn why_unsampled(pid: u32, error: &std::io::Error) -> String {
             "{name} (process {pid}) has the rights of another user (setuid), so it ran as always \
              but could not be sampled; root can do it: sudo profundo run -- …"
         ),
-        _ if not_permitted => format!(
-            "{name} (process {pid}) takes no agent, and may not be sampled from outside either: \
-             that wants root, or kernel.perf_event_paranoid at 2 or less"
-        ),
         _ => format!(
-            "{name} (process {pid}) takes no agent, and cannot be sampled from outside: {error}"
+            "{name} (process {pid}) takes no agent, and cannot be sampled from outside: {}",
+            perf_refused(error)
         ),
     }
 }
@@ -134,7 +145,9 @@ impl Recorder {
         }
         self.keys += 1;
         let started = profundo_probe::clock::now();
-        let opened = if self.can_sample_outside() {
+        let opened = if self.aimed == Some(pid) && !self.is_polling() {
+            Ok(())
+        } else if self.can_sample_outside() {
             self.open_outside(pid)
         } else {
             Err(std::io::Error::from_raw_os_error(libc::EPERM))
@@ -170,7 +183,11 @@ impl Recorder {
         }
     }
 
-    fn open_outside(&mut self, pid: u32) -> std::io::Result<()> {
+    pub(super) fn open_outside(&mut self, pid: u32) -> std::io::Result<()> {
+        if self.is_polling() {
+            self.poll_process(pid);
+            return Ok(());
+        }
         let period = self.clock_plan().period;
         let running = self.running;
         let sampler = self.outside.open()?;

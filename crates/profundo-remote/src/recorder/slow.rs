@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use profundo_wire::recording::Event;
 
 use super::{Recorder, SLOW};
-use crate::error::perf_remedy;
+use crate::permits::perf_refused;
 use crate::program::Way;
 use crate::sys;
 
@@ -149,9 +149,9 @@ impl Recorder {
         }
         if let Some(error) = refusal.filter(|_| without > 0) {
             self.told.no_clock = true;
-            let remedy = perf_remedy(&error);
+            let gap = perf_refused(&error);
             sink(Event::Note(format!(
-                "{without} threads are not sampled: perf_event_open: {error}; {remedy}"
+                "{without} threads are not sampled: {gap}"
             )));
         }
     }

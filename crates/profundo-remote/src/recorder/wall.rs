@@ -90,8 +90,8 @@ impl Recorder {
                 }
             }
             Err(error) => self.notes.push(format!(
-                "waiting is not recorded: the kernel does not tell when threads leave a CPU ({error}); {}",
-                crate::error::perf_remedy(&error)
+                "waiting is not recorded, because the kernel does not tell when threads leave a CPU: {}",
+                crate::permits::perf_refused(&error)
             )),
         }
     }

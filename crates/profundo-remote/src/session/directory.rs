@@ -11,6 +11,7 @@ use profundo_probe::shared::{Control, MAGIC, MAX_RINGS, file};
 
 use crate::error::Error;
 use crate::map::{SharedMap, allocate};
+use crate::permits::no_room;
 use crate::sys;
 
 /// Which number in the recording a ring's program has, for whoever has to read the rings after
@@ -62,10 +63,8 @@ impl Directory {
                 Err(error) => last = error,
             }
         }
-        Err(Error::NoRoom {
-            fallback: places.last().cloned().unwrap_or(fallback),
-            source: last,
-        })
+        let fallback = places.last().unwrap_or(&fallback);
+        Err(Error::Refused(no_room(fallback, &last)))
     }
 
     fn create_in(place: &Path) -> io::Result<Self> {

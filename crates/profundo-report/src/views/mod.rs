@@ -22,7 +22,7 @@ pub use lines::Lines;
 pub use stacks::Stacks;
 pub use statprof::Statprof;
 pub use summary::Summary;
-pub(crate) use told::{place, tell_amounts, tell_head};
+pub(crate) use told::{SCHEMA, place, tell_amounts, tell_head};
 
 use crate::line::{Line, Style};
 use crate::palette::Color;

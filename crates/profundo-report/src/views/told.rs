@@ -8,7 +8,7 @@ use crate::json::Json;
 use crate::label::Label;
 
 /// The version of the schema: it grows when a member goes or means something else.
-const SCHEMA: u64 = 1;
+pub(crate) const SCHEMA: u64 = 1;
 
 /// The members that every document starts with.
 pub(crate) fn tell_head(

@@ -1,0 +1,92 @@
+//! A recording of something small, which shows better than any setting whether recording works.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use profundo_ingest::Ingest;
+use profundo_model::Profile;
+use profundo_remote::permits::{Finding, Gap, Verdict};
+use profundo_remote::{EngineChoice, Options, Recorder};
+
+use crate::launch::{Child, Environment, Program, Signals, bury, has_ended};
+use crate::{carried, say};
+
+/// Some tens of milliseconds of every system's own shell.
+const WORK: [&str; 3] = [
+    "sh",
+    "-c",
+    "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done",
+];
+
+/// Records it.
+pub fn record_something() -> Finding {
+    const TOPIC: &str = "recording";
+    let profile = match recorded() {
+        Ok(profile) => profile,
+        Err(error) => {
+            let gap = error.downcast_ref::<profundo_remote::Error>();
+            let gap = match gap {
+                Some(profundo_remote::Error::Refused(gap)) => gap.clone(),
+                _ => Gap {
+                    why: say::chain(error.as_ref()),
+                    mend: None,
+                },
+            };
+            return Finding::gap(TOPIC, Verdict::Fails, gap).essential();
+        }
+    };
+    let samples = profile.samples.len();
+    let weight: u64 = profile.samples.iter().map(|sample| sample.weight.0).sum();
+    let says = format!(
+        "{samples} samples of {} ms of sh, by the engine {}",
+        weight / 1_000_000,
+        profile.meta.engine.name()
+    );
+    match samples {
+        0 => {
+            let mut why = "a short program was run, and no sample of it was taken".to_owned();
+            for note in &profile.meta.notes {
+                why += &format!("; {note}");
+            }
+            Finding::gap(TOPIC, Verdict::Fails, Gap { why, mend: None })
+        }
+        _ => Finding::works(TOPIC, says),
+    }
+    .essential()
+}
+
+fn recorded() -> Result<Profile> {
+    let words: Vec<OsString> = WORK.iter().map(OsString::from).collect();
+    let program = Program::find(&words)?;
+    let mut recorder = Recorder::create(Options {
+        engine: EngineChoice::Auto,
+        follow: false,
+        agent: Some(carried::file()?),
+        ..Options::default()
+    })?;
+    let signals = Signals::take()?;
+    let limits: Vec<(u32, u64)> = recorder
+        .child_limits()
+        .iter()
+        .map(|limit| (limit.resource, limit.soft))
+        .collect();
+    let environment = Environment::with(recorder.environment());
+    let child =
+        Child::fork(&program, &environment, &limits, &signals).context("cannot start a process")?;
+    let pid = child.pid();
+    let mut ingest = Ingest::new(recorder.start());
+    recorder.watch(pid as u32)?;
+    child.release()?;
+    let ended = loop {
+        recorder.turn_within(Duration::from_millis(20), &mut |event| ingest.event(event));
+        if let Some(ended) = has_ended(pid)? {
+            break ended;
+        }
+    };
+    recorder.exited(pid as u32, ended.into());
+    let finish = recorder.finish(&mut |event| ingest.event(event));
+    bury(pid);
+    signals.release();
+    Ok(ingest.finish(finish))
+}
