@@ -31,7 +31,7 @@ fn waiting_is_measured_where_it_happens() {
         let _alone = alone();
         let file = scratch().join("known-waits.profundo");
         let program = Program::new(&python.path)
-            .with(&[target.clone()])
+            .with(std::slice::from_ref(&target))
             .options(&["--wall"]);
         let output = program.command(Some(&file)).output().unwrap();
         assert!(output.status.success(), "{output:?}");
