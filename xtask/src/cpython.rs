@@ -209,7 +209,11 @@ fn first_tries(sides: &Sides, modules: &[Module], at_once: usize) -> Result<Vec<
                     let judgement = sides.run(module).map(|(without, with)| {
                         let seconds = start.elapsed().as_secs_f64();
                         println!("{}: {without} ({seconds:.0} s)", module.title());
-                        Judgement::new(without, with)
+                        let judgement = Judgement::new(without, with);
+                        if let Some(again) = judgement.open() {
+                            println!("{}: to be tried again: {again}", module.title());
+                        }
+                        judgement
                     });
                     let mut found = found.lock().unwrap_or_else(|poison| poison.into_inner());
                     found.push((number, judgement));
