@@ -1,6 +1,6 @@
 //! CPython's own tests, without and with the profiler: each test must have the same outcome both
 //! ways. The two sides run at the same time, and so do some modules, because these tests mostly
-//! wait; what differs is tried again, with nothing beside it but its other side.
+//! wait; what differs is tried again with nothing beside it.
 //!
 //! The tests come with the interpreters that are present. Every day the modules that a profiler is
 //! most likely to break run on all of them ([`daily`] says what is left out); `cargo xtask
@@ -178,7 +178,7 @@ fn compare(profundo: &Path, modules: &[Module], at_once: usize, tally: &mut Tall
             if !again.patterns.is_empty() {
                 module.only = again.patterns;
             }
-            judgement.add(sides.run(&module)?);
+            judgement.add(sides.in_turn(&module)?);
         }
         let ours = judgement.ours();
         for difference in &ours {

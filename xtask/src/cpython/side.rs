@@ -1,5 +1,4 @@
-//! A module's tests once without and once with the profiler, both at the same time, each in a folder
-//! of its own.
+//! A module's tests once without and once with the profiler, each in a folder of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -42,7 +41,13 @@ impl Sides {
         })
     }
 
-    /// What became of the tests without and with the profiler.
+    /// What became of the tests without and with the profiler, one side after the other: some tests
+    /// look at what they share with all processes, and sweep it.
+    pub fn in_turn(&self, module: &Module) -> Result<(Outcomes, Outcomes)> {
+        Ok((self.side(false, module)?, self.side(true, module)?))
+    }
+
+    /// The same for both sides at once.
     pub fn run(&self, module: &Module) -> Result<(Outcomes, Outcomes)> {
         thread::scope(|scope| {
             let with = scope.spawn(|| self.side(true, module));
