@@ -211,7 +211,7 @@ impl Outside {
             weight,
         };
         let process = self.process.get_or_insert_default();
-        process.let_late_ones_go();
+        process.have_some_patience();
         let read = process.read_running(pid, reading, modules, words);
         if read.is_err() {
             // It comes again, with what the thread runs until then.
@@ -288,6 +288,12 @@ impl Outside {
     /// The same, of one that is known.
     pub(crate) fn known_number(&self, tid: u32) -> Option<u32> {
         self.threads.get(&tid).map(|thread| thread.number)
+    }
+
+    /// Lets go of threads that stopped too late to be read. Returns whether some have still to stop.
+    pub(crate) fn let_late_ones_go(&mut self) -> bool {
+        let process = self.process.as_mut();
+        process.is_some_and(|process| process.let_late_ones_go())
     }
 
     /// How reading its threads went.

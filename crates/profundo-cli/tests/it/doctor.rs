@@ -143,21 +143,37 @@ fn where_threads_cannot_be_counted_they_are_looked_at() {
     running.until_threads(1);
     let pid = running.pid();
     let calls = [libc::SYS_perf_event_open];
-    // It is attached to twice, and goes on.
-    for round in ["1", "2"] {
-        let file = format!("{round}.profundo");
-        let words = ["attach", &pid, "-d", "3", "-o", &file, "--width", "400"];
+    // It is attached to again and again, and goes on. A machine that is very busy may leave no time for
+    // stacks, but what the program had is counted.
+    const TRIES: usize = 12;
+    let mut found = 0;
+    for round in 1..=TRIES {
+        let words = [
+            "attach",
+            &pid,
+            "-d",
+            "2",
+            "-o",
+            "x.profundo",
+            "--width",
+            "400",
+        ];
         let said = refusing.said(libc::EPERM, &calls, &words);
         said.succeeded();
         assert!(said.out.contains("proc-poll every 10.000 ms"), "{said:#?}");
         let note = format!(
-            "Note: the engine is proc-poll, which looks at each tick of its own which threads have run, and reads those: {FILTER}; "
+            "Note: the engine is proc-poll, which looks at each tick of its own which threads have run, \
+             and reads those: {FILTER}; "
         );
         assert_eq!(said.out.matches(&note).count(), 1, "{said:#?}");
-        assert!(said.out.contains("hot"), "{said:#?}");
         assert!(!running.has_ended());
+        found += usize::from(said.out.contains("hot  spin.py"));
+        if found == 2 {
+            break;
+        }
+        assert!(round < TRIES, "{said:#?}");
     }
-    let json = refusing.folder.said(&["report", "2.profundo", "--json"]);
+    let json = refusing.folder.said(&["report", "x.profundo", "--json"]);
     let json = json.succeeded().out.clone();
     assert!(json.contains("\"engine\": \"proc-poll\""), "{json}");
     // What the samples weigh is what the kernel has counted.

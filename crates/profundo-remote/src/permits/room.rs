@@ -28,7 +28,7 @@ fn roomy(but: &Path) -> Option<PathBuf> {
         .map(PathBuf::from)
         .chain(home);
     let mut places = places.filter(|place| place != but && place.is_absolute());
-    places.find(|place| Directory::create(Some(place)).is_ok())
+    places.find(|place| Directory::create_in(place).is_ok())
 }
 
 /// Makes a session's directory, and removes it again.

@@ -15,6 +15,8 @@ use crate::proc;
 /// How long a thread gets to stop. It was running a moment ago, so mostly it stops at once; but it may
 /// have to wait for a CPU.
 const PATIENCE: Duration = Duration::from_micros(1500);
+/// The same, where what is not read now is not read for long.
+const SOME_PATIENCE: Duration = Duration::from_millis(50);
 /// The same, where every thread is to be read once.
 const LONG_PATIENCE: Duration = Duration::from_millis(300);
 
@@ -25,6 +27,8 @@ pub(crate) struct Stopper {
     late: Vec<i32>,
     /// Whether to wait for a thread that has to wait for a CPU.
     pub(crate) is_patient: bool,
+    /// Whether to do so for a while.
+    pub(crate) has_some_patience: bool,
 }
 
 /// Why a thread is not held.
@@ -46,6 +50,8 @@ pub(crate) struct Held {
     tid: i32,
     /// A signal that was about to be delivered.
     signal: i32,
+    /// When it had not stopped yet, as last seen.
+    pub(crate) since: Instant,
     pub(crate) registers: Regs,
     pub(crate) general: General,
     /// What all registers hold.
@@ -75,9 +81,9 @@ impl Stopper {
         if request(libc::PTRACE_INTERRUPT, id, 0, 0).is_err() {
             return Err(NotHeld::Gone);
         }
-        let signal = match self.wait(id) {
-            Some(Stop::Held { signal }) => signal,
-            Some(Stop::Gone) => return Err(NotHeld::Gone),
+        let (signal, since) = match self.wait(id) {
+            Some((Stop::Held { signal }, since)) => (signal, since),
+            Some((Stop::Gone, _)) => return Err(NotHeld::Gone),
             None => {
                 self.late.push(id);
                 return Err(NotHeld::Late);
@@ -87,6 +93,7 @@ impl Stopper {
         let mut held = Held {
             tid: id,
             signal,
+            since,
             registers: Regs {
                 ip: 0,
                 sp: 0,
@@ -101,34 +108,42 @@ impl Stopper {
         }
     }
 
-    fn wait(&self, tid: i32) -> Option<Stop> {
+    /// Waits until it has stopped. The time is that when it had not yet.
+    fn wait(&self, tid: i32) -> Option<(Stop, Instant)> {
         /// So often without giving up the CPU: it takes the other one some microseconds.
         const SPINS: u32 = 200;
+        /// It waits for a CPU, so we had better leave it ours.
+        const PAUSE: Duration = Duration::from_micros(100);
+        let patience = match (self.is_patient, self.has_some_patience) {
+            (true, _) => LONG_PATIENCE,
+            (false, true) => SOME_PATIENCE,
+            (false, false) => PATIENCE,
+        };
         let mut looks = 0;
         let mut began = None;
+        let mut running = Instant::now();
         loop {
+            let now = Instant::now();
             if let Some(stop) = stop_of(tid) {
-                return Some(stop);
+                return Some((stop, running));
             }
+            running = now;
             looks += 1;
             if looks < SPINS {
                 std::hint::spin_loop();
                 continue;
             }
             let began = *began.get_or_insert_with(Instant::now);
-            let patience = match self.is_patient {
-                true => LONG_PATIENCE,
-                false => PATIENCE,
-            };
-            if began.elapsed() > patience {
-                return None;
+            match began.elapsed() {
+                waited if waited > patience => return None,
+                waited if waited > PATIENCE => std::thread::sleep(PAUSE),
+                _ => std::thread::yield_now(),
             }
-            std::thread::yield_now();
         }
     }
 
-    /// Lets those go that stopped too late.
-    pub(crate) fn let_late_ones_go(&mut self) {
+    /// Lets those go that stopped too late. Returns whether some have still to stop.
+    pub(crate) fn let_late_ones_go(&mut self) -> bool {
         self.late.retain(|&tid| match stop_of(tid) {
             None => true,
             Some(Stop::Gone) => false,
@@ -137,6 +152,7 @@ impl Stopper {
                 false
             }
         });
+        !self.late.is_empty()
     }
 }
 
@@ -145,8 +161,7 @@ impl Drop for Stopper {
         /// What stops after us goes on by itself when this process ends; but that may take a while.
         const LONGEST: Duration = Duration::from_millis(200);
         let began = Instant::now();
-        while !self.late.is_empty() && began.elapsed() < LONGEST {
-            self.let_late_ones_go();
+        while self.let_late_ones_go() && began.elapsed() < LONGEST {
             std::thread::sleep(Duration::from_millis(1));
         }
     }

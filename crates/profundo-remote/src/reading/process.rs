@@ -12,7 +12,6 @@ use super::stack::{At, Reader, Stack};
 use super::wait::Wait;
 use crate::modules::ModuleList;
 use crate::perf::Sample;
-use crate::sys;
 
 /// Threads are held for a fiftieth of the time that they run, at most: where the machine is so busy that
 /// we wait for a CPU while a thread waits for us, they are read while they go on.
@@ -129,9 +128,15 @@ impl Process {
         self.stopper.is_patient = true;
     }
 
-    /// Lets go of threads that stopped too late to be read.
-    pub(crate) fn let_late_ones_go(&mut self) {
-        self.stopper.let_late_ones_go();
+    /// What cannot be read at once is waited for, for a while: nothing else tells where it runs.
+    pub(crate) fn have_some_patience(&mut self) {
+        self.stopper.has_some_patience = true;
+    }
+
+    /// Lets go of threads that stopped too late to be read. Returns whether some have still to stop: until
+    /// then this is to be called often, for who stops goes on only then.
+    pub(crate) fn let_late_ones_go(&mut self) -> bool {
+        self.stopper.let_late_ones_go()
     }
 
     /// Reads a thread that ran a moment ago, and appends its sample to `words`. Returns whether its
@@ -148,16 +153,15 @@ impl Process {
         if is_dear && !self.stopper.is_patient {
             return Err(Unread::Dear);
         }
-        let began = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         match self.stopper.hold(pid, reading.tid) {
             Ok(held) => {
                 let head = head_of(reading, State::Running);
                 let python = self.python.as_mut();
                 let at = At::Held(&held);
                 let stack = self.reader.read(pid, &at, head, modules, python, words);
+                let since = held.since;
                 drop(held);
-                let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
-                self.counts.held += now.saturating_sub(began);
+                self.counts.held += since.elapsed().as_nanos() as u64;
                 Ok(self.count(stack))
             }
             Err(NotHeld::Blocked) => match look(pid, reading.tid) {

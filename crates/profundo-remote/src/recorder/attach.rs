@@ -125,11 +125,16 @@ impl Recorder {
 
     /// Reads threads as they are sampled, for so long.
     pub(super) fn read_within(&mut self, most: Duration, sink: &mut dyn FnMut(Event<'_>)) {
+        /// A thread that was asked to stop, and has to wait for a CPU until it does, may stop at any time.
+        const LATE: Duration = Duration::from_micros(200);
         let began = Instant::now();
         loop {
-            let left = most.saturating_sub(began.elapsed());
+            let mut left = most.saturating_sub(began.elapsed());
             if left.is_zero() {
                 return;
+            }
+            if self.let_late_ones_go() {
+                left = left.min(LATE);
             }
             match &self.polling {
                 Some(polling) => {
@@ -142,6 +147,16 @@ impl Recorder {
                 }
             }
         }
+    }
+
+    fn let_late_ones_go(&mut self) -> bool {
+        let mut some_have_to_stop = false;
+        for program in self.programs.values_mut() {
+            if let Way::Outside(outside) = &mut program.way {
+                some_have_to_stop |= outside.let_late_ones_go();
+            }
+        }
+        some_have_to_stop
     }
 }
 

@@ -160,6 +160,7 @@ impl Recorder {
         // Nobody is to hold the directory but us.
         self.watcher = None;
         self.look(sink);
+        self.finish_polling(sink);
         self.finish_waits(sink);
         let control = self.directory.control();
         control

@@ -285,6 +285,38 @@ impl Recorder {
         }
     }
 
+    /// The time that no reading stands for, at the end.
+    pub(super) fn finish_polling(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let Some(polling) = self.polling.take().filter(|_| self.running) else {
+            return;
+        };
+        for (pid, mut polled) in polling.processes {
+            let key = self.last_of.get(&pid);
+            let Some(program) = key.and_then(|key| self.programs.get_mut(key)) else {
+                continue;
+            };
+            let Way::Outside(outside) = &mut program.way else {
+                continue;
+            };
+            let process = program.key;
+            let clock = profundo_probe::clock::now();
+            let mut words = Vec::new();
+            let tids: Vec<u32> = polled.threads.keys().copied().collect();
+            for tid in tids {
+                ask(pid, tid, &mut polled.threads, &mut polled.owed);
+                let unread = polled.threads.get(&tid).map_or(0, |thread| thread.unread);
+                if unread > 0 {
+                    let number = outside.number_of(process, (pid, tid), clock, &self.scale, sink);
+                    words.extend(nowhere(tid, number, clock, unread).to_words());
+                }
+            }
+            if !words.is_empty() {
+                let words = &words;
+                sink(Event::Words { process, words });
+            }
+        }
+    }
+
     fn read_runners(
         &mut self,
         pid: u32,
@@ -359,7 +391,7 @@ impl Recorder {
 fn nowhere(tid: u32, number: u32, clock: u64, weight: u64) -> SampleHead {
     SampleHead {
         state: State::Running,
-        end: End::Unread,
+        end: End::Gone,
         frames: 0,
         python: 0,
         python_end: PythonEnd::Whole,

@@ -67,7 +67,7 @@ impl Directory {
         Err(Error::Refused(no_room(fallback, &last)))
     }
 
-    fn create_in(place: &Path) -> io::Result<Self> {
+    pub(crate) fn create_in(place: &Path) -> io::Result<Self> {
         if sys::free_space(place)? < NEEDED {
             return Err(io::Error::from_raw_os_error(libc::ENOSPC));
         }
