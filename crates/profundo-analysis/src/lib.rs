@@ -66,7 +66,7 @@ pub use place::Place;
 pub use quality::{Quality, quality};
 pub use selection::{Selection, StackWeight};
 pub use shares::{FunctionShare, line_shares, shares};
-pub use shown::{Hidden, Libraries, Shown, shown_stack};
+pub use shown::{Hidden, Libraries, Shown, each_shown_stack, shown_stack};
 pub use tally::Amount;
 pub use totals::{ProcessTotal, ThreadTotal, Totals, totals};
 pub use tree::{Node, NodeId, Recur, Tree, TreeOptions, tree};

@@ -100,6 +100,21 @@ pub fn shown_stack(profile: &Profile, stack: profundo_model::StackId, shown: Sho
     path.iter().rev().map(|&(place, _)| place).collect()
 }
 
+/// Calls `visit` with each of these stacks and its places that are shown, the outermost first.
+pub fn each_shown_stack(
+    profile: &Profile,
+    stacks: impl IntoIterator<Item = profundo_model::StackId>,
+    shown: Shown,
+    mut visit: impl FnMut(profundo_model::StackId, &[(Place, LocationId)]),
+) {
+    let sieve = Sieve::new(profile, shown);
+    let mut path = Vec::new();
+    for stack in stacks {
+        sieve.path(stack, &mut path);
+        visit(stack, &path);
+    }
+}
+
 /// The same, ready to be asked about every level of every stack.
 #[derive(Debug)]
 pub(crate) struct Sieve<'a> {

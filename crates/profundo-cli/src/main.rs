@@ -22,6 +22,7 @@ mod run;
 mod say;
 mod sink;
 mod sources;
+mod top;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -80,6 +81,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Record(options) => run::record(&options),
         Verb::Attach(options) => attach::attach(&options),
         Verb::Peek(options) => peek::peek(&options),
+        Verb::Top(options) => top::top(&options),
         Verb::Report(options) => report::report(&options),
         Verb::Export(options) => export::export(&options),
         Verb::Flame(options) => export::flame(&options),

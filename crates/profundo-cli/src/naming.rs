@@ -31,7 +31,7 @@ pub fn complete(profile: &mut Profile, samples: usize) {
 }
 
 /// The modules whose lines nobody asks for.
-fn of_the_runtime(profile: &Profile) -> BTreeSet<String> {
+pub fn of_the_runtime(profile: &Profile) -> BTreeSet<String> {
     profile
         .modules
         .iter()

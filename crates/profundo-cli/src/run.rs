@@ -111,8 +111,8 @@ fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
         variables.push((perf_map::VARIABLE.into(), "1".into()));
     }
     let environment = Environment::with(variables);
-    let child =
-        Child::fork(&program, &environment, &limits, &signals).context("cannot start a process")?;
+    let child = Child::fork(&program, &environment, &limits, &signals, None)
+        .context("cannot start a process")?;
     let pid = child.pid();
     let path = match &options.output {
         Some(path) => path.clone(),

@@ -86,7 +86,7 @@ fn place(profile: &Profile, frame: FrameId) -> Option<(FileId, u32)> {
 }
 
 /// The file's lines, if it is the one that ran: not changed since the recording began.
-fn read(path: &Path, began: SystemTime) -> Option<Vec<String>> {
+pub fn read(path: &Path, began: SystemTime) -> Option<Vec<String>> {
     let metadata = fs::metadata(path).ok()?;
     let is_older = metadata.modified().is_ok_and(|modified| modified <= began);
     if !metadata.is_file() || metadata.len() > LARGEST_FILE || !is_older {

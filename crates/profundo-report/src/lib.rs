@@ -73,6 +73,7 @@ pub use checklist::{Check, Checklist, Mark, Mend};
 pub use choices::{Format, SortBy, Unit, When};
 pub use error::Error;
 pub use look::Look;
+pub use names::Names;
 pub use profundo_analysis::{
     Filter, GroupBy, Hidden, Libraries, Numbers, Pattern, Recur, Shown, UnknownChoice,
 };
@@ -80,3 +81,9 @@ pub use report::Report;
 pub use scope::Choices;
 pub use views::{Callers, Functions, Lines, Stacks, Statprof, Summary};
 pub use width::terminal_width;
+
+/// Text in columns, and numbers as people read them: for pages that are laid out elsewhere.
+pub mod text {
+    pub use crate::units::{bar, duration, percent, whole_percent};
+    pub use crate::width::{keep_head, keep_tail, width};
+}

@@ -9,7 +9,7 @@ use crate::label::{Label, NO_FUNCTION, separator};
 
 /// Names in one report.
 #[derive(Debug)]
-pub(crate) struct Names<'a> {
+pub struct Names<'a> {
     profile: &'a Profile,
     /// The folder that the reader's own files are in, with its slash.
     common: String,
@@ -17,7 +17,7 @@ pub(crate) struct Names<'a> {
 
 impl<'a> Names<'a> {
     /// Names for these files, the most important one first: the folder that is left out is its.
-    pub(crate) fn new(profile: &'a Profile, files: impl IntoIterator<Item = FileId>) -> Self {
+    pub fn new(profile: &'a Profile, files: impl IntoIterator<Item = FileId>) -> Self {
         let mut common: Option<&str> = None;
         for file in files {
             let row = profile.files.get(file);
@@ -62,7 +62,7 @@ impl<'a> Names<'a> {
     }
 
     /// The bare name of a place's function, or the reason why there is none.
-    pub(crate) fn function(&self, place: Place) -> &'a str {
+    pub fn function(&self, place: Place) -> &'a str {
         match Label::of(self.profile, place) {
             Label::Frame(frame) => match self.profile.strings.get(frame.function) {
                 "" => NO_FUNCTION,
@@ -75,7 +75,7 @@ impl<'a> Names<'a> {
 
     /// The same where nothing follows that says where it is: what has no name is told by its
     /// module.
-    pub(crate) fn alone(&self, place: Place) -> Cow<'a, str> {
+    pub fn alone(&self, place: Place) -> Cow<'a, str> {
         let (name, at) = (self.function(place), self.at(place));
         match name {
             NO_FUNCTION if !at.is_empty() => {
@@ -86,7 +86,7 @@ impl<'a> Names<'a> {
     }
 
     /// The short form of a file's path.
-    pub(crate) fn file(&self, file: FileId) -> String {
+    pub fn file(&self, file: FileId) -> String {
         let (prefix, rest) = self.parts(file);
         format!("{prefix}{}{rest}", separator(prefix, rest))
     }
@@ -108,7 +108,7 @@ impl<'a> Names<'a> {
 
     /// `file:line` of a place; empty where the file is not known. Without a line, the file is the
     /// module that the code is in, whose name is enough.
-    pub(crate) fn at(&self, place: Place) -> String {
+    pub fn at(&self, place: Place) -> String {
         match Label::of(self.profile, place) {
             Label::Frame(frame) if frame.file != FileId(0) => match frame.line {
                 0 => {

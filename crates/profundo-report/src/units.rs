@@ -3,7 +3,7 @@
 use profundo_analysis::Estimate;
 
 /// A share in percent to a tenth; empty where it is nothing.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     match share * 100.0 {
         none if none <= 0.0 => String::new(),
         tiny if tiny < 0.05 => "<0.1".to_owned(),
@@ -12,7 +12,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// A share in whole percent; empty where it is nothing.
-pub(crate) fn whole_percent(share: f64) -> String {
+pub fn whole_percent(share: f64) -> String {
     match share * 100.0 {
         none if none <= 0.0 => String::new(),
         tiny if tiny < 0.5 => "<1".to_owned(),
@@ -35,7 +35,7 @@ pub(crate) fn range(estimate: &Estimate) -> String {
 }
 
 /// A duration in the unit that suits it.
-pub(crate) fn duration(nanos: u64) -> String {
+pub fn duration(nanos: u64) -> String {
     let seconds = nanos as f64 / 1e9;
     let whole = nanos / 1_000_000_000 + u64::from(nanos % 1_000_000_000 >= 500_000_000);
     match nanos {
@@ -74,7 +74,7 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
 }
 
 /// A bar as long as a share of `columns`, to an eighth of a column.
-pub(crate) fn bar(share: f64, columns: usize) -> String {
+pub fn bar(share: f64, columns: usize) -> String {
     const PARTS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     let eighths = (share.clamp(0.0, 1.0) * columns as f64 * 8.0).round() as usize;
     let mut bar = "█".repeat(eighths / 8);

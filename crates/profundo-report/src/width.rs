@@ -6,7 +6,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 pub(crate) const ELLIPSIS: char = '…';
 
 /// How many columns `text` takes.
-pub(crate) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     if text.is_ascii() {
         text.len()
     } else {
@@ -35,7 +35,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> Option<usize> {
 }
 
 /// The head of `text` in at most `columns`, with an ellipsis where something was cut off.
-pub(crate) fn keep_head(text: &str, columns: usize) -> String {
+pub fn keep_head(text: &str, columns: usize) -> String {
     match cut(text, columns) {
         None => text.to_owned(),
         Some(_) if columns == 0 => String::new(),
@@ -44,7 +44,7 @@ pub(crate) fn keep_head(text: &str, columns: usize) -> String {
 }
 
 /// The tail of `text` in at most `columns`, with an ellipsis where something was cut off.
-pub(crate) fn keep_tail(text: &str, columns: usize) -> String {
+pub fn keep_tail(text: &str, columns: usize) -> String {
     if text.len() <= columns || width(text) <= columns {
         return text.to_owned();
     }

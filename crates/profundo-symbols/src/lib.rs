@@ -58,4 +58,4 @@ pub use named::{LineCorrection, NamedFrame};
 pub use paths::{ShortPath, Shortener};
 pub use problem::Problem;
 pub use summary::{ModuleSummary, Summary};
-pub use symbolizer::Symbolizer;
+pub use symbolizer::{Symbolizer, Unnamed};

@@ -116,11 +116,7 @@ impl Symbolizer {
     /// Names every code location that has no frames yet, and every reason.
     pub fn name_profile(&self, profile: &mut Profile) -> Summary {
         let requests = requests(profile);
-        let addresses: Vec<(ModuleKey, Vec<u64>)> = requests
-            .iter()
-            .map(|(key, locations)| (key.clone(), locations.iter().map(|at| at.0).collect()))
-            .map(|(key, addresses)| (key, sorted(addresses)))
-            .collect();
+        let addresses = addresses(&requests);
         self.find(&addresses);
 
         let correction = self
@@ -144,6 +140,35 @@ impl Symbolizer {
         }
         profile.name_reasons();
         self.summary(&addresses)
+    }
+
+    /// Looks the addresses up, and names nothing yet: for who has the profile in use elsewhere
+    /// meanwhile, since it may take long. [`Self::name_known`] gives the names.
+    pub fn look_up(&self, unnamed: &Unnamed) {
+        self.find(&unnamed.addresses);
+    }
+
+    /// Names those code locations without frames whose addresses have been looked up, at once.
+    pub fn name_known(&self, profile: &mut Profile) {
+        for (key, locations) in requests(profile) {
+            for (address, location) in locations {
+                let known = {
+                    let cache = self.cache();
+                    let found = cache.get(&key).and_then(|module| module.get(address));
+                    found.map(|resolved| Arc::clone(&resolved.frames))
+                };
+                // Code in no module has no file to be looked for in.
+                let nowhere = || key.path.is_empty().then(|| unknown(&key).frames);
+                let Some(frames) = known.or_else(nowhere) else {
+                    continue;
+                };
+                let ids: Vec<FrameId> = frames
+                    .iter()
+                    .map(|frame| self.intern(profile, &key, frame))
+                    .collect();
+                profile.locations.set_frames(location, &ids);
+            }
+        }
     }
 
     /// The frames of addresses in one module's file, in the order of the addresses: innermost
@@ -280,6 +305,35 @@ impl Symbolizer {
         modules.sort_by_key(|module| std::cmp::Reverse(module.addresses()));
         Summary { modules }
     }
+}
+
+/// The addresses of a profile that have no names yet.
+#[derive(Debug, Clone, Default)]
+pub struct Unnamed {
+    addresses: Vec<(ModuleKey, Vec<u64>)>,
+}
+
+impl Unnamed {
+    /// Those of this profile.
+    pub fn of(profile: &Profile) -> Self {
+        Self {
+            addresses: addresses(&requests(profile)),
+        }
+    }
+
+    /// Whether all have names.
+    pub fn is_empty(&self) -> bool {
+        self.addresses.is_empty()
+    }
+}
+
+/// The same addresses, by module, each once.
+fn addresses(requests: &BTreeMap<ModuleKey, Vec<(u64, LocationId)>>) -> Vec<(ModuleKey, Vec<u64>)> {
+    requests
+        .iter()
+        .map(|(key, locations)| (key.clone(), locations.iter().map(|at| at.0).collect()))
+        .map(|(key, addresses)| (key, sorted(addresses)))
+        .collect()
 }
 
 /// The unnamed locations by module, each with its address in the file.

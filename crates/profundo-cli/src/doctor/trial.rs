@@ -72,8 +72,8 @@ fn recorded() -> Result<Profile> {
         .map(|limit| (limit.resource, limit.soft))
         .collect();
     let environment = Environment::with(recorder.environment());
-    let child =
-        Child::fork(&program, &environment, &limits, &signals).context("cannot start a process")?;
+    let child = Child::fork(&program, &environment, &limits, &signals, None)
+        .context("cannot start a process")?;
     let pid = child.pid();
     let mut ingest = Ingest::new(recorder.start());
     recorder.watch(pid as u32)?;

@@ -56,6 +56,15 @@ fn own() -> Vec<CString> {
     lines
 }
 
+/// What the program gets in place of our own standard streams.
+#[derive(Debug)]
+pub struct Streams {
+    /// To read from.
+    pub input: OwnedFd,
+    /// To write to, by both of its outputs.
+    pub output: OwnedFd,
+}
+
 /// A child that has not become the program yet.
 #[derive(Debug)]
 pub struct Child {
@@ -77,12 +86,14 @@ impl Drop for Child {
 
 impl Child {
     /// Forks. The child waits for [`release`](Self::release); if that never comes, it ends. It
-    /// gets `limits` back: resources and their soft limits as they were.
+    /// gets `limits` back: resources and their soft limits as they were. Where `streams` are given,
+    /// it gets these instead of ours.
     pub fn fork(
         program: &Program,
         environment: &Environment,
         limits: &[(u32, u64)],
         signals: &Signals,
+        streams: Option<&Streams>,
     ) -> io::Result<Self> {
         let path = c_string(program.path.as_os_str())?;
         let arguments = program
@@ -122,6 +133,12 @@ impl Child {
                         }
                     }
                     restore(before, &mask, limits);
+                    if let Some(Streams { input, output }) = streams {
+                        // The copies stay open when the program is executed.
+                        libc::dup2(input.as_raw_fd(), 0);
+                        libc::dup2(output.as_raw_fd(), 1);
+                        libc::dup2(output.as_raw_fd(), 2);
+                    }
                     libc::execve(path.as_ptr(), argv.as_ptr(), envp.as_ptr());
                     if *libc::__errno_location() == libc::ENOEXEC {
                         libc::execve(shell.as_ptr(), shell_argv.as_ptr(), envp.as_ptr());

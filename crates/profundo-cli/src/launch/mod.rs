@@ -9,7 +9,7 @@ mod end;
 mod program;
 mod signals;
 
-pub use child::{Child, Environment};
+pub use child::{Child, Environment, Streams, pipe};
 pub use end::{
     Ended, bury, end_as, end_by_broken_pipe, has_ended, pass_on, send, stop_too, was_stopped,
 };

@@ -79,7 +79,16 @@ fn taken() -> libc::sigset_t {
 impl Signals {
     /// Holds the signals back from now on, in this thread and those that it starts.
     pub fn take() -> io::Result<Self> {
-        let set = taken();
+        Self::take_also(&[])
+    }
+
+    /// The same with these signals besides.
+    pub fn take_also(signals: &[i32]) -> io::Result<Self> {
+        let mut set = taken();
+        for &signal in signals {
+            // SAFETY: the set is initialised, and a place of this function's.
+            unsafe { libc::sigaddset(&mut set, signal) };
+        }
         let mut before = MaybeUninit::uninit();
         // SAFETY: both sets are places of this function's.
         let before = unsafe {
@@ -98,6 +107,11 @@ impl Signals {
             queue: unsafe { OwnedFd::from_raw_fd(queue) },
             before,
         })
+    }
+
+    /// What can be read from when a signal has come.
+    pub fn descriptor(&self) -> &OwnedFd {
+        &self.queue
     }
 
     /// The mask as it was.

@@ -5,6 +5,7 @@ mod exporting;
 mod filters;
 mod looking;
 mod recording;
+mod top;
 mod values;
 
 use std::ffi::OsString;
@@ -18,6 +19,7 @@ pub use looking::{Looking, Paper, Style, What};
 use values::{rate, some_seconds};
 
 pub use recording::{Attached, EngineChoice, Recording, period_of};
+pub use top::{LONGEST_WINDOW, Live, Top};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,6 +55,8 @@ pub enum Verb {
     Attach(Attach),
     /// Look at a process: one stack of each thread, then a second of profile
     Peek(Peek),
+    /// Show where a program spends its time while it runs
+    Top(Top),
     /// Print what a recording says
     Report(Report),
     /// Write a recording in another tool's format

@@ -10,5 +10,6 @@ mod memory;
 mod options;
 mod refused;
 mod terminal;
+mod top;
 mod usage;
 mod users;

@@ -1,0 +1,294 @@
+//! The rows of each table, worked out from a part of the past by the questions that reports ask, so
+//! that a page and a report say the same.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use profundo_analysis::{
+    Filter, Libraries, LinesOptions, Place, Selection, Shown, Split, lines, shares, totals, waits,
+};
+use profundo_model::{FileId, Frame, Language, Profile, Sample, Wait};
+use profundo_report::Names;
+use rustc_hash::FxHashMap;
+
+use super::picture::{Key, Row, View};
+use super::window::Part;
+use crate::sources;
+
+/// The text of so many of the hottest lines is looked for.
+const HOT_LINES: usize = 200;
+/// Of so many files.
+const MOST_FILES: usize = 100;
+/// A longer line is data.
+const LONGEST_LINE: usize = 400;
+
+/// Source files that were read.
+#[derive(Debug, Default)]
+pub struct Texts(FxHashMap<FileId, Option<Vec<String>>>);
+
+/// A profile that has these samples for as long as a question is asked.
+pub fn with_samples<T>(
+    profile: &mut Profile,
+    samples: Vec<Sample>,
+    ask: impl FnOnce(&Profile, &Selection) -> T,
+) -> T {
+    let before = std::mem::replace(&mut profile.samples, samples);
+    let selection = Selection::new(profile, &Filter::default());
+    let answer = ask(profile, &selection);
+    profile.samples = before;
+    answer
+}
+
+/// The rows of a table.
+#[derive(Debug)]
+pub struct Rows {
+    /// The rows, the hottest first.
+    pub rows: Vec<Row>,
+    /// What their shares are shares of, in nanoseconds.
+    pub whole: u64,
+    /// The time of the whole part by kind.
+    pub split: Split,
+}
+
+/// The rows of a table.
+pub fn rows(profile: &mut Profile, part: &Part, view: View, texts: &mut Texts) -> Rows {
+    let samples = match view {
+        View::Functions | View::Lines => part.only(false),
+        View::Waits => part.only(true),
+        View::Threads => part.rows.clone(),
+    };
+    let mut answer = with_samples(profile, samples, |profile, selection| {
+        let rows = match view {
+            View::Functions => functions(profile, selection),
+            View::Lines => source_lines(profile, selection, texts),
+            View::Threads => threads(profile, selection),
+            View::Waits => waiting(profile, selection),
+        };
+        Rows {
+            rows,
+            whole: selection.weight(profile).max(1),
+            split: selection.split(profile),
+        }
+    });
+    match view {
+        View::Functions | View::Lines => {}
+        // A thread that does nothing else takes all of the time that passes.
+        View::Threads => answer.whole = part.length.max(1),
+        View::Waits => {
+            let rest = part.only(false);
+            let split = |profile: &Profile, rest: &Selection| rest.split(profile);
+            answer.split += with_samples(profile, rest, split);
+        }
+    }
+    answer
+}
+
+fn functions(profile: &Profile, selection: &Selection) -> Vec<Row> {
+    let mut shares = shares(profile, selection, Shown::COMMAND);
+    shares.sort_by_key(|row| std::cmp::Reverse(row.own_amount.weight));
+    let names = Names::new(profile, files(profile, shares.iter().map(|row| row.place)));
+    shares
+        .iter()
+        .map(|share| Row {
+            key: key(profile, share.place),
+            name: names.function(share.place).to_owned(),
+            at: names.at(share.place),
+            own: share.own_amount.weight,
+            total: share.total_amount.weight,
+            split: share.own_amount.split,
+            threads: 0,
+        })
+        .collect()
+}
+
+/// What a place is from one page to the next: a function is hottest now at one line, now at another.
+pub fn key(profile: &Profile, place: Place) -> Key {
+    match place {
+        Place::Frame(frame) => {
+            let row = profile.frames.get(frame);
+            Key::Function(row.function, row.file)
+        }
+        nameless => Key::Nameless(nameless),
+    }
+}
+
+fn source_lines(profile: &Profile, selection: &Selection, texts: &mut Texts) -> Vec<Row> {
+    let options = LinesOptions {
+        shown: Shown {
+            libraries: Libraries::Folded,
+            ..Shown::COMMAND
+        },
+        files: Vec::new(),
+    };
+    let found = lines(profile, selection, &options).files;
+    let names = Names::new(profile, found.iter().map(|file| file.file));
+    let mut rows: Vec<Row> = Vec::new();
+    for file in &found {
+        let path = names.file(file.file);
+        rows.extend(file.lines.iter().map(|line| Row {
+            key: Key::Line(file.file, line.line),
+            name: format!("{path}:{}", line.line),
+            at: String::new(),
+            own: line.own_amount.weight,
+            total: line.total_amount.weight,
+            split: line.own_amount.split,
+            threads: 0,
+        }));
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse((row.own, row.total)));
+    for row in rows.iter_mut().take(HOT_LINES) {
+        if let Key::Line(file, line) = row.key
+            && let Some(text) = texts.line(profile, file, line)
+        {
+            row.at = text.to_owned();
+        }
+    }
+    rows
+}
+
+fn threads(profile: &Profile, selection: &Selection) -> Vec<Row> {
+    let several = profile.processes.len() > 1;
+    totals(profile, selection)
+        .threads
+        .into_iter()
+        .filter(|total| total.amount.weight > 0)
+        .map(|total| {
+            let thread = profile.threads.get(total.thread);
+            let name = profile.strings.get(thread.name);
+            let process = profile.processes.get(thread.process.index());
+            let mut at = format!("tid {}", thread.tid);
+            if let Some(process) = process.filter(|_| several) {
+                let command = profile.strings.get(process.command);
+                at = format!("{at} of {} {command}", process.pid);
+            }
+            let split = total.amount.split;
+            Row {
+                key: Key::Thread(total.thread),
+                name: match name {
+                    "" => format!("thread {}", thread.number),
+                    name => name.to_owned(),
+                },
+                at,
+                own: total.amount.weight.saturating_sub(split.waiting),
+                total: total.amount.weight,
+                split,
+                threads: 1,
+            }
+        })
+        .collect()
+}
+
+fn waiting(profile: &Profile, selection: &Selection) -> Vec<Row> {
+    let rows = waits(profile, selection, Shown::COMMAND);
+    let names = Names::new(
+        profile,
+        files(profile, rows.iter().filter_map(|row| row.at)),
+    );
+    rows.iter()
+        .map(|row| {
+            let line = row.at.map_or_else(String::new, |at| {
+                let (name, at) = (names.function(at), names.at(at));
+                [name, &at].join("  ").trim_end().to_owned()
+            });
+            Row {
+                key: Key::Wait(row.wait, row.what, row.at),
+                name: match row.what {
+                    Some(what) => names.function(what).trim_matches(['[', ']']).to_owned(),
+                    None => row.wait.map_or("waits", Wait::name).to_owned(),
+                },
+                at: line,
+                own: row.weight,
+                total: row.weight,
+                split: Split {
+                    waiting: row.weight,
+                    ..Split::default()
+                },
+                threads: row.threads,
+            }
+        })
+        .collect()
+}
+
+/// The files of these places, those of Python first: what they share is what names leave out, and a
+/// program in Python is its reader's own where its libraries may not be.
+pub fn files(profile: &Profile, places: impl IntoIterator<Item = Place>) -> Vec<FileId> {
+    let frame = |place| match place {
+        Place::Frame(frame) => Some(profile.frames.get(frame)),
+        _ => None,
+    };
+    let (mut python, others): (Vec<&Frame>, Vec<&Frame>) = (places.into_iter())
+        .filter_map(frame)
+        .partition(|frame| frame.language == Language::Python);
+    python.extend(others);
+    python.into_iter().map(|frame| frame.file).collect()
+}
+
+impl Texts {
+    fn line(&mut self, profile: &Profile, file: FileId, line: u32) -> Option<&str> {
+        if self.0.len() >= MOST_FILES && !self.0.contains_key(&file) {
+            return None;
+        }
+        let lines = self.0.entry(file).or_insert_with(|| {
+            let began = SystemTime::UNIX_EPOCH + Duration::from_nanos(profile.meta.started_at_unix);
+            let path = profile.strings.get(profile.files.get(file).path);
+            sources::read(Path::new(path), began)
+        });
+        let text = lines.as_ref()?.get(line.checked_sub(1)? as usize)?.trim();
+        (!text.is_empty() && text.len() <= LONGEST_LINE).then_some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use profundo_model::{Nanos, State, ThreadId};
+
+    use super::super::window::{Span, Window};
+    use super::*;
+
+    /// A part of the past in which these stacks took ten nanoseconds for each count.
+    fn past(folded: &str, state: State) -> (Profile, Part) {
+        let mut profile = Profile::from_folded(folded).unwrap();
+        for sample in &mut profile.samples {
+            sample.weight = Nanos(10);
+            sample.state = state;
+            sample.thread = ThreadId(0);
+        }
+        let mut window = Window::new();
+        window.take(&mut profile, Nanos(100));
+        (profile, window.part(Span::SinceStart))
+    }
+
+    #[test]
+    fn functions_have_their_own_time_and_all_of_it() {
+        let (mut profile, part) = past("main;work;leaf 3\nmain;work 1", State::Running);
+        let mut answer = rows(&mut profile, &part, View::Functions, &mut Texts::default());
+        answer.rows.sort_by(|a, b| a.name.cmp(&b.name));
+        let told: Vec<(&str, u64, u64)> = (answer.rows.iter())
+            .map(|row| (row.name.as_str(), row.own, row.total))
+            .collect();
+        assert_eq!(told, [("leaf", 30, 30), ("main", 0, 40), ("work", 10, 40)]);
+        assert_eq!((answer.whole, answer.split.sum()), (40, 40));
+        assert!(profile.samples.is_empty());
+    }
+
+    #[test]
+    fn a_thread_is_measured_by_the_time_that_passes() {
+        let (mut profile, part) = past("main;work 3", State::System);
+        let answer = rows(&mut profile, &part, View::Threads, &mut Texts::default());
+        assert_eq!(answer.rows.len(), 1);
+        assert_eq!((answer.rows[0].own, answer.whole), (30, 100));
+        assert_eq!(answer.split.system, 30);
+    }
+
+    #[test]
+    fn waiting_is_no_time_of_functions() {
+        let (mut profile, part) = past("main;work 3", State::WallWaiting);
+        let of = |profile: &mut Profile, view| rows(profile, &part, view, &mut Texts::default());
+        assert!(of(&mut profile, View::Functions).rows.is_empty());
+        let waits = of(&mut profile, View::Waits);
+        assert_eq!((waits.rows.len(), waits.rows[0].own), (1, 30));
+        assert_eq!(waits.split.waiting, 30);
+        let threads = of(&mut profile, View::Threads).rows;
+        assert_eq!((threads[0].own, threads[0].split.waiting), (0, 30));
+    }
+}

@@ -1,0 +1,237 @@
+//! The recorder's thread: it attaches to a process or starts a program, and tells what happens. What
+//! the kernel asks of one thread (the fork, the holding of others) is all done here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use profundo_remote::{EngineChoice, Options, Recorder, WakeHandle};
+use profundo_wire::recording::{Event, HowEnded, Start};
+
+use super::bell::Bell;
+use super::keeper::Message;
+use super::told::Told;
+use crate::launch::{
+    Child, Ended, Environment, Program, Signals, Streams, Unstarted, bury, has_ended,
+};
+use crate::{carried, options};
+
+/// How often it looks whether it is to end.
+const HEED: Duration = Duration::from_millis(200);
+
+/// What is recorded.
+#[derive(Debug)]
+pub enum Target {
+    /// A process that runs already.
+    Process(u32),
+    /// A program to be started.
+    Program {
+        /// Which one.
+        program: Program,
+        /// Its standard streams.
+        streams: Streams,
+    },
+}
+
+/// What the page wants of the recorder.
+#[derive(Debug)]
+pub struct Wish {
+    what: AtomicU8,
+    bell: Arc<Bell>,
+}
+
+const RECORD: u8 = 0;
+const PAUSE: u8 = 1;
+const STOP: u8 = 2;
+const OVER: u8 = 3;
+const BROKEN: u8 = 4;
+
+impl Wish {
+    /// It shall record, and ring when it has ended.
+    pub fn new(bell: Arc<Bell>) -> Self {
+        Self {
+            what: AtomicU8::new(RECORD),
+            bell,
+        }
+    }
+
+    /// It shall take no more samples, but wait for the program.
+    pub fn pause(&self) {
+        // Relaxed, here and below: nothing else hangs on it.
+        let what = &self.what;
+        let _ = what.compare_exchange(RECORD, PAUSE, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// It shall end.
+    pub fn stop(&self) {
+        let what = &self.what;
+        let _ = what.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |what| {
+            (what < STOP).then_some(STOP)
+        });
+    }
+
+    /// Whether the recorder has ended, for one reason or another.
+    pub fn is_over(&self) -> bool {
+        self.is(OVER) || self.is_broken()
+    }
+
+    /// Whether it has failed.
+    pub fn is_broken(&self) -> bool {
+        self.is(BROKEN)
+    }
+
+    fn is(&self, what: u8) -> bool {
+        self.what.load(Ordering::Relaxed) == what
+    }
+}
+
+/// Whatever becomes of the recorder, who waits for it hears of it.
+struct Over<'a> {
+    wish: &'a Wish,
+    what: u8,
+}
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.wish.what.store(self.what, Ordering::Relaxed);
+        self.wish.bell.ring();
+    }
+}
+
+/// A recording that has begun.
+#[derive(Debug)]
+pub struct Begun {
+    /// As the recorder says it.
+    pub start: Start,
+    /// Ends the recorder's wait.
+    pub wake: WakeHandle,
+    /// The process.
+    pub pid: u32,
+}
+
+/// Records until it is told to end, or the program ends. Returns how a program ended that was started.
+/// `begun` hears when it has begun; if it never does, this says why.
+pub fn record(
+    target: &Target,
+    live: &options::Live,
+    signals: &Signals,
+    wish: &Wish,
+    to: &Sender<Message>,
+    begun: &Sender<Begun>,
+) -> Result<Option<Ended>> {
+    let mut over = Over { wish, what: BROKEN };
+    let mut told = Vec::new();
+    let agent = match (target, live.engine) {
+        (Target::Process(_), _) | (_, options::EngineChoice::PerfRing) => None,
+        _ => Some(carried::file()?),
+    };
+    let mut recorder = Recorder::create(Options {
+        period: live.period(),
+        engine: match live.engine {
+            options::EngineChoice::Auto => EngineChoice::Auto,
+            options::EngineChoice::PerfSignal => EngineChoice::PerfSignal,
+            options::EngineChoice::CpuTimer => EngineChoice::CpuTimer,
+            options::EngineChoice::PerfRing => EngineChoice::PerfRing,
+        },
+        follow: !live.no_children,
+        wall: live.wall.then_some(profundo_remote::WALL_TICK),
+        agent,
+        ..Options::default()
+    })?;
+    let begin = |recorder: &Recorder, pid| {
+        // If nobody listens, nobody will send a wish either.
+        let _ = begun.send(Begun {
+            start: recorder.start(),
+            wake: recorder.wake_handle(),
+            pid,
+        });
+    };
+    let mut child = None;
+    match target {
+        &Target::Process(pid) => {
+            recorder.attach(pid, &mut |event| told.push(Told::of(event)))?;
+            begin(&recorder, pid);
+        }
+        Target::Program { program, streams } => {
+            let pid = start(program, streams, &mut recorder, signals)?;
+            child = Some(pid);
+            begin(&recorder, pid as u32);
+        }
+    }
+    let mut ended = None;
+    while !wish.is(STOP) {
+        recorder.turn_within(HEED, &mut |event| told.push(Told::of(event)));
+        // Samples that nobody will see need not be taken.
+        if wish.is(PAUSE) && !recorder.is_paused() {
+            recorder.set_paused(true);
+        }
+        let _ = to.send(Message::Told(std::mem::take(&mut told)));
+        match child {
+            Some(pid) => {
+                ended = has_ended(pid).context("the program is out of sight")?;
+                if let Some(ended) = ended {
+                    let how = match ended {
+                        Ended::Exited(code) => HowEnded::Exited(code),
+                        Ended::Killed(signal) => HowEnded::Killed(signal),
+                    };
+                    recorder.exited(pid as u32, how);
+                    break;
+                }
+            }
+            None if !recorder.has_programs() => break,
+            None => {}
+        }
+    }
+    let is_over = !wish.is(STOP);
+    let finish = recorder.finish(&mut |event| told.push(Told::of(event)));
+    let how = is_over.then(|| how_it_ended(ended, &told));
+    let _ = to.send(Message::Told(told));
+    let _ = to.send(Message::Finished(finish, how));
+    if let (Some(pid), Some(_)) = (child, ended) {
+        bury(pid);
+    }
+    over.what = OVER;
+    Ok(ended)
+}
+
+/// Starts the program, which is recorded from its first instruction on.
+fn start(
+    program: &Program,
+    streams: &Streams,
+    recorder: &mut Recorder,
+    signals: &Signals,
+) -> Result<i32> {
+    let limits: Vec<(u32, u64)> = recorder
+        .child_limits()
+        .iter()
+        .map(|limit| (limit.resource, limit.soft))
+        .collect();
+    let environment = Environment::with(recorder.environment());
+    let child = Child::fork(program, &environment, &limits, signals, Some(streams))
+        .context("cannot start a process")?;
+    let pid = child.pid();
+    recorder.watch(pid as u32)?;
+    if let Err(error) = child.release() {
+        bail!(Unstarted::refused(&program.path, &error));
+    }
+    Ok(pid)
+}
+
+/// How the program ended, in words.
+fn how_it_ended(ended: Option<Ended>, told: &[Told]) -> String {
+    let how = ended.map(|ended| match ended {
+        Ended::Exited(code) => HowEnded::Exited(code),
+        Ended::Killed(signal) => HowEnded::Killed(signal),
+    });
+    let last = told.iter().rev().find_map(|told| match told {
+        Told::Other(Event::Ended(end)) => Some(end.how),
+        _ => None,
+    });
+    match how.or(last) {
+        Some(HowEnded::Exited(code)) => format!("ended with exit code {code}"),
+        Some(HowEnded::Killed(signal)) => format!("ended by signal {signal}"),
+        _ => "ended".to_owned(),
+    }
+}

@@ -1,0 +1,65 @@
+//! What the recorder tells, to be carried from its thread to the one that keeps the numbers.
+
+use profundo_wire::recording::Event;
+
+/// An event that owns its words.
+#[derive(Debug)]
+pub enum Told {
+    /// Records of one process.
+    Words {
+        /// The process's key.
+        process: u32,
+        /// The words.
+        words: Box<[u64]>,
+    },
+    /// Any other.
+    Other(Event<'static>),
+}
+
+impl Told {
+    /// A copy of an event.
+    pub fn of(event: Event<'_>) -> Self {
+        Self::Other(match event {
+            Event::Words { process, words } => {
+                let words = words.into();
+                return Self::Words { process, words };
+            }
+            Event::Clock(now) => Event::Clock(now),
+            Event::Process(info) => Event::Process(info),
+            Event::Modules { process, modules } => Event::Modules { process, modules },
+            Event::Generated { process, codes } => Event::Generated { process, codes },
+            Event::Thread {
+                process,
+                thread,
+                gil_wait,
+            } => Event::Thread {
+                process,
+                thread,
+                gil_wait,
+            },
+            Event::Runtime {
+                process,
+                runtime,
+                module,
+            } => Event::Runtime {
+                process,
+                runtime,
+                module,
+            },
+            Event::Loss { process, loss } => Event::Loss { process, loss },
+            Event::Ended(end) => Event::Ended(end),
+            Event::Note(note) => Event::Note(note),
+        })
+    }
+
+    /// The event, for one of several that want it.
+    pub fn copy(&self) -> Event<'_> {
+        match self {
+            Self::Words { process, words } => Event::Words {
+                process: *process,
+                words,
+            },
+            Self::Other(event) => event.clone(),
+        }
+    }
+}

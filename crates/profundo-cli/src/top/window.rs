@@ -1,0 +1,320 @@
+//! Samples of the last seconds, and all of them since the start, in bounded memory.
+//!
+//! Samples of one second that are alike (one stack, one thread, one state) become one, with the sum of
+//! their weights: no question that a page answers tells them apart. Seconds that are older than the
+//! longest window are forgotten; each sample has been added to the sums since the start before.
+
+use std::collections::VecDeque;
+
+use profundo_model::{LocationKind, Nanos};
+use profundo_model::{Profile, Reason, Sample, StackId, State, ThreadId};
+use rustc_hash::FxHashMap;
+
+use crate::options::LONGEST_WINDOW;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Different samples of one second, beyond which stacks that are new become one.
+const MOST_OF_A_SECOND: usize = 1 << 15;
+/// The same since the start.
+const MOST_OF_ALL: usize = 1 << 18;
+
+/// How much of the past is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Span {
+    /// The last so many seconds.
+    Last(u64),
+    /// Everything.
+    SinceStart,
+}
+
+/// The past, as far as it is kept.
+#[derive(Debug, Clone)]
+pub struct Window {
+    seconds: VecDeque<(u64, Sums)>,
+    all: Sums,
+    /// Up to when all samples are there.
+    now: u64,
+    /// When sampling began.
+    began: u64,
+    most: (usize, usize),
+}
+
+/// Samples that are alike, added up.
+#[derive(Debug, Clone, Default)]
+struct Sums {
+    rows: Vec<Sample>,
+    index: FxHashMap<(StackId, ThreadId, State), u32>,
+    /// How many samples there were.
+    samples: u64,
+}
+
+/// A part of the past, ready to be asked about.
+#[derive(Debug, Clone, Default)]
+pub struct Part {
+    /// Its samples, added up.
+    pub rows: Vec<Sample>,
+    /// How many samples that were.
+    pub samples: u64,
+    /// How long it lasted, in nanoseconds.
+    pub length: u64,
+}
+
+impl Window {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::with(MOST_OF_A_SECOND, MOST_OF_ALL)
+    }
+
+    fn with(of_a_second: usize, of_all: usize) -> Self {
+        Self {
+            seconds: VecDeque::new(),
+            all: Sums::default(),
+            now: 0,
+            began: 0,
+            most: (of_a_second, of_all),
+        }
+    }
+
+    /// Takes the samples out of the profile. By `now` all have come that were taken before.
+    pub fn take(&mut self, profile: &mut Profile, now: Nanos) {
+        let samples = std::mem::take(&mut profile.samples);
+        // The stack of those for which there is no room, made only when there is one.
+        let mut other = None;
+        let (of_a_second, of_all) = self.most;
+        for sample in &samples {
+            let mut other = || *other.get_or_insert_with(|| not_kept(profile));
+            self.all.add(sample, of_all, &mut other);
+            let second = sample.time.0 / SECOND;
+            if let Some(sums) = self.second(second) {
+                sums.add(sample, of_a_second, &mut other);
+            }
+        }
+        profile.samples = samples;
+        profile.samples.clear();
+        self.now = self.now.max(now.0);
+        let oldest = (self.now / SECOND).saturating_sub(LONGEST_WINDOW);
+        while (self.seconds.front()).is_some_and(|&(second, _)| second < oldest) {
+            self.seconds.pop_front();
+        }
+    }
+
+    /// The sums of a second; `None` if it is too long ago.
+    fn second(&mut self, second: u64) -> Option<&mut Sums> {
+        let newest = self.now / SECOND;
+        if second + LONGEST_WINDOW < newest {
+            return None;
+        }
+        // Nearly always it is the last one.
+        let at = self.seconds.iter().rposition(|&(it, _)| it <= second);
+        let at = match at {
+            Some(at) if self.seconds[at].0 == second => at,
+            _ => {
+                let at = at.map_or(0, |at| at + 1);
+                self.seconds.insert(at, (second, Sums::default()));
+                // Nothing, or next to nothing, will be added to those before.
+                for (_, sums) in self.seconds.iter_mut().take(at.saturating_sub(1)) {
+                    sums.index = FxHashMap::default();
+                }
+                at
+            }
+        };
+        self.seconds.get_mut(at).map(|(_, sums)| sums)
+    }
+
+    /// A part of the past. What it holds of a second that has just begun is all that there is.
+    pub fn part(&self, span: Span) -> Part {
+        match span {
+            Span::SinceStart => Part {
+                rows: self.all.rows.clone(),
+                samples: self.all.samples,
+                length: self.now.saturating_sub(self.began),
+            },
+            Span::Last(seconds) => {
+                let first = (self.now / SECOND + 1).saturating_sub(seconds.max(1));
+                // A second that has only begun alone would say next to nothing.
+                let first = match self.now % SECOND < SECOND / 2 {
+                    true => first.saturating_sub(1),
+                    false => first,
+                };
+                let sums = || {
+                    let seconds = self.seconds.iter();
+                    seconds
+                        .filter(move |&&(second, _)| second >= first)
+                        .map(|(_, sums)| sums)
+                };
+                Part {
+                    rows: sums().flat_map(|sums| &sums.rows).copied().collect(),
+                    samples: sums().map(|sums| sums.samples).sum(),
+                    length: self.now - (first * SECOND).max(self.began).min(self.now),
+                }
+            }
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, sample: &Sample, most: usize, other: &mut impl FnMut() -> StackId) {
+        self.samples += 1;
+        if self.index.is_empty() && !self.rows.is_empty() {
+            // A late one: those of its second are no longer told apart.
+            self.rows.push(*sample);
+            return;
+        }
+        let mut key = (sample.stack, sample.thread, sample.state);
+        if self.rows.len() >= most && !self.index.contains_key(&key) {
+            key.0 = other();
+        }
+        if self.rows.len() >= most * 2 && !self.index.contains_key(&key) {
+            // So many threads: the first one stands for the rest.
+            key.1 = ThreadId(0);
+        }
+        let row = *self.index.entry(key).or_insert_with(|| {
+            let row = u32::try_from(self.rows.len()).expect("fewer than 2^32 rows");
+            let none = Nanos(0);
+            self.rows.push(Sample {
+                stack: key.0,
+                thread: key.1,
+                weight: none,
+                ..*sample
+            });
+            row
+        });
+        let sum = &mut self.rows[row as usize].weight.0;
+        *sum = sum.saturating_add(sample.weight.0.max(1));
+    }
+}
+
+impl Part {
+    /// Only those that took CPU time, or only those that waited.
+    pub fn only(&self, waiting: bool) -> Vec<Sample> {
+        let rows = self.rows.iter();
+        rows.filter(|sample| is_waiting(sample) == waiting)
+            .copied()
+            .collect()
+    }
+}
+
+/// Whether a thread waited.
+pub fn is_waiting(sample: &Sample) -> bool {
+    matches!(sample.state, State::WallWaiting | State::Sleeping)
+}
+
+fn not_kept(profile: &mut Profile) -> StackId {
+    let kind = LocationKind::Reason(Reason::NotKept);
+    let location = profile.locations.intern(kind, None);
+    profile.name_reasons();
+    profile.stacks.intern(None, location)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sample of half a second's weight at each of these times and stacks.
+    fn fill(window: &mut Window, profile: &mut Profile, samples: &[(u64, u32)]) {
+        for &(tenths, stack) in samples {
+            profile.samples.push(Sample {
+                time: Nanos(tenths * SECOND / 10),
+                weight: Nanos(SECOND / 2),
+                stack: StackId(stack),
+                ..Sample::default()
+            });
+        }
+        let now = samples.iter().map(|it| it.0).max().unwrap_or(0);
+        window.take(profile, Nanos(now * SECOND / 10));
+        assert!(profile.samples.is_empty(), "they are taken out");
+    }
+
+    fn profile(stacks: usize) -> Profile {
+        let mut profile = Profile::default();
+        for number in 0..stacks {
+            let kind = LocationKind::Invented(number as u64);
+            let location = profile.locations.intern(kind, None);
+            profile.stacks.intern(None, location);
+        }
+        profile
+    }
+
+    fn weights(part: &Part) -> Vec<(u32, u64)> {
+        let rows = part.rows.iter();
+        rows.map(|row| (row.stack.0, row.weight.0 * 2 / SECOND))
+            .collect()
+    }
+
+    #[test]
+    fn alike_samples_of_a_second_become_one() {
+        let (mut window, mut profile) = (Window::new(), profile(3));
+        fill(
+            &mut window,
+            &mut profile,
+            &[(1, 0), (5, 0), (6, 1), (11, 0), (18, 0)],
+        );
+        let part = window.part(Span::Last(10));
+        assert_eq!(weights(&part), [(0, 2), (1, 1), (0, 2)]);
+        assert_eq!((part.samples, part.length), (5, 18 * SECOND / 10));
+        let all = window.part(Span::SinceStart);
+        assert_eq!(weights(&all), [(0, 4), (1, 1)]);
+        assert_eq!(all.samples, 5);
+    }
+
+    #[test]
+    fn the_window_slides_and_the_sums_stay() {
+        let (mut window, mut profile) = (Window::new(), profile(3));
+        fill(&mut window, &mut profile, &[(5, 0), (15, 1)]);
+        // A sample that comes late is still in its second.
+        fill(&mut window, &mut profile, &[(36, 2), (6, 1)]);
+        let part = window.part(Span::Last(2));
+        assert_eq!(weights(&part), [(2, 1)]);
+        assert_eq!(part.length, 16 * SECOND / 10);
+        assert_eq!(window.part(Span::Last(60)).samples, 4);
+        // A minute later only the sums know of them.
+        fill(&mut window, &mut profile, &[(1000, 0)]);
+        assert_eq!(weights(&window.part(Span::Last(60))), [(0, 1)]);
+        assert_eq!(window.seconds.len(), 1);
+        let all = window.part(Span::SinceStart);
+        assert_eq!(weights(&all), [(0, 2), (1, 2), (2, 1)]);
+    }
+
+    #[test]
+    fn a_window_whose_second_has_just_begun_reaches_back() {
+        let (mut window, mut profile) = (Window::new(), profile(2));
+        fill(&mut window, &mut profile, &[(15, 0), (22, 1)]);
+        let part = window.part(Span::Last(1));
+        assert_eq!(weights(&part), [(0, 1), (1, 1)]);
+        assert_eq!(part.length, 12 * SECOND / 10);
+        fill(&mut window, &mut profile, &[(28, 1)]);
+        assert_eq!(weights(&window.part(Span::Last(1))), [(1, 2)]);
+    }
+
+    #[test]
+    fn ever_new_stacks_do_not_fill_the_memory() {
+        let (mut window, mut profile) = (Window::with(4, 8), profile(40));
+        let samples: Vec<(u64, u32)> = (0..40).map(|stack| (1, stack)).collect();
+        fill(&mut window, &mut profile, &samples);
+        let part = window.part(Span::Last(1));
+        assert_eq!((part.rows.len(), part.samples), (5, 40));
+        assert_eq!(
+            part.rows.iter().map(|row| row.weight.0).sum::<u64>(),
+            20 * SECOND
+        );
+        assert_eq!(window.part(Span::SinceStart).rows.len(), 9);
+        let other = profile.stacks.get(part.rows[4].stack).location;
+        let frame = profile.locations.get(other).frames[0];
+        assert_eq!(profile.function_name(frame), Reason::NotKept.name());
+    }
+
+    #[test]
+    fn waiting_is_told_apart() {
+        let (mut window, mut profile) = (Window::new(), profile(1));
+        for state in [State::Running, State::System, State::WallWaiting] {
+            profile.samples.push(Sample {
+                state,
+                ..Sample::default()
+            });
+        }
+        window.take(&mut profile, Nanos(1));
+        let part = window.part(Span::SinceStart);
+        assert_eq!((part.only(true).len(), part.only(false).len()), (1, 2));
+    }
+}

@@ -1,0 +1,384 @@
+//! `top`: its plain text, and its page in a real terminal, which is to be left as it was.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::machine::{Folder, SPIN_C, c_program, skip};
+
+/// A busy machine gets this long for anything.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Waits until something is so.
+#[track_caller]
+fn until(what: &str, mut is_so: impl FnMut() -> bool, seen: impl Fn() -> String) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < LONG, "not {what}: {}", seen());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A process that works until it is dropped.
+struct Busy(Child);
+
+impl Busy {
+    fn new() -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", "while :; do :; done"]);
+        Self(command.stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    /// What the kernel says of it after its name: its state first, its CPU time as the 12th and 13th.
+    fn stat(&self) -> Vec<String> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap();
+        let (_, stat) = stat.rsplit_once(") ").unwrap();
+        stat.split(' ').map(str::to_owned).collect()
+    }
+
+    fn works_on(&self) {
+        let ticks = || self.stat()[11].parse::<u64>().unwrap();
+        let before = ticks();
+        until("at work", || ticks() > before, || self.stat().join(" "));
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whether processes can be attached to here; else a test is skipped.
+fn may_attach(folder: &Folder, pid: &str) -> bool {
+    let said = folder.said(&["top", "--once", "-i", "0.1", pid]);
+    let may = said.code == Some(0);
+    if !may {
+        skip(&format!(
+            "no process can be attached to: {}",
+            said.err.trim()
+        ));
+    }
+    may
+}
+
+#[test]
+fn a_page_wants_a_terminal() {
+    let folder = Folder::new();
+    folder.said(&["top", "1"]).refused(2, "--batch");
+    folder.said(&["top", "--", "true"]).refused(2, "--batch");
+    let said = folder.said(&["top", "app.py"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("profundo top -- app.py"), "{said:#?}");
+    assert_eq!(folder.said(&["top"]).code, Some(2));
+    assert_eq!(folder.said(&["top", "1", "--", "true"]).code, Some(2));
+    folder
+        .said(&["top", "--once", "--", "no-such-program-anywhere"])
+        .refused(127, "is in PATH");
+    folder
+        .said(&["top", "--once", "4194300"])
+        .refused(1, "4194300");
+}
+
+#[test]
+fn plain_text_comes_until_the_program_ends_as_it_ends() {
+    let folder = Folder::new();
+    let Some(program) = c_program(&folder, "spin", SPIN_C) else {
+        return;
+    };
+    let script = format!(
+        "{} 1.5; echo said; echo complained >&2; exit 3",
+        program.display()
+    );
+    let said = folder.said(&[
+        "top",
+        "--batch",
+        "-i",
+        "0.5",
+        "-r",
+        "1000",
+        "--limit",
+        "5",
+        "--output-to",
+        "said.txt",
+        "-o",
+        "x.profundo",
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ]);
+    assert_eq!(said.code, Some(3), "{said:#?}");
+    let pages: Vec<&str> = said.out.split("\n\n").collect();
+    assert!(pages.len() >= 2, "{said:#?}");
+    let last = pages.last().unwrap();
+    assert!(last.contains("ended with exit code 3"), "{last}");
+    assert!(
+        said.out.contains("hot") && said.out.contains("cool"),
+        "{said:#?}"
+    );
+    // The program's own output is where it was sent, and not between the pages.
+    let text = std::fs::read_to_string(folder.path().join("said.txt")).unwrap();
+    assert_eq!(text, "said\ncomplained\n");
+    assert!(!said.out.contains("complained") && !said.err.contains("complained"));
+    assert!(
+        said.err.contains("said.txt") && said.err.contains("x.profundo"),
+        "{said:#?}"
+    );
+    let report = folder.said(&["report", "x.profundo", "functions"]);
+    assert!(report.succeeded().out.contains("hot"), "{report:#?}");
+}
+
+#[test]
+fn a_program_that_dies_of_a_signal_is_followed() {
+    let folder = Folder::new();
+    let said = folder.said(&["top", "--batch", "--", "sh", "-c", "kill -TERM $$"]);
+    assert_eq!(said.signal, Some(libc::SIGTERM), "{said:#?}");
+    assert!(said.out.contains("ended by signal 15"), "{said:#?}");
+    // It said nothing, so there is nothing to keep.
+    assert!(!said.err.contains("output"), "{said:#?}");
+}
+
+#[test]
+fn plain_text_of_a_process_comes_once() {
+    let folder = Folder::new();
+    let busy = Busy::new();
+    if !may_attach(&folder, &busy.pid()) {
+        return;
+    }
+    let said = folder.said(&["top", "--once", "-i", "1", &busy.pid()]);
+    let lines = said.succeeded().out.lines().count();
+    assert!(said.out.contains(&busy.pid()) && lines >= 4, "{said:#?}");
+    busy.works_on();
+}
+
+/// A terminal of tmux, with a shell in it.
+struct Tmux {
+    name: String,
+}
+
+impl Tmux {
+    /// `None`, and skipped, where there is no tmux.
+    fn new(folder: &Path, script: &str) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            skip("there is no tmux");
+            return None;
+        }
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let tmux = Self {
+            name: format!("profundo-{}-{number}", std::process::id()),
+        };
+        std::fs::write(folder.join("script"), script).unwrap();
+        let folder = folder.to_str().unwrap();
+        let shell = ["bash", "--norc", "--noprofile", "-m", "script"];
+        let new = [
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            "100",
+            "-y",
+            "24",
+            "-c",
+            folder,
+            "-e",
+            "NO_COLOR=",
+        ];
+        // What a shell says at its own end is to be seen, too.
+        let stay = [";", "set-option", "-g", "remain-on-exit", "on"];
+        tmux.tell(&[&new[..], &shell, &stay].concat());
+        Some(tmux)
+    }
+
+    fn tell(&self, words: &[&str]) -> String {
+        let output = Command::new("tmux")
+            .args(["-L", &self.name])
+            .args(words)
+            .env_remove("TMUX")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn screen(&self) -> String {
+        self.tell(&["capture-pane", "-p"])
+    }
+
+    fn press(&self, key: &str) {
+        self.tell(&["send-keys", key]);
+    }
+
+    #[track_caller]
+    fn shows(&self, text: &str) -> String {
+        let mut screen = String::new();
+        until(
+            &format!("{text:?} on the screen"),
+            || {
+                screen = self.screen();
+                screen.contains(text)
+            },
+            || self.screen(),
+        );
+        screen
+    }
+
+    /// Whether another screen is shown, and whether there is a cursor.
+    fn modes(&self) -> String {
+        self.tell(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"])
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let _ = Command::new("tmux")
+            .args(["-L", &self.name, "kill-server"])
+            .stderr(Stdio::null())
+            .status();
+    }
+}
+
+/// A script that starts `top`, says how it ended, and waits until the terminal is as it was before.
+fn script(arguments: &str) -> String {
+    let profundo = env!("CARGO_BIN_EXE_profundo");
+    format!(
+        "trap : INT # or a program that dies of it takes the shell with it\n\
+         stty -g > before\n\
+         bash -c 'echo $$ > pid; exec {profundo} top {arguments}'\n\
+         code=$?\n\
+         while [ $code = 148 ]; do echo stopped; read line; fg; code=$?; done\n\
+         echo \"code $code\"\n\
+         until [ \"$(stty -g)\" = \"$(cat before)\" ]; do sleep 0.1; done\n\
+         echo as before\n\
+         read line\n"
+    )
+}
+
+#[test]
+fn however_it_ends_the_terminal_is_as_it_was() {
+    let folder = Folder::new();
+    let busy = Busy::new();
+    if !may_attach(&folder, &busy.pid()) {
+        return;
+    }
+    for (end, code) in [
+        ("q", 0),
+        ("C-c", 0),
+        ("KILL", 137),
+        ("TERM", 143),
+        ("HUP", 129),
+        ("INT", 130),
+        ("QUIT", 131),
+        ("ABRT", 134),
+    ] {
+        let Some(tmux) = Tmux::new(folder.path(), &script(&busy.pid())) else {
+            return;
+        };
+        tmux.shows("Functions");
+        assert_eq!(
+            tmux.modes().trim(),
+            "1 0",
+            "a screen of its own, and no cursor"
+        );
+        if end.chars().all(|it| it.is_ascii_uppercase()) {
+            let pid = std::fs::read_to_string(folder.path().join("pid")).unwrap();
+            let kill = Command::new("kill").args(["-s", end, pid.trim()]).status();
+            assert!(kill.unwrap().success());
+        } else {
+            tmux.press(end);
+        }
+        let screen = tmux.shows("as before");
+        assert!(screen.contains(&format!("code {code}")), "{end}: {screen}");
+        assert!(!screen.contains("Functions"), "{end}: {screen}");
+        assert_eq!(tmux.modes().trim(), "0 1", "{end}");
+        busy.works_on();
+    }
+}
+
+#[test]
+fn keys_change_the_page_and_its_size_too() {
+    let folder = Folder::new();
+    let Some(program) = c_program(&folder, "spin", SPIN_C) else {
+        return;
+    };
+    let script = script(&format!("--wall -- {} 600", program.display()));
+    let Some(tmux) = Tmux::new(folder.path(), &script) else {
+        return;
+    };
+    tmux.shows("hot");
+    tmux.press("2");
+    tmux.shows("spin.c:");
+    tmux.press("3");
+    tmux.shows("tid ");
+    tmux.press("4");
+    tmux.shows("Waits for");
+    tmux.press("1");
+    tmux.shows("Function");
+    tmux.press("Enter");
+    tmux.shows("Called by");
+    tmux.press("Escape");
+    tmux.shows("Self %");
+    tmux.press("/");
+    for key in ["x", "y", "z", "Enter"] {
+        tmux.press(key);
+    }
+    tmux.shows("nothing has this in its name");
+    tmux.press("Escape");
+    tmux.shows("hot");
+    tmux.press("Space");
+    tmux.shows("PAUSED");
+    tmux.press("?");
+    tmux.shows("this page; any key leaves it");
+    tmux.press("x");
+    tmux.press("w");
+    tmux.tell(&["resize-window", "-x", "60", "-y", "12"]);
+    until(
+        "as small as its window",
+        || {
+            tmux.screen()
+                .lines()
+                .nth(11)
+                .is_some_and(|line| line.contains("? help"))
+        },
+        || tmux.screen(),
+    );
+    // Stopped and continued by its shell, with the terminal given back meanwhile.
+    tmux.press("C-z");
+    tmux.shows("stopped");
+    assert_eq!(tmux.modes().trim(), "0 1");
+    tmux.press("Enter");
+    tmux.shows("? help");
+    assert_eq!(tmux.modes().trim(), "1 0");
+    tmux.press("C-c");
+    tmux.shows("ended by signal 2");
+    tmux.press("q");
+    let screen = tmux.shows("as before");
+    assert!(screen.contains("code 130"), "{screen}");
+}
+
+#[test]
+fn who_leaves_the_page_leaves_the_program() {
+    let folder = Folder::new();
+    let shell = "echo begun; while [ ! -e over ]; do :; done; echo done; exit 5";
+    folder.file("program.sh", shell);
+    let script = script("--output-to said.txt -- sh program.sh");
+    let Some(tmux) = Tmux::new(folder.path(), &script) else {
+        return;
+    };
+    tmux.shows("output: said.txt");
+    tmux.press("q");
+    tmux.shows("the program goes on");
+    folder.file("over", "");
+    let screen = tmux.shows("as before");
+    assert!(screen.contains("code 5"), "{screen}");
+    let text = std::fs::read_to_string(folder.path().join("said.txt")).unwrap();
+    assert_eq!(text, "begun\ndone\n");
+}
