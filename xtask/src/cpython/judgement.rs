@@ -87,6 +87,10 @@ impl Judgement {
 
     fn stand(&self, name: &str) -> (Stand, Difference) {
         let ran = |(without, with): &(Outcomes, Outcomes)| {
+            // A runner that dies or hangs without the profiler has nothing to compare with.
+            if !without.is_whole() && with.is_whole() {
+                return None;
+            }
             let (without, with) = (without.of(name), with.of(name));
             (without.is_some() || with.is_some()).then(|| {
                 let said = |outcome: Option<String>| outcome.unwrap_or("did not run".to_owned());
@@ -94,7 +98,7 @@ impl Judgement {
             })
         };
         let ends: Vec<(String, String)> = self.tries.iter().filter_map(ran).collect();
-        let usual = &ends[0].0;
+        let usual = ends.first().map_or("did not run", |(without, _)| without);
         let with: Vec<String> = ends.iter().map(|(_, with)| with.clone()).collect();
         let others = with.iter().filter(|with| *with != usual).count();
         let stand = if ends.iter().any(|(without, _)| without != usual) {
@@ -106,7 +110,7 @@ impl Judgement {
         };
         let difference = Difference {
             name: name.to_owned(),
-            without: usual.clone(),
+            without: usual.to_owned(),
             with,
         };
         (stand, difference)
@@ -268,6 +272,21 @@ mod tests {
             said,
             ["m.A.a: passed without, did not run, did not run with the profiler"]
         );
+    }
+
+    #[test]
+    fn a_runner_that_dies_without_the_profiler_is_not_ours() {
+        let died = || Outcomes::new("", ExitStatus::from_raw(1 << 8));
+        let mut judgement = Judgement::new(died(), outcomes("m.A.a+"));
+        assert!(judgement.open().is_some());
+        judgement.add((died(), outcomes("m.A.a+")));
+        judgement.add((outcomes("m.A.a+"), outcomes("m.A.a+")));
+        assert_eq!(judgement.ours(), []);
+        assert_eq!(judgement.passing(), ["m.A.a"]);
+        // And yet it may fail with it.
+        judgement.add((outcomes("m.A.a+"), outcomes("m.A.a-")));
+        judgement.add((outcomes("m.A.a+"), outcomes("m.A.a-")));
+        assert_eq!(judgement.ours().len(), 1);
     }
 
     #[test]
