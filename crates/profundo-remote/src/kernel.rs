@@ -117,6 +117,15 @@ impl KernelNames {
     }
 }
 
+/// Whether we may know where the kernel's functions are.
+pub(crate) fn has_names() -> bool {
+    let mut bytes = [0; 4096];
+    let read = std::fs::File::open("/proc/kallsyms")
+        .and_then(|file| std::os::unix::fs::FileExt::read_at(&file, &mut bytes, 0));
+    let read = bytes.get(..read.unwrap_or(0)).unwrap_or_default();
+    !parse(read).is_empty()
+}
+
 /// The functions in the text of `/proc/kallsyms`, sorted. Who may not know them sees them all at 0.
 fn parse(text: &[u8]) -> Vec<Symbol> {
     let lines = text.split(|&byte| byte == b'\n');

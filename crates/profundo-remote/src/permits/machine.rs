@@ -108,15 +108,24 @@ fn system_time() -> Finding {
 
 fn kernel_time(settings: &Settings) -> Finding {
     const TOPIC: &str = "kernel time";
-    match kernel_is_permitted() {
-        Ok(()) => Finding::works(
+    if let Err(error) = kernel_is_permitted() {
+        let gap = explain(settings, &error, Part::Kernel);
+        return Finding::gap(TOPIC, Verdict::Partly, gap);
+    }
+    match crate::kernel::has_names() {
+        true => Finding::works(
             TOPIC,
-            "sampled with the rest when attached (engine perf-ring)",
+            "sampled with the kernel's functions when attached (engine perf-ring)",
         ),
-        Err(error) => Finding::gap(
+        false => Finding::gap(
             TOPIC,
             Verdict::Partly,
-            explain(settings, &error, Part::Kernel),
+            Gap {
+                why: "sampled when attached, but /proc/kallsyms does not tell the names of the kernel's \
+                      functions"
+                    .to_owned(),
+                mend: Some(settings.sysctl("kernel.kptr_restrict=0")),
+            },
         ),
     }
 }
