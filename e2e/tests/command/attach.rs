@@ -180,6 +180,38 @@ fn a_native_program_is_read_and_none_of_its_calls_fails() {
 }
 
 #[test]
+fn a_peek_shows_stacks_and_a_profile_and_sends_no_signal() {
+    for version in pythons_for("a peek at goes_on.py") {
+        let _alone = alone();
+        let running = python(&version.path);
+        let pid = running.pid();
+        let peek = |options: &[&str]| {
+            let mut command = Command::new(profundo());
+            let output = command.args([&["peek", &*pid], options].concat()).output();
+            output.unwrap()
+        };
+        let output = peek(&["-d", "0.5"]);
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        let (stacks, report) = said.split_once("\n\nQuality").unwrap_or((&said, ""));
+        assert!(
+            stacks.contains("sleeper") && stacks.contains("Thread 1"),
+            "{said}"
+        );
+        assert!(
+            report.contains("samples") && !said.contains("Next:"),
+            "{said}"
+        );
+        // Its own handler for SIGUSR1 is not the one that would answer.
+        let refused = peek(&["--signal"]);
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        let why = String::from_utf8(refused.stderr).unwrap();
+        assert!(why.contains("has not installed"), "{why}");
+        assert_eq!(running.end(), ("True 0\n".to_owned(), Some(7)));
+    }
+}
+
+#[test]
 fn who_is_not_there_is_told_of() {
     let mut child = Command::new("true").spawn().unwrap();
     let pid = child.id().to_string();
