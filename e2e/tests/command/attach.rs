@@ -1,6 +1,7 @@
 //! Programs that run already: they are attached to and left, and go on as if nothing had been.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -177,6 +178,72 @@ fn a_native_program_is_read_and_none_of_its_calls_fails() {
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("works") && said.contains("main"), "{said}");
     assert_eq!(running.end(), ("0\n".to_owned(), Some(7)));
+}
+
+/// Leaves a command's process one CPU, which others may have too, and of which it gets little.
+fn on_a_crowded_cpu(command: &mut Command, niceness: i32) -> &mut Command {
+    // SAFETY: only system calls between fork and exec, on a place of the closure's.
+    unsafe {
+        command.pre_exec(move || {
+            let mut cpus = std::mem::zeroed::<libc::cpu_set_t>();
+            let size = size_of::<libc::cpu_set_t>();
+            libc::sched_getaffinity(0, size, &mut cpus);
+            let first = (0..libc::CPU_SETSIZE as usize).find(|&cpu| libc::CPU_ISSET(cpu, &cpus));
+            libc::CPU_ZERO(&mut cpus);
+            libc::CPU_SET(first.unwrap_or(0), &mut cpus);
+            libc::sched_setaffinity(0, size, &cpus);
+            libc::setpriority(libc::PRIO_PROCESS, 0, niceness);
+            Ok(())
+        })
+    }
+}
+
+#[test]
+fn the_only_thread_goes_on_even_if_it_stops_too_late() {
+    let Some(version) = pythons_for("a crowded CPU").into_iter().next() else {
+        return;
+    };
+    // The CPU on which it is asked to stop is another program's nearly all the time, and ours.
+    let work = "print('begun', flush=True)\nwhile True: sum(range(1000))";
+    let _alone = alone();
+    let mut hog = Command::new("sh");
+    let mut hog = on_a_crowded_cpu(hog.args(["-c", "while :; do :; done"]), 0)
+        .spawn()
+        .unwrap();
+    let mut command = Command::new(&version.path);
+    on_a_crowded_cpu(command.args(["-c", work]), 12);
+    let mut running = Running::start(command);
+    let file = scratch().join("attached-late.profundo");
+    let path = file.to_str().unwrap();
+    let mut command = Command::new(profundo());
+    command.args([
+        "attach",
+        &running.pid(),
+        "-d",
+        "5",
+        "-r",
+        "1000",
+        "-o",
+        path,
+    ]);
+    let output = on_a_crowded_cpu(&mut command, 0).output().unwrap();
+    let took = std::time::Duration::from_secs(5);
+    let recording = Recording::read(&file, took, took);
+    let _ = std::fs::remove_file(&file);
+    for child in [&mut hog, &mut running.child] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(output.status.success(), "{output:?}");
+    // A thread that was left stopped takes no samples any more.
+    let half = recording.profile.meta.duration.0 / 2;
+    let samples = &recording.profile.samples;
+    let later = samples.iter().filter(|sample| sample.time.0 > half).count();
+    assert!(
+        later > 0,
+        "{} samples, none in the second half",
+        samples.len()
+    );
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl Wish {
         });
     }
 
-    /// Whether the recorder has ended, for one reason or another.
+    /// Whether the program or the recorder has ended, for one reason or another.
     pub fn is_over(&self) -> bool {
         self.is(OVER) || self.is_broken()
     }
@@ -185,6 +185,9 @@ pub fn record(
         }
     }
     let is_over = !wish.is(STOP);
+    // Said before anybody can see it: a program that has ended is not waited for, or interrupted.
+    wish.what.store(OVER, Ordering::Relaxed);
+    over.what = OVER;
     let finish = recorder.finish(&mut |event| told.push(Told::of(event)));
     let how = is_over.then(|| how_it_ended(ended, &told));
     let _ = to.send(Message::Told(told));
@@ -192,7 +195,6 @@ pub fn record(
     if let (Some(pid), Some(_)) = (child, ended) {
         bury(pid);
     }
-    over.what = OVER;
     Ok(ended)
 }
 

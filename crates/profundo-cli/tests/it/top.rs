@@ -360,8 +360,7 @@ fn keys_change_the_page_and_its_size_too() {
     tmux.press("C-c");
     tmux.shows("ended by signal 2");
     tmux.press("q");
-    let screen = tmux.shows("as before");
-    assert!(screen.contains("code 130"), "{screen}");
+    tmux.shows("as before");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use profundo_model::{
     Avma, CodeAddress, FrameId, Language, LocationId, LocationKind, Module, Profile, Reason,
 };
-use profundo_symbols::Symbolizer;
+use profundo_symbols::{Symbolizer, Unnamed};
 
 /// A profile with a module that is mapped at its own file addresses, and a location at each.
 pub fn profile_of(path: &str, build_id: &[u8], addresses: &[u64]) -> Profile {
@@ -251,4 +251,30 @@ fn libc_function() -> u64 {
         fn getpid() -> i32;
     }
     getpid as unsafe extern "C" fn() -> i32 as usize as u64
+}
+
+#[test]
+fn names_are_looked_up_apart_from_the_profile_and_given_at_once() {
+    let (mut profile, location) = landmark_profile();
+    let nowhere = LocationKind::Code(CodeAddress::Return(Avma(0x10)));
+    let nowhere = profile.locations.intern(nowhere, None);
+    let symbolizer = Symbolizer::new();
+    let unnamed = Unnamed::of(&profile);
+    assert!(!unnamed.is_empty());
+    // What nobody has looked up stays without a name; but for code in no module there is nothing to look for.
+    symbolizer.name_known(&mut profile);
+    assert!(profile.locations.get(location).frames.is_empty());
+    assert_eq!(profile.locations.get(nowhere).frames.len(), 1);
+    symbolizer.look_up(&unnamed);
+    // Another address of the same module comes meanwhile.
+    let module = profile.locations.get(location).module;
+    let later = LocationKind::Code(CodeAddress::Instruction(Avma(0x7)));
+    let later = profile.locations.intern(later, module);
+    symbolizer.name_known(&mut profile);
+    let name = profile.function_name(own_frame(&profile, location));
+    assert!(name.ends_with("landmark"), "{name}");
+    assert!(profile.locations.get(later).frames.is_empty());
+    symbolizer.look_up(&Unnamed::of(&profile));
+    symbolizer.name_known(&mut profile);
+    assert!(Unnamed::of(&profile).is_empty());
 }
