@@ -152,10 +152,14 @@ fn the_manual_has_a_page_for_each_command() {
     let verbs = [
         "run",
         "record",
+        "attach",
+        "peek",
+        "top",
         "report",
         "export",
         "flame",
         "ctl",
+        "doctor",
         "recover",
         "completions",
     ];
