@@ -129,11 +129,12 @@ pub fn record(
     };
     let mut recorder = Recorder::create(Options {
         period: live.period(),
-        engine: match live.engine {
-            options::EngineChoice::Auto => EngineChoice::Auto,
-            options::EngineChoice::PerfSignal => EngineChoice::PerfSignal,
-            options::EngineChoice::CpuTimer => EngineChoice::CpuTimer,
-            options::EngineChoice::PerfRing => EngineChoice::PerfRing,
+        engine: match (target, live.engine) {
+            (Target::Process(_), options::EngineChoice::Auto) => EngineChoice::Around,
+            (_, options::EngineChoice::Auto) => EngineChoice::Auto,
+            (_, options::EngineChoice::PerfSignal) => EngineChoice::PerfSignal,
+            (_, options::EngineChoice::CpuTimer) => EngineChoice::CpuTimer,
+            (_, options::EngineChoice::PerfRing) => EngineChoice::PerfRing,
         },
         follow: !live.no_children,
         wall: live.wall.then_some(profundo_remote::WALL_TICK),

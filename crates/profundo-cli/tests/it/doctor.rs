@@ -173,6 +173,9 @@ fn where_threads_cannot_be_counted_they_are_looked_at() {
         }
         assert!(round < TRIES, "{said:#?}");
     }
+    // The live page does without, too.
+    let said = refusing.said(libc::EPERM, &calls, &["top", "--once", "-i", "1", &pid]);
+    assert!(said.succeeded().out.contains(&pid), "{said:#?}");
     let json = refusing.folder.said(&["report", "x.profundo", "--json"]);
     let json = json.succeeded().out.clone();
     assert!(json.contains("\"engine\": \"proc-poll\""), "{json}");
