@@ -79,11 +79,12 @@ fn taken() -> libc::sigset_t {
 impl Signals {
     /// Holds the signals back from now on, in this thread and those that it starts.
     pub fn take() -> io::Result<Self> {
-        Self::take_also(&[])
+        Self::take_also(&[], true)
     }
 
-    /// The same with these signals besides.
-    pub fn take_also(signals: &[i32]) -> io::Result<Self> {
+    /// The same with these signals besides. Who has no children, but holds threads of others, is sent
+    /// SIGCHLD for each: so it can be held back without ever being told of.
+    pub fn take_also(signals: &[i32], has_children: bool) -> io::Result<Self> {
         let mut set = taken();
         for &signal in signals {
             // SAFETY: the set is initialised, and a place of this function's.
@@ -97,6 +98,10 @@ impl Signals {
             }
             before.assume_init()
         };
+        if !has_children {
+            // SAFETY: see above.
+            unsafe { libc::sigdelset(&mut set, libc::SIGCHLD) };
+        }
         // SAFETY: makes a descriptor for a set of ours.
         let queue = unsafe { libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         if queue < 0 {

@@ -101,7 +101,7 @@ impl Page<'_> {
                 }
             }
             while let Some(got) = running.signals.next() {
-                is_stale = true;
+                is_stale |= got != Got::Child;
                 if let Some(signal) = running.heed(got) {
                     return Ok(Left::Signal(signal));
                 }

@@ -116,7 +116,9 @@ impl Running {
         if let Some(path) = &live.output {
             reading::may_replace(path).context(UNBEGUN)?;
         }
-        let signals = Arc::new(Signals::take_also(&[libc::SIGTSTP, libc::SIGCONT])?);
+        let is_ours = options.pid.is_none();
+        let signals = Signals::take_also(&[libc::SIGTSTP, libc::SIGCONT], is_ours)?;
+        let signals = Arc::new(signals);
         let bell = Arc::new(Bell::new()?);
         let board = Arc::new(Board::new(Arc::clone(&bell)));
         let wish = Arc::new(Wish::new(Arc::clone(&bell)));
@@ -158,7 +160,7 @@ impl Running {
             to,
             wake,
             pid,
-            is_ours: options.pid.is_none(),
+            is_ours,
             output,
             file,
             recorder,
