@@ -226,6 +226,13 @@ impl Outside {
         Ok(leads_out)
     }
 
+    /// What a thread has run is not read any more.
+    pub(crate) fn give_up_runner(&mut self, weight: u64) {
+        if let Some(process) = &mut self.process {
+            process.counts.ran += weight;
+        }
+    }
+
     /// Reads a thread wherever it is.
     #[expect(
         clippy::too_many_arguments,

@@ -14,7 +14,9 @@ use profundo_wire::recording::{Engine, Event};
 use profundo_wire::{End, Gil, PythonEnd, SampleHead, State};
 
 use super::Recorder;
+use crate::clock::Scale;
 use crate::copied::modules;
+use crate::outside::Outside;
 use crate::proc;
 use crate::program::Way;
 use crate::reading::{Unread, schedule};
@@ -43,6 +45,8 @@ pub(super) struct Polling {
 struct Polled {
     /// The CPU time of the process, as last asked.
     ran: u64,
+    /// When that is to be asked again, on the monotonic clock.
+    clock_due: u64,
     /// How much of it is no known thread's. Below zero where threads were asked later than the process.
     owed: i64,
     threads: HashMap<u32, Thread>,
@@ -98,10 +102,11 @@ impl Polling {
         for tid in proc::threads(pid) {
             let thread = Thread {
                 ran: schedule(pid, tid).map_or(0, |(ran, _)| ran),
+                rests: RESTS - 1,
                 ..Thread::default()
             };
             polled.threads.insert(tid, thread);
-            // The first looks are at all of them.
+            // At first all of them are asked, once.
             polled.busy.push(tid);
         }
         self.processes.insert(pid, polled);
@@ -134,44 +139,62 @@ impl Polled {
     /// Which threads have run, and for how long; those that have ended.
     fn look(&mut self, pid: u32, period: u64, now: u64) -> (Vec<(u32, u64)>, Vec<u32>) {
         let mut ended = Vec::new();
-        match process_clock(pid) {
-            Some(ran) => {
-                self.owed += ran.saturating_sub(self.ran) as i64;
-                if ran == self.ran && self.threads.values().all(|thread| thread.unread == 0) {
-                    return (Vec::new(), ended);
-                }
-                self.ran = ran;
-            }
-            // Nobody tells: others are asked as far as there is time for it.
-            None => self.owed = i64::MAX,
+        if now >= self.clock_due {
+            self.ask_clock(pid, period, now);
         }
         // Where there is no time for all, each has the same chance.
         let turn = now as usize % self.busy.len().max(1);
         self.busy.rotate_left(turn);
-        let until = now + period / PART / 2;
+        let until = sys::nanoseconds(libc::CLOCK_MONOTONIC) + period / PART / 2;
+        let mut asked = 0;
         for &tid in &self.busy {
             if sys::nanoseconds(libc::CLOCK_MONOTONIC) > until {
                 break;
             }
+            asked += 1;
             if ask(pid, tid, &mut self.threads, &mut self.owed) == Asked::Ended {
                 ended.push(tid);
             }
         }
-        self.search(pid, period, &mut ended);
+        // Else what is owed may be theirs.
+        if asked == self.busy.len() {
+            self.search(pid, period, &mut ended);
+        }
         for tid in &ended {
             self.threads.remove(tid);
         }
         let threads = &self.threads;
-        let is_busy = |tid: &u32| {
+        // What is less waits until it is as much: a sample counts as one at least.
+        let is_due = |thread: &Thread| thread.unread >= period / 2;
+        self.busy.retain(|tid| {
             let thread = threads.get(tid);
-            thread.is_some_and(|thread| thread.rests < RESTS || thread.unread > 0)
-        };
-        self.busy.retain(is_busy);
+            thread.is_some_and(|thread| thread.rests < RESTS || is_due(thread))
+        });
         let due = self.busy.iter().filter_map(|&tid| {
-            let unread = threads.get(&tid)?.unread;
-            (unread > 0).then_some((tid, unread))
+            let thread = threads.get(&tid).filter(|thread| is_due(thread))?;
+            Some((tid, thread.unread))
         });
         (due.collect(), ended)
+    }
+
+    /// Asks how long all threads together have run. The kernel adds that up from each of them, so of many it
+    /// is asked less often.
+    fn ask_clock(&mut self, pid: u32, period: u64, now: u64) {
+        /// What it takes is a part of the time that is less than one in so many.
+        const RARE: u64 = 200;
+        let clock = process_clock(pid);
+        let took = sys::nanoseconds(libc::CLOCK_MONOTONIC).saturating_sub(now);
+        self.clock_due = now + took * RARE;
+        match clock {
+            Some(ran) => {
+                let more = ran.saturating_sub(self.ran) as i64;
+                self.ran = ran;
+                // Below zero by more than a few ticks of the kernel's it is not owed, but miscounted.
+                self.owed = self.owed.saturating_add(more).max(-4 * period as i64);
+            }
+            // Nobody tells: others are asked as far as there is time for it.
+            None => self.owed = i64::MAX,
+        }
     }
 
     /// Asks threads that have not run lately, and new ones, until the process's time is accounted for.
@@ -234,7 +257,7 @@ fn ask(pid: u32, tid: u32, threads: &mut HashMap<u32, Thread>, owed: &mut i64) -
     let more = ran.saturating_sub(thread.ran);
     thread.ran = ran;
     thread.unread += more;
-    *owed -= more as i64;
+    *owed = owed.saturating_sub(more as i64);
     thread.rests = if more > 0 { 0 } else { thread.rests + 1 };
     match more {
         0 => Asked::Rested,
@@ -299,16 +322,36 @@ impl Recorder {
                 continue;
             };
             let process = program.key;
-            let clock = profundo_probe::clock::now();
             let mut words = Vec::new();
-            let tids: Vec<u32> = polled.threads.keys().copied().collect();
+            let mut tids: Vec<u32> = polled.threads.keys().copied().collect();
+            tids.sort_unstable();
+            // Of many threads that have hardly run each had its part of what is one sample together.
+            let mut rest = (0, 0);
             for tid in tids {
                 ask(pid, tid, &mut polled.threads, &mut polled.owed);
                 let unread = polled.threads.get(&tid).map_or(0, |thread| thread.unread);
-                if unread > 0 {
-                    let number = outside.number_of(process, (pid, tid), clock, &self.scale, sink);
-                    words.extend(nowhere(tid, number, clock, unread).to_words());
+                rest = (tid, rest.1 + unread);
+                if rest.1 >= polling.period / 2 {
+                    tell_unread(
+                        process,
+                        (pid, tid, rest.1),
+                        outside,
+                        &self.scale,
+                        &mut words,
+                        sink,
+                    );
+                    rest.1 = 0;
                 }
+            }
+            if let (tid @ 1.., weight @ 1..) = rest {
+                tell_unread(
+                    process,
+                    (pid, tid, weight),
+                    outside,
+                    &self.scale,
+                    &mut words,
+                    sink,
+                );
             }
             if !words.is_empty() {
                 let words = &words;
@@ -355,9 +398,9 @@ impl Recorder {
                 // It is there at the next tick, and so is what it has run.
                 Err(Unread::Late | Unread::Dear) if !is_late => {}
                 Err(_) => {
-                    let clock = profundo_probe::clock::now();
-                    let number = outside.number_of(key, (pid, tid), clock, &self.scale, sink);
-                    words.extend(nowhere(tid, number, clock, weight).to_words());
+                    outside.give_up_runner(weight);
+                    let unread = (pid, tid, weight);
+                    tell_unread(key, unread, outside, &self.scale, &mut words, sink);
                     settled.push(tid);
                 }
             }
@@ -387,9 +430,18 @@ impl Recorder {
     }
 }
 
-/// A sample of a thread that ran and could not be read.
-fn nowhere(tid: u32, number: u32, clock: u64, weight: u64) -> SampleHead {
-    SampleHead {
+/// A sample of a thread that ran for so long and was not read.
+fn tell_unread(
+    key: u32,
+    (pid, tid, weight): (u32, u32, u64),
+    outside: &mut Outside,
+    scale: &Scale,
+    words: &mut Vec<u64>,
+    sink: &mut dyn FnMut(Event<'_>),
+) {
+    let clock = profundo_probe::clock::now();
+    let thread = outside.number_of(key, (pid, tid), clock, scale, sink);
+    let head = SampleHead {
         state: State::Running,
         end: End::Gone,
         frames: 0,
@@ -399,9 +451,10 @@ fn nowhere(tid: u32, number: u32, clock: u64, weight: u64) -> SampleHead {
         clock,
         weight,
         task: 0,
-        thread: number,
+        thread,
         tid,
-    }
+    };
+    words.extend(head.to_words());
 }
 
 #[cfg(test)]
@@ -493,9 +546,11 @@ mod tests {
         let polled = polling.processes.get_mut(&pid).unwrap();
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let rests = |polled: &Polled| polled.threads[&pid].rests;
-        let (due, ended) = polled.look(pid, 10_000_000, now);
-        assert!(due.is_empty() && ended.is_empty());
-        assert_eq!(rests(polled), 0, "its threads were not asked");
+        for _ in 0..5 {
+            let (due, ended) = polled.look(pid, 10_000_000, now);
+            assert!(due.is_empty() && ended.is_empty());
+            assert_eq!(rests(polled), RESTS, "its threads are asked once");
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(process_clock(pid), None);
