@@ -128,11 +128,16 @@ fn a_dump_tells_where_every_thread_is() {
     for version in pythons_for("a dump of goes_on.py") {
         let _alone = alone();
         let running = python(&version.path);
-        let output = attach(&[&running.pid(), "--dump", "--json"]);
-        assert!(output.status.success(), "{output:?}");
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let threads = told["threads"].as_array().unwrap();
-        assert_eq!(threads.len(), 3, "{threads:#?}");
+        // On a busy machine a thread may not get a CPU in time to be held on it.
+        let dump = || {
+            let output = attach(&[&running.pid(), "--dump", "--json"]);
+            assert!(output.status.success(), "{output:?}");
+            let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+            told["threads"].as_array().unwrap().clone()
+        };
+        let mut dumps = std::iter::repeat_with(dump).take(5);
+        let threads = dumps.find(|threads| threads.len() == 3);
+        let threads = threads.expect("three threads");
         let functions = |name: &str| -> Vec<String> {
             let thread = threads.iter().find(|thread| thread["name"] == name);
             let thread = thread.unwrap_or_else(|| panic!("{name}: {threads:#?}"));
