@@ -47,6 +47,8 @@ pub(crate) struct Found<'a> {
     pub(crate) all: &'a [u64],
     /// What a thread that waits on a lock waits for.
     pub(crate) lock: Option<u64>,
+    /// Whether it goes on while its frames are read, so that the registers say nothing of them.
+    pub(crate) is_moving: bool,
     /// Monotonic.
     pub(crate) now: u64,
 }
@@ -97,6 +99,10 @@ impl Python {
             &found.registers,
             found.all,
         );
+        let start = match found.is_moving {
+            true => Start::default(),
+            false => start,
+        };
         let start = Start {
             state,
             code_type: interpreter.code_type,

@@ -108,6 +108,7 @@ impl Reader {
                     general: Some(&held.general),
                     all: &held.all,
                     lock: None,
+                    is_moving: false,
                 };
                 (sample, stack) = self.once(head, place, &modules, python);
             }
@@ -121,6 +122,7 @@ impl Reader {
                     general: Some(general),
                     all: &[],
                     lock: None,
+                    is_moving: true,
                 };
                 self.memory.lay_over(registers.sp, copy);
                 (sample, stack) = self.once(head, place, &modules, python.as_deref_mut());
@@ -148,6 +150,7 @@ impl Reader {
                         general: None,
                         all: &[],
                         lock: (blocked.call == libc::SYS_futex).then_some(blocked.arguments[0]),
+                        is_moving: false,
                     };
                     (sample, stack) = self.once(head, place, &modules, python.as_deref_mut());
                     left -= 1;
@@ -193,11 +196,23 @@ impl Reader {
         (sample, stack): (&mut SampleHead, &mut Stack),
     ) {
         let before = self.python.clone();
+        let loops = python.as_ref().map(|python| python.interpreter.evaluation);
         let wanted = self.memory.wanted();
         self.memory.again(&wanted);
         self.memory.lay_over(place.registers.sp, copy);
         (*sample, *stack) = self.once(head, place, modules, python);
-        let fits = fits(&self.python, sample.end);
+        let loops = loops.map_or(0, |ranges| {
+            let is_loop = |(index, address): (usize, &u64)| {
+                // All but the first are return addresses.
+                ranges.hold(address.wrapping_sub(u64::from(index > 0)))
+            };
+            self.native
+                .iter()
+                .enumerate()
+                .filter(|&it| is_loop(it))
+                .count()
+        });
+        let fits = fits(&self.python, sample.end, loops);
         let stays = self.stays(copy, place.registers.sp);
         if self.python != before || !fits || !stays || stack.python_end != PythonEnd::Whole {
             self.python.clear();
@@ -251,6 +266,7 @@ impl Reader {
                 registers: place.registers,
                 all: place.all,
                 lock: place.lock,
+                is_moving: place.is_moving,
                 now: sys::nanoseconds(libc::CLOCK_MONOTONIC),
             };
             let walked = python.walk(
@@ -322,15 +338,20 @@ impl Observer for Noted<'_> {
     }
 }
 
-/// Whether each run of the evaluation loop has its native frame. Where the native walk ended early, the
-/// outer ones may have theirs beyond its end.
-fn fits(python: &[u64], end: End) -> bool {
+/// Whether each run of the evaluation loop has its native frame, and nearly each native frame of the loop a
+/// run: the innermost may just be beginning or ending. Where the native walk ended early, the outer runs may
+/// have theirs beyond its end.
+fn fits(python: &[u64], end: End, loops: usize) -> bool {
     let mut entries = python
         .iter()
         .filter_map(|&word| match PythonWord::from_word(word) {
             PythonWord::Entry { native } => Some(native.is_some()),
             PythonWord::Frame { .. } => None,
         });
+    let found = entries.clone().filter(|&has_home| has_home).count();
+    if loops > found + 1 {
+        return false;
+    }
     match end {
         End::Root => entries.all(|has_home| has_home),
         // None that has its frame behind one that has not.
@@ -348,4 +369,37 @@ struct Place<'a> {
     general: Option<&'a General>,
     all: &'a [u64],
     lock: Option<u64>,
+    is_moving: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(native: impl Into<Option<u16>>) -> u64 {
+        let native = native.into();
+        PythonWord::Entry { native }.to_word()
+    }
+
+    #[test]
+    fn runs_and_loops_go_together() {
+        let frame = PythonWord::Frame {
+            code: 1,
+            offset: 0,
+            is_call: false,
+        };
+        let frame = frame.to_word();
+        let both = [frame, entry(0), frame, frame, entry(3)];
+        assert!(fits(&both, End::Root, 2));
+        assert!(fits(&both, End::Root, 3), "one is being entered");
+        assert!(!fits(&both, End::Root, 4), "two have no run");
+        let lost = [frame, entry(0), frame, entry(None)];
+        assert!(!fits(&lost, End::Root, 1));
+        assert!(fits(&lost, End::Truncated, 1), "it may be further out");
+        let inner = [frame, entry(None), frame, entry(3)];
+        assert!(!fits(&inner, End::Truncated, 1));
+        // A generator that was read when it was suspended leads nowhere.
+        assert!(!fits(&[frame, entry(0)], End::Root, 5));
+        assert!(fits(&[], End::Root, 1));
+    }
 }
