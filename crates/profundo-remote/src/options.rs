@@ -31,6 +31,9 @@ pub struct Options {
     pub engine: EngineChoice,
     /// Whether children, and what they execute, are recorded too.
     pub follow: bool,
+    /// Threads of processes without an agent are held to be read for at most one part in so many of the
+    /// time that they run.
+    pub most_held: u64,
     /// Nanoseconds between two looks for threads that wait; `None`: their waiting is not recorded.
     pub wall: Option<u64>,
     /// Whether to begin without sampling, until told.
@@ -51,6 +54,7 @@ impl Default for Options {
             system_period: 2_000_000,
             engine: EngineChoice::Auto,
             follow: true,
+            most_held: 50,
             wall: None,
             paused: false,
             agent: None,

@@ -41,7 +41,7 @@ use bell::Bell;
 use guardian::Guardian;
 use keeper::{Board, File, Keeper, Message};
 use output::Output;
-use recording::{Begun, Target, Wish};
+use recording::{Beginning, Ready, Target, Wish};
 use state::State;
 use window::Span;
 
@@ -104,6 +104,9 @@ impl Running {
     fn start(options: &Top) -> Result<Self> {
         let is_plain = options.is_plain();
         let live = &options.recording;
+        if let Some(path) = &live.output {
+            reading::may_replace(path).context(UNBEGUN)?;
+        }
         let (target, output) = match options.pid {
             Some(pid) => (Target::Process(pid), None),
             None => {
@@ -113,9 +116,6 @@ impl Running {
                 (Target::Program { program, streams }, Some(output))
             }
         };
-        if let Some(path) = &live.output {
-            reading::may_replace(path).context(UNBEGUN)?;
-        }
         let is_ours = options.pid.is_none();
         let signals = Signals::take_also(&[libc::SIGTSTP, libc::SIGCONT], is_ours)?;
         let signals = Arc::new(signals);
@@ -123,21 +123,32 @@ impl Running {
         let board = Arc::new(Board::new(Arc::clone(&bell)));
         let wish = Arc::new(Wish::new(Arc::clone(&bell)));
         let (to, inbox) = mpsc::channel();
+        let (ready, readiness) = mpsc::channel();
+        let (go, gone) = mpsc::channel();
         let (begun, beginning) = mpsc::channel();
         let recorder = {
             let (live, signals, wish) = (live.clone(), Arc::clone(&signals), Arc::clone(&wish));
             let to = to.clone();
-            let recording = move || recording::record(&target, &live, &signals, &wish, &to, &begun);
+            let between = Beginning {
+                ready,
+                go: gone,
+                begun,
+            };
+            let recording =
+                move || recording::record(&target, &live, &signals, &wish, &to, between);
             spawn("profundo-record", recording)?
         };
-        let Ok(Begun { start, wake, pid }) = beginning.recv() else {
+        let unbegun = |recorder| {
             if let Some(output) = &output {
                 output.keep();
             }
-            return Err(match joined(recorder) {
+            match joined(recorder) {
                 Err(error) => error,
                 Ok(_) => anyhow!("the recording has ended before it began"),
-            });
+            }
+        };
+        let Ok(Ready { start, wake }) = readiness.recv() else {
+            return Err(unbegun(recorder));
         };
         let file = live.output.clone().map(|path| File {
             path,
@@ -145,12 +156,30 @@ impl Running {
             keeps_source: !live.no_source,
         });
         let question = state(options).question();
-        let keeper = Keeper::new(start, question, options.interval, !is_plain, file.as_ref())?;
+        let interval = options.interval;
+        let keeper = match Keeper::new(start, question, interval, !is_plain, file.as_ref()) {
+            Ok(keeper) => keeper,
+            Err(error) => {
+                // So it hears that it will never begin, and tidies up.
+                drop(go);
+                unbegun(recorder);
+                return Err(error);
+            }
+        };
         let keeper = {
             let (to, board) = (to.clone(), Arc::clone(&board));
             let keeps_source = file.as_ref().is_some_and(|file| file.keeps_source);
             let keeping = move || keeper.run(&inbox, &to, &board, keeps_source);
             spawn("profundo-keep", keeping)?
+        };
+        // If it has ended, so has what would be heard next.
+        let _ = go.send(());
+        let Ok(pid) = beginning.recv() else {
+            let _ = to.send(Message::Stop);
+            joined(keeper);
+            // There is nothing in it.
+            let _ = file.map(|file| std::fs::remove_file(file.path));
+            return Err(unbegun(recorder));
         };
         Ok(Self {
             signals,

@@ -1,13 +1,14 @@
 //! The recorder's thread: it attaches to a process or starts a program, and tells what happens. What
 //! the kernel asks of one thread (the fork, the holding of others) is all done here.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::mpsc::Sender;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use profundo_remote::{EngineChoice, Options, Recorder, WakeHandle};
+use profundo_remote::{EngineChoice, Options, Recorder, Remains, WakeHandle};
 use profundo_wire::recording::{Event, HowEnded, Start};
 
 use super::bell::Bell;
@@ -20,6 +21,11 @@ use crate::{carried, options};
 
 /// How often it looks whether it is to end.
 const HEED: Duration = Duration::from_millis(200);
+
+/// How long it keeps what it has to tell, so that who keeps the numbers is woken less often than it is
+/// itself, and how much at most.
+const SEND: Duration = Duration::from_millis(100);
+const MANY: usize = 1 << 12;
 
 /// What is recorded.
 #[derive(Debug)]
@@ -100,26 +106,36 @@ impl Drop for Over<'_> {
     }
 }
 
-/// A recording that has begun.
+/// A recorder that is ready, and has not touched the process yet.
 #[derive(Debug)]
-pub struct Begun {
-    /// As the recorder says it.
+pub struct Ready {
+    /// How its recording begins.
     pub start: Start,
-    /// Ends the recorder's wait.
+    /// Ends its wait.
     pub wake: WakeHandle,
-    /// The process.
-    pub pid: u32,
+}
+
+/// How the recorder and who has started it come to terms: when it is ready, it says so and waits until
+/// there is a place for what it will tell; when it has begun, it says of which process. If it never
+/// does, its error says why.
+#[derive(Debug)]
+pub struct Beginning {
+    /// It is ready.
+    pub ready: Sender<Ready>,
+    /// It may begin. If that never comes, nothing is begun.
+    pub go: Receiver<()>,
+    /// It has begun, with this process.
+    pub begun: Sender<u32>,
 }
 
 /// Records until it is told to end, or the program ends. Returns how a program ended that was started.
-/// `begun` hears when it has begun; if it never does, this says why.
 pub fn record(
     target: &Target,
     live: &options::Live,
     signals: &Signals,
     wish: &Wish,
     to: &Sender<Message>,
-    begun: &Sender<Begun>,
+    beginning: Beginning,
 ) -> Result<Option<Ended>> {
     let mut over = Over { wish, what: BROKEN };
     let mut told = Vec::new();
@@ -136,39 +152,46 @@ pub fn record(
             (_, options::EngineChoice::CpuTimer) => EngineChoice::CpuTimer,
             (_, options::EngineChoice::PerfRing) => EngineChoice::PerfRing,
         },
+        // A program whose stacks are seldom asked for need not be asked often for its system time.
+        system_period: live.period().saturating_mul(2).max(2_000_000),
+        // Who only looks should not be felt.
+        most_held: 125,
         follow: !live.no_children,
         wall: live.wall.then_some(profundo_remote::WALL_TICK),
         agent,
         ..Options::default()
     })?;
-    let begin = |recorder: &Recorder, pid| {
-        // If nobody listens, nobody will send a wish either.
-        let _ = begun.send(Begun {
-            start: recorder.start(),
-            wake: recorder.wake_handle(),
-            pid,
-        });
-    };
-    let mut child = None;
-    match target {
+    let start = recorder.start();
+    let wake = recorder.wake_handle();
+    // Who does not listen any more does not answer either.
+    let _ = beginning.ready.send(Ready { start, wake });
+    if beginning.go.recv().is_err() {
+        return Ok(None);
+    }
+    let (pid, child) = match target {
         &Target::Process(pid) => {
             recorder.attach(pid, &mut |event| told.push(Told::of(event)))?;
-            begin(&recorder, pid);
+            (pid, None)
         }
         Target::Program { program, streams } => {
-            let pid = start(program, streams, &mut recorder, signals)?;
-            child = Some(pid);
-            begin(&recorder, pid as u32);
+            leave_remains(&recorder, live.output.as_deref());
+            let pid = start_program(program, streams, &mut recorder, signals)?;
+            (pid as u32, Some(pid))
         }
-    }
+    };
+    let _ = beginning.begun.send(pid);
     let mut ended = None;
+    let mut sent = Instant::now();
     while !wish.is(STOP) {
         recorder.turn_within(HEED, &mut |event| told.push(Told::of(event)));
         // Samples that nobody will see need not be taken.
         if wish.is(PAUSE) && !recorder.is_paused() {
             recorder.set_paused(true);
         }
-        let _ = to.send(Message::Told(std::mem::take(&mut told)));
+        if told.len() >= MANY || sent.elapsed() >= SEND {
+            sent = Instant::now();
+            let _ = to.send(Message::Told(std::mem::take(&mut told)));
+        }
         match child {
             Some(pid) => {
                 ended = has_ended(pid).context("the program is out of sight")?;
@@ -199,8 +222,22 @@ pub fn record(
     Ok(ended)
 }
 
+/// Should we be killed, this tells whose memory it is that has the last samples.
+fn leave_remains(recorder: &Recorder, output: Option<&Path>) {
+    let Some(path) = output else { return };
+    // Without it, the file alone is left.
+    let _ = std::fs::canonicalize(path).map(|recording| {
+        Remains {
+            directory: recorder.directory().to_owned(),
+            recording,
+            start: recorder.start(),
+        }
+        .leave()
+    });
+}
+
 /// Starts the program, which is recorded from its first instruction on.
-fn start(
+fn start_program(
     program: &Program,
     streams: &Streams,
     recorder: &mut Recorder,

@@ -158,6 +158,33 @@ fn plain_text_of_a_process_comes_once() {
     busy.works_on();
 }
 
+#[test]
+fn what_cannot_be_recorded_is_not_begun() {
+    let folder = Folder::new();
+    let options = ["--once", "--output-to", "said.txt", "-o"];
+    let program = ["--", "sh", "-c", "touch ran"];
+    for (file, why) in [
+        ("no/such/x.profundo", "x.profundo"),
+        ("mine.txt", "no recording"),
+    ] {
+        folder.file("mine.txt", "a text of mine");
+        let said = folder.said(&[&["top"], &options[..], &[file], &program].concat());
+        said.refused(1, why);
+        assert!(!folder.path().join("ran").exists(), "it ran");
+    }
+    // What cannot run leaves no recording.
+    folder.file("broken", "#!/no/such/interpreter\n");
+    let made = Command::new("chmod")
+        .arg("+x")
+        .arg(folder.path().join("broken"))
+        .status();
+    assert!(made.unwrap().success());
+    let broken = ["x.profundo", "--", "./broken"];
+    let said = folder.said(&[&["top"], &options[..], &broken].concat());
+    said.refused(127, "interpreter");
+    assert!(folder.recordings().is_empty());
+}
+
 /// A terminal of tmux, with a shell in it.
 struct Tmux {
     name: String,

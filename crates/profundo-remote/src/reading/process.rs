@@ -11,11 +11,9 @@ use super::python::Python;
 use super::stack::{At, Reader, Stack};
 use super::wait::Wait;
 use crate::modules::ModuleList;
+use crate::options::Options;
 use crate::perf::Sample;
 
-/// Threads are held for a fiftieth of the time that they run, at most: where the machine is so busy that
-/// we wait for a CPU while a thread waits for us, they are read while they go on.
-const MOST_HELD: u64 = 50;
 /// Nanoseconds that they may be held before that is reckoned.
 const GRACE: u64 = 2_000_000;
 
@@ -72,19 +70,41 @@ impl Counts {
 }
 
 /// A process that is read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Process {
     reader: Reader,
     python: Option<Python>,
     stopper: Stopper,
     /// Whether something inside the process is sampling it, too.
     has_agent: bool,
+    /// Threads are held for at most one part in so many of the time that they run: where the machine is so
+    /// busy that we wait for a CPU while a thread waits for us, they are read while they go on.
+    most_held: u64,
     /// Why the interpreter's stacks are not read.
     pub(crate) refusal: Option<Refusal>,
     pub(crate) counts: Counts,
 }
 
+impl Default for Process {
+    fn default() -> Self {
+        Self::held_at_most(Options::default().most_held)
+    }
+}
+
 impl Process {
+    /// One whose threads are held for at most one part in so many of the time that they run.
+    pub(crate) fn held_at_most(one_in: u64) -> Self {
+        Self {
+            reader: Reader::default(),
+            python: None,
+            stopper: Stopper::default(),
+            has_agent: false,
+            most_held: one_in.max(1),
+            refusal: None,
+            counts: Counts::default(),
+        }
+    }
+
     /// One that has an agent, which gives numbers of its own to what it meets.
     pub(crate) fn beside_an_agent() -> Self {
         Self {
@@ -149,7 +169,7 @@ impl Process {
         words: &mut Vec<u64>,
     ) -> Result<bool, Unread> {
         self.counts.ran += reading.weight;
-        let is_dear = self.counts.held > GRACE + self.counts.ran / MOST_HELD;
+        let is_dear = self.counts.held > GRACE + self.counts.ran / self.most_held;
         if is_dear && !self.stopper.is_patient {
             return Err(Unread::Dear);
         }

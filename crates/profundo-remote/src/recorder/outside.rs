@@ -154,7 +154,9 @@ impl Recorder {
         };
         let mut outside = Outside::default();
         outside.sees_the_kernel = self.outside.kernel;
-        outside.process = self.outside.reads.then(Box::<Process>::default);
+        let most_held = self.options.most_held;
+        let reads = self.outside.reads;
+        outside.process = reads.then(|| Box::new(Process::held_at_most(most_held)));
         let way = Way::Outside(outside);
         let mut program = Program::new(self.keys, pid, started, way, Default::default());
         program.pidfd = pidfd.ok();
@@ -309,7 +311,9 @@ impl Recorder {
         let now = profundo_probe::clock::now();
         let mut outside = Outside::default();
         outside.sees_the_kernel = self.outside.kernel;
-        outside.process = self.outside.reads.then(Box::<Process>::default);
+        let most_held = self.options.most_held;
+        let reads = self.outside.reads;
+        outside.process = reads.then(|| Box::new(Process::held_at_most(most_held)));
         let way = Way::Outside(outside);
         let mut program = Program::new(self.keys, pid, now, way, of.modules.clone());
         program.pidfd = sys::pidfd_open(pid).ok();

@@ -401,3 +401,40 @@ fn five_thousand_functions_are_drawn_in_a_frame() {
     // Without optimisation, on a machine that has other work: a bound that only a blunder breaks.
     assert!(fastest.as_millis() < 160, "{fastest:?}");
 }
+
+#[test]
+fn any_size_has_a_page() {
+    let mut picture = picture();
+    picture.head.command = "漢字 ".repeat(40);
+    picture.head.note = Some("the engine is cpu-timer ".repeat(9));
+    picture.head.ended = Some("ended with exit code 3".into());
+    picture.detail = Some(Detail {
+        key: picture.rows[0].key,
+        name: "漢字の関数".repeat(20),
+        callers: vec![("x".repeat(500), 3); 40],
+        stack: vec!["漢字".repeat(100); 40],
+        stack_weight: 1,
+        weight: 2,
+    });
+    for width in (0..40).chain((40..150).step_by(11)) {
+        for height in [0, 1, 3, 6, 7, 20] {
+            for view in View::ALL {
+                let mut state = State::new(Span::Last(60), true);
+                state.view = view;
+                picture.view = view;
+                drawn(&mut state, &picture, width, height);
+                state.paused = true;
+                state.filter = "漢字".repeat(30);
+                drawn(&mut state, &picture, width, height);
+                state.is_typing = true;
+                drawn(&mut state, &picture, width, height);
+                state.help = true;
+                drawn(&mut state, &picture, width, height);
+                state.help = false;
+                state.detail = picture.detail.as_ref().map(|detail| detail.key);
+                state.above = 1000;
+                drawn(&mut state, &picture, width, height);
+            }
+        }
+    }
+}
