@@ -148,6 +148,8 @@ impl State {
 
     /// A key was pressed on a page that shows this.
     pub fn press(&mut self, key: Key, picture: Option<&Picture>) -> Act {
+        // The rows of another table are not those that are meant: the right ones are on their way.
+        let picture = picture.filter(|picture| picture.view == self.view);
         match key {
             Key::Control('c') => return Act::Interrupt,
             Key::Control('z') => return Act::Suspend,
@@ -457,5 +459,10 @@ mod tests {
         assert_eq!(state.detail, None);
         state.press(Key::Escape, Some(&picture));
         assert_eq!(state.chosen, None);
+        // Keys that are faster than the numbers do nothing to rows of another table.
+        state.press(Key::Char('2'), Some(&picture));
+        state.press(Key::Down, Some(&picture));
+        assert_eq!(state.press(Key::Enter, Some(&picture)), Act::Draw);
+        assert_eq!((state.chosen, state.detail), (None, None));
     }
 }

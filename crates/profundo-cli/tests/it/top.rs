@@ -273,7 +273,8 @@ impl Drop for Tmux {
     }
 }
 
-/// A script that starts `top`, says how it ended, and waits until the terminal is as it was before.
+/// A script that starts `top`, waits until the terminal is as it was before, and says how `top` ended. Who was
+/// killed cannot give the terminal back before the shell hears of it.
 fn script(arguments: &str) -> String {
     let profundo = env!("CARGO_BIN_EXE_profundo");
     format!(
@@ -282,8 +283,8 @@ fn script(arguments: &str) -> String {
          bash -c 'echo $$ > pid; exec {profundo} top {arguments}'\n\
          code=$?\n\
          while [ $code = 148 ]; do echo stopped; read line; fg; code=$?; done\n\
-         echo \"code $code\"\n\
          until [ \"$(stty -g)\" = \"$(cat before)\" ]; do sleep 0.1; done\n\
+         echo \"code $code\"\n\
          echo as before\n\
          read line\n"
     )
@@ -348,7 +349,8 @@ fn keys_change_the_page_and_its_size_too() {
     tmux.press("4");
     tmux.shows("Waits for");
     tmux.press("1");
-    tmux.shows("Function");
+    tmux.shows("Self %");
+    tmux.shows("hot");
     tmux.press("Enter");
     tmux.shows("Called by");
     tmux.press("Escape");
