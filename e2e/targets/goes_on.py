@@ -15,7 +15,7 @@ over = threading.Event()
 interrupted = 0
 
 
-def work(numbers=range(300)):
+def work(numbers=range(4000)):
     return sum(number * number for number in numbers)
 
 

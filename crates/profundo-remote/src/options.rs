@@ -54,7 +54,7 @@ impl Default for Options {
             system_period: 2_000_000,
             engine: EngineChoice::Auto,
             follow: true,
-            most_held: 50,
+            most_held: 30,
             wall: None,
             paused: false,
             agent: None,

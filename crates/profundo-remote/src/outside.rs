@@ -12,7 +12,7 @@ use crate::copied::Copied;
 use crate::kernel;
 use crate::perf::Sample;
 use crate::proc;
-use crate::reading::{Counts, Look, Process, Reading, Unread, look};
+use crate::reading::{Counts, Look, Process, Reading, Unread, is_after_a_call, look};
 
 /// The deepest stack that is kept.
 const MAX_DEPTH: usize = 1024;
@@ -34,6 +34,10 @@ pub(crate) struct Outside {
     met: u32,
     /// Nanoseconds that its samples stand for.
     pub(crate) sampled: u64,
+    /// Nanoseconds that its clocks have counted, if they are its alone: what could have been sampled.
+    pub(crate) counted: Option<u64>,
+    /// Whether a child has its clocks.
+    pub(crate) has_heirs: bool,
     /// Whether time in the kernel is sampled too.
     pub(crate) sees_the_kernel: bool,
     /// Its threads are read when they are sampled: a copy of the stack does not tell what an
@@ -159,13 +163,21 @@ impl Outside {
                 number: thread.number,
                 clock,
                 weight,
+                state: match sample.in_kernel {
+                    true => State::System,
+                    false => State::Running,
+                },
             };
             let Some(process) = process.as_mut() else {
                 unread.extend(samples.iter().filter(of_thread).copied());
                 continue;
             };
-            // In the kernel it may be about to sleep, which nobody is to disturb.
-            let read = match sample.in_kernel {
+            // In a call of the kernel's it may be about to sleep, which nobody is to disturb.
+            let is_calling = sample.in_kernel && {
+                let registers = sample.registers.as_ref();
+                registers.is_none_or(|(regs, _)| is_after_a_call(sample.pid, regs.ip))
+            };
+            let read = match is_calling {
                 true => Err(Unread::Late),
                 false => process.read_running(sample.pid, reading, modules, words),
             };
@@ -209,6 +221,7 @@ impl Outside {
             number,
             clock,
             weight,
+            state: State::Running,
         };
         let process = self.process.get_or_insert_default();
         process.have_some_patience();
@@ -261,6 +274,7 @@ impl Outside {
             number,
             clock,
             weight: 1,
+            state: State::Running,
         };
         for _ in 0..TRIES {
             match look(pid, tid) {

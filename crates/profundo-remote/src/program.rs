@@ -2,8 +2,8 @@
 
 use std::os::fd::OwnedFd;
 
-use profundo_wire::End;
 use profundo_wire::recording::{Event, HowEnded, LossCounts, ProcessEnd, ProcessInfo};
+use profundo_wire::{End, State};
 
 use crate::account::Account;
 use crate::agent::Agent;
@@ -203,6 +203,7 @@ impl Program {
             number,
             clock,
             weight: 0,
+            state: State::WallWaiting,
         };
         let list = modules(&self.modules, store);
         let mut own = Vec::new();

@@ -113,6 +113,12 @@ impl Sampler {
         }
     }
 
+    /// Nanoseconds that the clocks of a process have counted, while they ran.
+    pub(crate) fn counted(&self, pid: u32) -> u64 {
+        let events = self.events.iter().filter(|(owner, _)| *owner == pid);
+        events.filter_map(|(_, event)| read_count(event)).sum()
+    }
+
     /// Closes the clocks of a process.
     pub(crate) fn remove(&mut self, pid: u32) {
         self.events.retain(|(owner, _)| *owner != pid);

@@ -1,8 +1,12 @@
 //! Where a thread blocks, as the kernel tells it to whoever may trace the process. Nothing is done to
 //! the thread.
 
+use std::collections::HashMap;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
+
+use crate::sys;
 
 /// A blocked thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,14 +34,52 @@ pub(crate) enum Look {
 /// Looks at a thread without touching it.
 pub(crate) fn look(pid: u32, tid: u32) -> Look {
     let mut text = [0; 256];
-    let text = match small_file(pid, tid, "syscall", &mut text) {
-        Ok(text) => text,
+    let read = open(pid, tid, "syscall").and_then(|file| file.read_at(&mut text, 0));
+    seen(pid, tid, read, &text)
+}
+
+/// Looks at the same threads again and again, and keeps their files open for that.
+#[derive(Debug, Default)]
+pub(crate) struct Looker {
+    files: HashMap<u32, File>,
+}
+
+impl Looker {
+    /// As [`look`] does.
+    pub(crate) fn look(&mut self, pid: u32, tid: u32) -> Look {
+        /// So many are kept open.
+        const MOST: usize = 64;
+        let mut text = [0; 256];
+        // A file stays that of the thread that it was opened for, which may have ended.
+        if let Some(file) = self.files.get(&tid) {
+            match file.read_at(&mut text, 0) {
+                Ok(length @ 1..) => return seen(pid, tid, Ok(length), &text),
+                _ => drop(self.files.remove(&tid)),
+            }
+        }
+        let read = open(pid, tid, "syscall").and_then(|file| {
+            let read = file.read_at(&mut text, 0);
+            if self.files.len() >= MOST {
+                self.files.clear();
+            }
+            self.files.insert(tid, file);
+            read
+        });
+        seen(pid, tid, read, &text)
+    }
+}
+
+/// What the kernel has said of a thread.
+fn seen(pid: u32, tid: u32, read: io::Result<usize>, text: &[u8]) -> Look {
+    let length = match read {
+        Ok(length) => length,
         Err(error) => match error.raw_os_error() {
             Some(libc::EACCES | libc::EPERM | libc::EMFILE | libc::ENFILE) => return Look::Hidden,
             _ => return Look::Ended,
         },
     };
-    match parse(text) {
+    let text = text.get(..length).unwrap_or_default();
+    match parse(std::str::from_utf8(text).unwrap_or_default()) {
         Some(blocked) => Look::Blocked(Blocked {
             turns: turns(pid, tid),
             ..blocked
@@ -46,6 +88,19 @@ pub(crate) fn look(pid: u32, tid: u32) -> Look {
         None if text.is_empty() => Look::Ended,
         None => Look::Running,
     }
+}
+
+/// Whether a thread that was in the kernel had called it, by where it goes on: one that did not is there
+/// because of a fault or an interrupt, and is not about to sleep as a call may.
+pub(crate) fn is_after_a_call(pid: u32, ip: u64) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    const CALLS: [&[u8]; 3] = [b"\x0f\x05", b"\x0f\x34", b"\xcd\x80"];
+    #[cfg(not(target_arch = "x86_64"))]
+    const CALLS: [&[u8]; 1] = [b"\x01\x00\x00\xd4"];
+    let mut before = [0; CALLS[0].len()];
+    let start = ip.wrapping_sub(before.len() as u64);
+    let is_read = sys::read_memory(pid, start, &mut before) == before.len();
+    !is_read || CALLS.contains(&&before[..])
 }
 
 /// How often the thread has been given a CPU: one that ran in between and blocks at the same place
@@ -57,22 +112,17 @@ pub(crate) fn turns(pid: u32, tid: u32) -> Option<u64> {
 /// For how long a thread has run, in nanoseconds, and how often it was given a CPU.
 pub(crate) fn schedule(pid: u32, tid: u32) -> Option<(u64, u64)> {
     let mut text = [0; 128];
-    let text = small_file(pid, tid, "schedstat", &mut text).ok()?;
-    let mut words = text.split_ascii_whitespace();
+    let file = open(pid, tid, "schedstat").ok()?;
+    let length = file.read_at(&mut text, 0).ok()?;
+    let mut words = std::str::from_utf8(text.get(..length)?)
+        .ok()?
+        .split_ascii_whitespace();
     let ran = words.next()?.parse().ok()?;
     Some((ran, words.nth(1)?.parse().ok()?))
 }
 
-fn small_file<'a>(
-    pid: u32,
-    tid: u32,
-    name: &str,
-    buffer: &'a mut [u8],
-) -> std::io::Result<&'a str> {
-    let file = File::open(format!("/proc/{pid}/task/{tid}/{name}"))?;
-    let length = file.read_at(buffer, 0)?;
-    let text = buffer.get(..length).unwrap_or_default();
-    Ok(std::str::from_utf8(text).unwrap_or_default())
+fn open(pid: u32, tid: u32, name: &str) -> io::Result<File> {
+    File::open(format!("/proc/{pid}/task/{tid}/{name}"))
 }
 
 /// `nr a b c d e f sp pc`, or `-1 sp pc` outside a system call, or `running`.
@@ -127,6 +177,34 @@ mod tests {
         drop(done);
         spinner.join().unwrap();
         assert_eq!(look(pid, 1), Look::Ended);
+    }
+
+    #[test]
+    fn who_looks_again_sees_what_is_there_now() {
+        let mut looker = Looker::default();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        while !matches!(looker.look(pid, pid), Look::Blocked(it) if it.call >= 0) {}
+        assert!(matches!(looker.look(pid, pid), Look::Blocked(_)));
+        child.kill().unwrap();
+        let _ = child.wait();
+        assert_eq!(looker.look(pid, pid), Look::Ended);
+    }
+
+    #[test]
+    fn calls_are_told_from_faults() {
+        let call = *b"\x90\x0f\x05\x90";
+        let place = call.as_ptr() as u64;
+        let pid = std::process::id();
+        assert_eq!(
+            is_after_a_call(pid, place + 3),
+            cfg!(target_arch = "x86_64")
+        );
+        assert!(!is_after_a_call(pid, place + 2));
+        assert!(is_after_a_call(pid, 4), "nobody knows");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use profundo_unwind::{General, Regs};
 
-use super::blocked::{Look, look};
+use super::blocked::{Look, Looker};
 use crate::proc;
 
 /// How long a thread gets to stop. It was running a moment ago, so mostly it stops at once; but it may
@@ -23,6 +23,7 @@ const LONG_PATIENCE: Duration = Duration::from_millis(300);
 /// Holds threads, and sees to it that all go on.
 #[derive(Debug, Default)]
 pub(crate) struct Stopper {
+    looker: Looker,
     /// Threads that were asked to stop and have not done so yet.
     late: Vec<i32>,
     /// Whether to wait for a thread that has to wait for a CPU.
@@ -51,10 +52,16 @@ pub(crate) struct Held {
     /// A signal that was about to be delivered.
     signal: i32,
     /// When it had not stopped yet, as last seen.
-    pub(crate) since: Instant,
-    pub(crate) registers: Regs,
+    since: Instant,
+    pub(crate) registers: Registers,
+}
+
+/// What the registers of a held thread hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Registers {
+    pub(crate) place: Regs,
     pub(crate) general: General,
-    /// What all registers hold.
+    /// Those for vectors too.
     pub(crate) all: [u64; 48],
 }
 
@@ -66,7 +73,7 @@ impl Stopper {
         if self.late.contains(&id) {
             return Err(NotHeld::Late);
         }
-        match look(pid, tid) {
+        match self.looker.look(pid, tid) {
             Look::Running => {}
             Look::Blocked(_) => return Err(NotHeld::Blocked),
             Look::Ended => return Err(NotHeld::Gone),
@@ -94,13 +101,15 @@ impl Stopper {
             tid: id,
             signal,
             since,
-            registers: Regs {
-                ip: 0,
-                sp: 0,
-                fp: 0,
+            registers: Registers {
+                place: Regs {
+                    ip: 0,
+                    sp: 0,
+                    fp: 0,
+                },
+                general: General([0; 16]),
+                all: [0; 48],
             },
-            general: General([0; 16]),
-            all: [0; 48],
         };
         match held.read_registers(pid) {
             true => Ok(held),
@@ -167,6 +176,14 @@ impl Drop for Stopper {
     }
 }
 
+impl Held {
+    /// Lets it go on. Returns for how long it was held, in nanoseconds.
+    pub(crate) fn let_go(self) -> u64 {
+        // Not after it: whoever is woken may well take our CPU.
+        self.since.elapsed().as_nanos() as u64
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         let _ = request(libc::PTRACE_DETACH, self.tid, 0, self.signal as usize);
@@ -217,17 +234,18 @@ impl Held {
         let place = &raw mut vectors as usize;
         let _ = request(libc::PTRACE_GETFPREGS, self.tid, 0, place);
         self.begin_again(pid, &mut regs);
-        self.general = General([
+        self.registers.general = General([
             regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
             regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15,
         ]);
-        self.registers = Regs {
+        self.registers.place = Regs {
             ip: regs.rip,
             sp: regs.rsp,
             fp: regs.rbp,
         };
-        let (words, halves) = self.all.split_at_mut(self.general.0.len());
-        words.copy_from_slice(&self.general.0);
+        let Registers { general, all, .. } = &mut self.registers;
+        let (words, halves) = all.split_at_mut(general.0.len());
+        words.copy_from_slice(&general.0);
         for (pair, [a, b, c, d]) in halves
             .chunks_exact_mut(2)
             .zip(vectors.xmm_space.as_chunks().0.iter().copied())
@@ -285,7 +303,8 @@ mod tests {
         for _ in 0..200 {
             match stopper.hold(pid, pid) {
                 Ok(it) => {
-                    assert!(it.registers.ip != 0 && it.registers.sp != 0);
+                    let place = it.registers.place;
+                    assert!(place.ip != 0 && place.sp != 0);
                     let state = proc::stat(pid).unwrap().state;
                     assert_eq!(state, b't');
                     held += 1;

@@ -60,7 +60,7 @@ impl Interpreter {
         if symbols.runtime == 0 || symbols.code_type == 0 {
             return Err(Refusal::Symbol);
         }
-        memory.begin(pid, &[]);
+        memory.begin_anew(pid);
         let (minor, version) = match symbols.version {
             0 => old_version(&elf, &module.info.path).ok_or(Refusal::Version)?,
             place => {

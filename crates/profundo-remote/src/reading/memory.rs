@@ -1,8 +1,9 @@
 //! The memory of another process, page by page.
 //!
-//! A reading of a thread looks at nearly the same pages as the one before. So the pages that a reading
-//! has touched are fetched by one system call when the next one begins, which makes the reading several
-//! times shorter and its pages nearly of one instant.
+//! A reading of a thread looks at nearly the same pages as those before. So the pages that the last
+//! readings have touched are fetched by one system call when the next one begins, which makes the reading
+//! several times shorter and its pages nearly of one instant. Of a thread that is held, that is all that it
+//! is held for: what was fetched is [closed](PageMemory::close) then, and read while the thread goes on.
 
 use crate::sys;
 
@@ -10,6 +11,54 @@ const PAGE: usize = 4096;
 /// Fetched at once at the most, and kept for one reading.
 const MOST_FETCHED: usize = 64;
 const MOST_KEPT: usize = 512;
+/// For so many readings a page is fetched that none of them looked at.
+const REST: u8 = 12;
+
+/// The pages that the readings of one thread look at.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Wanted {
+    pages: Vec<u64>,
+    /// How many readings ago each was looked at.
+    rests: Vec<u8>,
+}
+
+impl Wanted {
+    /// Counts one reading more, which has looked at these pages.
+    fn note(&mut self, touched: impl Iterator<Item = u64>) {
+        for rest in &mut self.rests {
+            *rest += 1;
+        }
+        for page in touched {
+            match self.pages.iter().position(|&known| known == page) {
+                Some(at) => {
+                    if let Some(rest) = self.rests.get_mut(at) {
+                        *rest = 0;
+                    }
+                }
+                None => {
+                    self.pages.push(page);
+                    self.rests.push(0);
+                }
+            }
+        }
+        let mut most = REST;
+        while self.rests.iter().filter(|&&rest| rest <= most).count() > MOST_FETCHED && most > 0 {
+            most -= 1;
+        }
+        let mut rests = self.rests.iter();
+        self.pages
+            .retain(|_| rests.next().is_some_and(|&rest| rest <= most));
+        self.rests.retain(|&rest| rest <= most);
+        self.pages.truncate(MOST_FETCHED);
+        self.rests.truncate(MOST_FETCHED);
+    }
+
+    /// A page is not there any more.
+    fn remove(&mut self, at: usize) {
+        self.pages.remove(at);
+        self.rests.remove(at);
+    }
+}
 
 /// The pages of one reading.
 #[derive(Debug, Default)]
@@ -24,6 +73,9 @@ pub(crate) struct PageMemory {
     last: usize,
     /// A piece that was copied at an earlier instant, and where it begins: it goes before the pages.
     copied: (u64, Vec<u8>),
+    /// Whether nothing more is fetched, and which pages were missed then.
+    closed: bool,
+    missed: Vec<u64>,
 }
 
 impl PageMemory {
@@ -32,28 +84,64 @@ impl PageMemory {
         self.pid
     }
 
-    /// Begins a reading, with the pages that the one before it wanted.
-    pub(crate) fn begin(&mut self, pid: u32, wanted: &[u64]) {
+    /// Begins a reading, with the pages that those before it wanted.
+    pub(crate) fn begin(&mut self, pid: u32, wanted: &mut Wanted) {
         self.pid = pid;
         self.starts.clear();
         self.touched.clear();
         self.last = 0;
         self.copied.1.clear();
-        let wanted = wanted.get(..MOST_FETCHED).unwrap_or(wanted);
-        if wanted.is_empty() {
+        self.closed = false;
+        self.missed.clear();
+        if wanted.pages.is_empty() {
             return;
         }
-        self.bytes.resize(wanted.len().max(1) * PAGE, 0);
-        let read = sys::read_pages(pid, wanted, PAGE, &mut self.bytes);
-        // What comes behind a page that is gone was not read.
-        let whole = (read / PAGE).min(wanted.len());
-        self.starts.extend(wanted.iter().take(whole));
-        self.touched.resize(whole, false);
+        self.bytes.resize(wanted.pages.len() * PAGE, 0);
+        // What comes behind a page that is gone is not read.
+        while let Some(rest) = wanted
+            .pages
+            .get(self.starts.len()..)
+            .filter(|it| !it.is_empty())
+        {
+            let from = self.starts.len();
+            let out = self.bytes.get_mut(from * PAGE..).unwrap_or_default();
+            let whole = (sys::read_pages(pid, rest, PAGE, out) / PAGE).min(rest.len());
+            self.starts.extend(rest.iter().take(whole));
+            if whole < rest.len() {
+                wanted.remove(from + whole);
+            }
+        }
+        self.touched.resize(self.starts.len(), false);
+    }
+
+    /// Begins a reading of which nothing is known.
+    pub(crate) fn begin_anew(&mut self, pid: u32) {
+        self.begin(pid, &mut Wanted::default());
+    }
+
+    /// Nothing more is fetched: what is not there yet cannot be read.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Whether something could not be read because it was closed.
+    pub(crate) fn is_short(&self) -> bool {
+        !self.missed.is_empty()
     }
 
     /// Forgets what was read, so that it is read again.
-    pub(crate) fn again(&mut self, wanted: &[u64]) {
+    pub(crate) fn again(&mut self, wanted: &mut Wanted) {
+        self.note(wanted);
         self.begin(self.pid, wanted);
+    }
+
+    /// Notes the pages that were looked at, or ought to have been.
+    pub(crate) fn note(&self, wanted: &mut Wanted) {
+        let pages = self.starts.iter().zip(&self.touched);
+        let touched = pages
+            .filter(|(_, touched)| **touched)
+            .map(|(&start, _)| start);
+        wanted.note(touched.chain(self.missed.iter().copied()));
     }
 
     /// Has what lies from an address on be what it was when it was copied.
@@ -68,16 +156,6 @@ impl PageMemory {
         let offset = usize::try_from(address.checked_sub(*start)?).ok()?;
         let word = bytes.get(offset..)?.first_chunk()?;
         Some(u64::from_le_bytes(*word))
-    }
-
-    /// The pages that were looked at: what the next reading will want.
-    pub(crate) fn wanted(&self) -> Vec<u64> {
-        let pages = self.starts.iter().zip(&self.touched);
-        pages
-            .filter(|(_, touched)| **touched)
-            .map(|(&start, _)| start)
-            .take(MOST_FETCHED)
-            .collect()
     }
 
     fn page(&mut self, address: u64) -> Option<&[u8]> {
@@ -97,6 +175,10 @@ impl PageMemory {
 
     fn fetch(&mut self, start: u64) -> Option<usize> {
         let at = self.starts.len();
+        if self.closed {
+            self.missed.push(start);
+            return None;
+        }
         if at >= MOST_KEPT {
             return None;
         }
@@ -170,7 +252,7 @@ mod tests {
         let memory: Vec<u64> = (0..4096).collect();
         let start = memory.as_ptr() as u64;
         let mut pages = PageMemory::default();
-        pages.begin(std::process::id(), &[]);
+        pages.begin_anew(std::process::id());
         for (index, word) in memory.iter().enumerate() {
             assert_eq!(pages.read(start + index as u64 * 8), Some(*word));
         }
@@ -179,13 +261,30 @@ mod tests {
         let index = ((page - start) / 8) as usize;
         let expected = memory[index - 1] >> 32 | memory[index] << 32;
         assert_eq!(pages.read(page - 4), Some(expected));
-        let wanted = pages.wanted();
-        assert!(wanted.len() >= 8);
-        pages.again(&wanted);
-        assert_eq!(pages.starts, wanted);
-        assert!(pages.wanted().is_empty(), "nothing was looked at yet");
+        let mut wanted = Wanted::default();
+        pages.again(&mut wanted);
+        assert!(wanted.pages.len() >= 8);
+        assert_eq!(pages.starts, wanted.pages);
         assert_eq!(pages.read(start), Some(0));
-        assert_eq!(pages.wanted().len(), 1);
+        pages.close();
+        assert_eq!(pages.read(start), Some(0));
+        let elsewhere = Box::new(5_u64);
+        let place = &raw const *elsewhere as u64;
+        if !wanted.pages.contains(&(place & !4095)) {
+            assert_eq!(pages.read(place), None, "it is closed");
+            assert!(pages.is_short());
+        }
+        // What was missed is there the next time.
+        pages.again(&mut wanted);
+        pages.close();
+        assert_eq!(pages.read(place), Some(5));
+        // What nobody looks at any more is not fetched for ever.
+        for _ in 0..REST + 2 {
+            pages.again(&mut wanted);
+            pages.close();
+            assert_eq!(pages.read(start), Some(0));
+        }
+        assert_eq!(wanted.pages, [start & !4095]);
     }
 
     #[test]
@@ -193,8 +292,11 @@ mod tests {
         let mut pages = PageMemory::default();
         let here = &raw const pages as u64;
         let page = here & !4095;
-        pages.begin(std::process::id(), &[4096, page]);
-        assert_eq!(pages.starts, [] as [u64; 0], "the first one is not there");
+        let mut wanted = Wanted::default();
+        wanted.note([4096, page].into_iter());
+        pages.begin(std::process::id(), &mut wanted);
+        assert_eq!(pages.starts, [page], "the first one is not there");
+        assert_eq!(wanted.pages, [page], "it is not asked for again");
         assert_eq!(pages.read(8), None);
         assert!(pages.read(here & !7).is_some());
     }

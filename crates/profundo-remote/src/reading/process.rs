@@ -26,6 +26,8 @@ pub(crate) struct Reading {
     /// The cycle counter.
     pub(crate) clock: u64,
     pub(crate) weight: u64,
+    /// What it was doing.
+    pub(crate) state: State,
 }
 
 /// Why there is no stack.
@@ -173,23 +175,22 @@ impl Process {
         if is_dear && !self.stopper.is_patient {
             return Err(Unread::Dear);
         }
-        match self.stopper.hold(pid, reading.tid) {
-            Ok(held) => {
-                let head = head_of(reading, State::Running);
-                let python = self.python.as_mut();
-                let at = At::Held(&held);
-                let stack = self.reader.read(pid, &at, head, modules, python, words);
-                let since = held.since;
-                drop(held);
-                self.counts.held += since.elapsed().as_nanos() as u64;
+        let head = head_of(reading);
+        let (stopper, python) = (&mut self.stopper, self.python.as_mut());
+        let hold = || stopper.hold(pid, reading.tid);
+        match self
+            .reader
+            .read_held(pid, hold, head, modules, python, words)
+        {
+            Ok(stack) => {
+                self.counts.held += stack.held;
                 Ok(self.count(stack))
             }
             Err(NotHeld::Blocked) => match look(pid, reading.tid) {
                 Look::Blocked(blocked) => {
-                    let head = head_of(reading, State::Running);
                     let python = self.python.as_mut();
                     let at = At::Blocked(blocked);
-                    let stack = self.reader.read(pid, &at, head, modules, python, words);
+                    let stack = self.reader.read(pid, at, head, modules, python, words);
                     Ok(self.count(stack))
                 }
                 Look::Running => Err(self.late()),
@@ -212,7 +213,10 @@ impl Process {
         modules: &[Module<'_>],
         (words, own): (&mut Vec<u64>, &mut Vec<u64>),
     ) -> Stack {
-        let head = head_of(reading, State::WallWaiting);
+        let head = head_of(Reading {
+            state: State::WallWaiting,
+            ..reading
+        });
         let python = self.python.as_mut();
         let at = At::Blocked(blocked);
         let wait = |gil| {
@@ -221,7 +225,7 @@ impl Process {
         };
         let stack = self
             .reader
-            .read_with(pid, (&at, head), modules, python, (words, own), wait);
+            .read_with(pid, (at, head), modules, python, (words, own), wait);
         self.count(stack);
         stack
     }
@@ -236,11 +240,7 @@ impl Process {
         words: &mut Vec<u64>,
     ) -> Option<bool> {
         let (registers, general) = sample.registers.as_ref()?;
-        let state = match sample.in_kernel {
-            true => State::System,
-            false => State::Running,
-        };
-        let head = head_of(reading, state);
+        let head = head_of(reading);
         let at = At::Copied {
             registers: *registers,
             general,
@@ -249,7 +249,7 @@ impl Process {
         let python = self.python.as_mut();
         let stack = self
             .reader
-            .read(sample.pid, &at, head, modules, python, words);
+            .read(sample.pid, at, head, modules, python, words);
         Some(self.count(stack))
     }
 
@@ -274,9 +274,9 @@ impl Process {
     }
 }
 
-fn head_of(reading: Reading, state: State) -> SampleHead {
+fn head_of(reading: Reading) -> SampleHead {
     SampleHead {
-        state,
+        state: reading.state,
         end: End::Root,
         frames: 0,
         python: 0,

@@ -162,8 +162,12 @@ impl Python {
             return;
         }
         append(told, LARGEST_NAME, |free| {
-            tell_thread_name(memory, &self.interpreter.layout, head, first, free)
+            let name = tell_thread_name(memory, &self.interpreter.layout, head, first, free);
+            name.filter(|_| !memory.is_short())
         });
+        if memory.is_short() {
+            self.named.remove(&head.tid);
+        }
     }
 
     fn tell_task(
@@ -175,8 +179,13 @@ impl Python {
         let task = Task::of(&self.interpreter.layout, memory, outermost);
         let hash = task.hash();
         if task.name.is_some() && self.codes.find(hash).is_none() {
-            append(told, LARGEST_NAME, |free| Some(task.write(memory, free)));
-            self.codes.keep(hash, 1);
+            let written = append(told, LARGEST_NAME, |free| {
+                let words = task.write(memory, free);
+                (!memory.is_short()).then_some(words)
+            });
+            if written {
+                self.codes.keep(hash, 1);
+            }
         }
         task.number
     }
@@ -187,11 +196,17 @@ impl Python {
     }
 }
 
-/// Has `write` write to the end of some free words, and keeps what it wrote.
-fn append(out: &mut Vec<u64>, most: usize, write: impl FnOnce(&mut [u64]) -> Option<usize>) {
+/// Has `write` write to the end of some free words, and keeps what it wrote. Returns whether it did.
+fn append(
+    out: &mut Vec<u64>,
+    most: usize,
+    write: impl FnOnce(&mut [u64]) -> Option<usize>,
+) -> bool {
     let mut free = vec![0; most];
-    let words = write(&mut free).unwrap_or(0).min(most);
+    let written = write(&mut free);
+    let words = written.unwrap_or(0).min(most);
     out.extend_from_slice(free.get(most - words..).unwrap_or_default());
+    written.is_some()
 }
 
 struct Chain<'a> {

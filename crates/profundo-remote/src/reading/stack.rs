@@ -9,8 +9,8 @@ use profundo_unwind::{
 use profundo_wire::{End, Gil, PythonEnd, PythonWord, SampleHead};
 
 use super::blocked::{Blocked, Look, look};
-use super::held::Held;
-use super::memory::PageMemory;
+use super::held::{Held, NotHeld, Registers};
+use super::memory::{PageMemory, Wanted};
 use super::python::{Found, Python};
 use crate::sys;
 
@@ -20,8 +20,6 @@ const READINGS: usize = 3;
 /// Where a thread is read.
 #[derive(Debug)]
 pub(crate) enum At<'a> {
-    /// It is held.
-    Held(&'a Held),
     /// It blocks here.
     Blocked(Blocked),
     /// It was here when the kernel copied its registers and a piece of its stack, and goes on.
@@ -41,14 +39,16 @@ pub(crate) struct Stack {
     pub(crate) is_torn: bool,
     /// Whether a native frame lies in no module.
     pub(crate) leads_out: bool,
+    /// For how long the thread was held, in nanoseconds.
+    pub(crate) held: u64,
 }
 
 /// Reads the threads of one process.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     memory: PageMemory,
-    /// What the last reading of each thread touched.
-    wanted: std::collections::HashMap<u32, Vec<u64>>,
+    /// What the last readings of each thread touched.
+    wanted: std::collections::HashMap<u32, Wanted>,
     python: Vec<u64>,
     native: Vec<u64>,
     told: Vec<u64>,
@@ -72,7 +72,7 @@ impl Reader {
     pub(crate) fn read(
         &mut self,
         pid: u32,
-        at: &At<'_>,
+        at: At<'_>,
         head: SampleHead,
         modules: &[Module<'_>],
         python: Option<&mut Python>,
@@ -90,35 +90,25 @@ impl Reader {
     pub(crate) fn read_with(
         &mut self,
         pid: u32,
-        (at, head): (&At<'_>, SampleHead),
+        (at, head): (At<'_>, SampleHead),
         modules: &[Module<'_>],
         mut python: Option<&mut Python>,
         (words, own): (&mut Vec<u64>, &mut Vec<u64>),
         before: impl FnOnce(Gil) -> Vec<u64>,
     ) -> Stack {
         let mut wanted = self.wanted.remove(&head.tid).unwrap_or_default();
-        self.memory.begin(pid, &wanted);
+        self.memory.begin(pid, &mut wanted);
         let modules = Modules::new(modules);
         let mut stack;
         let mut sample;
         match at {
-            At::Held(held) => {
-                let place = Place {
-                    registers: held.registers,
-                    general: Some(&held.general),
-                    all: &held.all,
-                    lock: None,
-                    is_moving: false,
-                };
-                (sample, stack) = self.once(head, place, &modules, python);
-            }
             At::Copied {
                 registers,
                 general,
                 stack: copy,
             } => {
                 let place = Place {
-                    registers: *registers,
+                    registers,
                     general: Some(general),
                     all: &[],
                     lock: None,
@@ -130,15 +120,14 @@ impl Reader {
                     self.doubt(
                         head,
                         place,
-                        copy,
+                        (copy, &mut wanted),
                         &modules,
                         python,
                         (&mut sample, &mut stack),
                     );
                 }
             }
-            At::Blocked(blocked) => {
-                let mut blocked = *blocked;
+            At::Blocked(mut blocked) => {
                 let mut left = READINGS;
                 loop {
                     let place = Place {
@@ -166,22 +155,73 @@ impl Reader {
                             break;
                         }
                     }
-                    wanted = self.memory.wanted();
-                    self.memory.again(&wanted);
+                    self.memory.again(&mut wanted);
                 }
             }
         }
-        self.wanted.insert(head.tid, self.memory.wanted());
-        words.append(&mut self.told);
+        self.memory.note(&mut wanted);
+        self.wanted.insert(head.tid, wanted);
         if sample.end != End::Gone {
             own.extend(before(sample.gil));
         }
+        self.append(sample, words, own);
+        stack
+    }
+
+    /// Reads a thread that runs: it is held while what its stack is expected to need is copied. If that was
+    /// not all, it is held once more, until all has been read.
+    pub(crate) fn read_held(
+        &mut self,
+        pid: u32,
+        mut hold: impl FnMut() -> Result<Held, NotHeld>,
+        head: SampleHead,
+        modules: &[Module<'_>],
+        mut python: Option<&mut Python>,
+        words: &mut Vec<u64>,
+    ) -> Result<Stack, NotHeld> {
+        let modules = Modules::new(modules);
+        let mut nanoseconds = 0;
+        let mut found = None;
+        if let Some(mut wanted) = self.wanted.get(&head.tid).cloned() {
+            let held = hold()?;
+            self.memory.begin(pid, &mut wanted);
+            self.memory.close();
+            let registers = held.registers.clone();
+            nanoseconds += held.let_go();
+            let place = Place::of(&registers);
+            let read = self.once(head, place, &modules, python.as_deref_mut());
+            self.memory.note(&mut wanted);
+            self.wanted.insert(head.tid, wanted);
+            found = (!self.memory.is_short()).then_some(read);
+        }
+        let (sample, mut stack) = match found {
+            Some(found) => found,
+            None => {
+                let held = hold()?;
+                let wanted = self.wanted.entry(head.tid).or_default();
+                self.memory.begin(pid, wanted);
+                let place = Place::of(&held.registers);
+                let read = self.once(head, place, &modules, python);
+                nanoseconds += held.let_go();
+                self.memory.note(self.wanted.entry(head.tid).or_default());
+                read
+            }
+        };
+        stack.held = nanoseconds;
+        let mut sample_words = Vec::new();
+        self.append(sample, words, &mut sample_words);
+        words.append(&mut sample_words);
+        Ok(stack)
+    }
+
+    /// What was told on the way goes to `words`, and the sample to `own`.
+    fn append(&mut self, mut sample: SampleHead, words: &mut Vec<u64>, own: &mut Vec<u64>) {
+        words.append(&mut self.told);
         sample.frames = self.native.len() as u16;
         sample.python = self.python.len() as u16;
         own.extend(sample.to_words());
         own.extend_from_slice(&self.native);
         own.extend_from_slice(&self.python);
-        stack
     }
 
     /// The native stack is of one instant and the interpreter's frames of a later one. They are believed
@@ -190,15 +230,14 @@ impl Reader {
         &mut self,
         head: SampleHead,
         place: Place<'_>,
-        copy: &[u8],
+        (copy, wanted): (&[u8], &mut Wanted),
         modules: &Modules<'_>,
         python: Option<&mut Python>,
         (sample, stack): (&mut SampleHead, &mut Stack),
     ) {
         let before = self.python.clone();
         let loops = python.as_ref().map(|python| python.interpreter.evaluation);
-        let wanted = self.memory.wanted();
-        self.memory.again(&wanted);
+        self.memory.again(wanted);
         self.memory.lay_over(place.registers.sp, copy);
         (*sample, *stack) = self.once(head, place, modules, python);
         let loops = loops.map_or(0, |ranges| {
@@ -315,6 +354,7 @@ impl Reader {
             end: sample.end,
             python_end: sample.python_end,
             is_torn: false,
+            held: 0,
             leads_out: self
                 .native
                 .iter()
@@ -370,6 +410,19 @@ struct Place<'a> {
     all: &'a [u64],
     lock: Option<u64>,
     is_moving: bool,
+}
+
+impl<'a> Place<'a> {
+    /// Where a held thread was stopped.
+    fn of(registers: &'a Registers) -> Self {
+        Self {
+            registers: registers.place,
+            general: Some(&registers.general),
+            all: &registers.all,
+            lock: None,
+            is_moving: false,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -44,6 +44,11 @@ impl States {
             self.read = now;
             self.missed.clear();
             self.read(&interpreter.threads, memory, interpreter.runtime);
+            if memory.is_short() {
+                // Of what was read only a part was there: the next one is to read it.
+                self.read = 0;
+                return &[];
+            }
         }
         match self.of.get(&tid) {
             Some(states) => states,
@@ -113,7 +118,7 @@ mod tests {
         });
         let (pointer, tid) = hear.recv().unwrap();
         let mut memory = PageMemory::default();
-        memory.begin(std::process::id(), &[]);
+        memory.begin_anew(std::process::id());
         assert_eq!(number_of(Some(offset), &mut memory, pointer), Some(tid));
         drop(done);
         other.join().unwrap();

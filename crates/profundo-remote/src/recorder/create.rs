@@ -108,7 +108,7 @@ impl Recorder {
             side_band: None,
             watcher: None,
             counter: None,
-            outside: OutsideSampling::default(),
+            outside: OutsideSampling::keeping_in(options.cache.clone()),
             generated: Default::default(),
             polling: None,
             jitter,

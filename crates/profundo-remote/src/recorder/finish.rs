@@ -112,6 +112,18 @@ impl Recorder {
             let user = before.0 + agent.ran().saturating_sub(system);
             program.times.0 = program.times.0.max(user);
         }
+        self.outside.count(&mut program);
+        if let Way::Outside(outside) = &program.way
+            && let Some(counted) = outside.counted.filter(|_| is_gone)
+        {
+            let before = program.times_before;
+            let system = match outside.sees_the_kernel {
+                true => program.times.1.saturating_sub(before.1),
+                false => 0,
+            };
+            let user = before.0 + counted.saturating_sub(system);
+            program.times.0 = program.times.0.max(user);
+        }
         match &mut program.way {
             Way::Agent(agent) => {
                 agent.tell(key, &self.scale, sink);
@@ -173,6 +185,7 @@ impl Recorder {
         for key in keys {
             if let Some(program) = self.programs.get_mut(&key) {
                 self.outside.set_running(program, false);
+                self.outside.count(program);
                 program.finish(now);
             }
             self.sample_outside(sink);
@@ -223,6 +236,11 @@ impl Program {
     pub(crate) fn expected(&self, engine: Engine) -> u64 {
         let user = self.user.at(self.times.0);
         let system = self.system.at(self.times.1);
+        if let Way::Outside(outside) = &self.way
+            && let Some(counted) = outside.counted
+        {
+            return counted;
+        }
         let sees_the_kernel = match &self.way {
             Way::Agent(_) => engine == Engine::CpuTimer,
             Way::Outside(outside) if user == 0 => return outside.sampled,

@@ -1,6 +1,7 @@
 //! Which processes are sampled from outside, and their samples.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use profundo_wire::recording::{Engine, Event};
@@ -8,7 +9,7 @@ use profundo_wire::recording::{Engine, Event};
 use super::Recorder;
 use crate::copied::modules;
 use crate::kernel::KernelNames;
-use crate::modules::{Told, executable_of};
+use crate::modules::{Told, cache_folder, executable_of};
 use crate::outside::Outside;
 use crate::perf::{Gathered, Record, Sample, Sampled, Sampler, kernel_is_permitted};
 use crate::permits::perf_refused;
@@ -24,6 +25,8 @@ pub(super) struct OutsideSampling {
     processes: usize,
     kernel: bool,
     names: Option<KernelNames>,
+    /// Where what is worth keeping is kept; the user's cache, if none is said.
+    cache: Option<PathBuf>,
     lost: u64,
     /// Whether threads are read when they are sampled, of processes that have an interpreter.
     pub(super) reads: bool,
@@ -32,6 +35,14 @@ pub(super) struct OutsideSampling {
 }
 
 impl OutsideSampling {
+    /// With a place for what is worth keeping.
+    pub(super) fn keeping_in(cache: Option<PathBuf>) -> Self {
+        Self {
+            cache,
+            ..Self::default()
+        }
+    }
+
     /// Whether anything is sampled from outside.
     pub(super) fn is_active(&self) -> bool {
         self.processes > 0
@@ -40,6 +51,16 @@ impl OutsideSampling {
     pub(super) fn set_period(&self, period: u64) {
         if let Some(sampler) = &self.sampler {
             sampler.set_period(period);
+        }
+    }
+
+    /// Takes down what the clocks of a program have counted.
+    pub(super) fn count(&self, program: &mut Program) {
+        let pid = program.pid;
+        if let (Some(sampler), Way::Outside(outside)) = (&self.sampler, &mut program.way)
+            && !outside.has_heirs
+        {
+            outside.counted = Some(sampler.counted(pid)).filter(|&counted| counted > 0);
         }
     }
 
@@ -81,7 +102,8 @@ impl OutsideSampling {
     fn open(&mut self) -> std::io::Result<&mut Sampler> {
         if self.sampler.is_none() {
             self.kernel = kernel_is_permitted().is_ok();
-            self.names = self.kernel.then(KernelNames::begin);
+            let cache = || cache_folder(self.cache.as_deref());
+            self.names = self.kernel.then(|| KernelNames::begin(cache()));
             self.sampler = Some(Sampler::open(Sampled {
                 kernel: self.kernel,
                 tells: self.reads,
@@ -303,10 +325,11 @@ impl Recorder {
                 *self.last_of.get(&parent)?
             }
         };
-        let of = self.programs.get(&parent)?;
-        if !matches!(of.way, Way::Outside(_)) {
+        let of = self.programs.get_mut(&parent)?;
+        let Way::Outside(from) = &mut of.way else {
             return None;
-        }
+        };
+        from.has_heirs = true;
         self.keys += 1;
         let now = profundo_probe::clock::now();
         let mut outside = Outside::default();

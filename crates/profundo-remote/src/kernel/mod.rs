@@ -1,15 +1,19 @@
 //! The kernel's part of stacks: which of its functions addresses lie in, as `/proc/kallsyms` tells
 //! those who may know.
 
+mod table;
+
 use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 
 use profundo_wire::recording::{Event, GeneratedCode, ModuleInfo};
 
+use table::Table;
+pub(crate) use table::has_names;
+
 /// All of the kernel's addresses are in the upper half.
 const FIRST: u64 = 0xffff_8000_0000_0000;
-/// The last function known ends somewhere.
-const LARGEST: u64 = 1 << 20;
 
 /// Whether an address is the kernel's.
 pub(crate) fn is_kernels(address: u64) -> bool {
@@ -32,30 +36,27 @@ pub(crate) fn module(now: u64) -> ModuleInfo {
 /// Names for the addresses that were met.
 #[derive(Debug)]
 pub(crate) struct KernelNames {
-    /// The table takes a tenth of a second to read, in which samples would be lost.
-    coming: Option<Receiver<Vec<Symbol>>>,
-    symbols: Vec<Symbol>,
+    /// The table may take a tenth of a second to read, in which samples would be lost.
+    coming: Option<Receiver<Table>>,
+    table: Table,
     met: HashSet<u64>,
     waiting: BTreeSet<u64>,
     /// The functions that were told of.
     told: HashSet<u64>,
 }
 
-type Symbol = (u64, Box<str>);
-
 impl KernelNames {
-    /// Begins to read the table.
-    pub(crate) fn begin() -> Self {
+    /// Begins to read the table, which may have been kept in a cache.
+    pub(crate) fn begin(cache: Option<PathBuf>) -> Self {
         let (ready, coming) = channel();
         let thread = std::thread::Builder::new().name("profundo".into());
         let read = move || {
-            let text = std::fs::read("/proc/kallsyms").unwrap_or_default();
             // The session may be over.
-            let _ = ready.send(parse(&text));
+            let _ = ready.send(Table::read(cache.as_deref()));
         };
         Self {
             coming: thread.spawn(read).is_ok().then_some(coming),
-            symbols: Vec::new(),
+            table: Table::default(),
             met: HashSet::new(),
             waiting: BTreeSet::new(),
             told: HashSet::new(),
@@ -77,12 +78,12 @@ impl KernelNames {
             return;
         }
         if let Some(coming) = &self.coming {
-            let symbols = match waits {
+            let table = match waits {
                 true => coming.recv().ok(),
                 false => coming.try_recv().ok(),
             };
-            let Some(symbols) = symbols else { return };
-            self.symbols = symbols;
+            let Some(table) = table else { return };
+            self.table = table;
             self.coming = None;
         }
         let mut codes = Vec::new();
@@ -102,14 +103,11 @@ impl KernelNames {
     }
 
     fn function(&self, address: u64) -> Option<GeneratedCode> {
-        let after = self.symbols.partition_point(|symbol| symbol.0 <= address);
-        let (start, name) = self.symbols.get(after.checked_sub(1)?)?;
-        let next = self.symbols.get(after).map_or(u64::MAX, |symbol| symbol.0);
-        let end = next.min(start.saturating_add(LARGEST));
-        (address < end).then(|| GeneratedCode {
-            start: *start,
-            end,
-            name: (**name).into(),
+        let function = self.table.function(address)?;
+        Some(GeneratedCode {
+            start: function.start,
+            end: function.end,
+            name: (*String::from_utf8_lossy(function.name)).into(),
             loaded: 0,
             unloaded: u64::MAX,
             lines: Vec::new(),
@@ -117,48 +115,17 @@ impl KernelNames {
     }
 }
 
-/// Whether we may know where the kernel's functions are.
-pub(crate) fn has_names() -> bool {
-    let mut bytes = [0; 4096];
-    let read = std::fs::File::open("/proc/kallsyms")
-        .and_then(|file| std::os::unix::fs::FileExt::read_at(&file, &mut bytes, 0));
-    let read = bytes.get(..read.unwrap_or(0)).unwrap_or_default();
-    !parse(read).is_empty()
-}
-
-/// The functions in the text of `/proc/kallsyms`, sorted. Who may not know them sees them all at 0.
-fn parse(text: &[u8]) -> Vec<Symbol> {
-    let lines = text.split(|&byte| byte == b'\n');
-    let mut symbols: Vec<Symbol> = lines
-        .filter_map(|line| {
-            let line = std::str::from_utf8(line).ok()?;
-            let mut words = line.split_ascii_whitespace();
-            let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
-            let address = u64::from_str_radix(address, 16).ok()?;
-            let is_code = matches!(kind, "t" | "T" | "w" | "W");
-            (is_code && is_kernels(address)).then(|| (address, name.into()))
-        })
-        .collect();
-    // Of several names the first is as good as any.
-    symbols.sort_by_key(|symbol| symbol.0);
-    symbols.dedup_by_key(|symbol| symbol.0);
-    symbols
-}
-
 #[cfg(test)]
 mod tests {
+    use super::table::tests::TEXT;
     use super::*;
-
-    const TEXT: &[u8] = b"ffffffff81000000 T _text\nffffffff81000000 T _stext\n\
-        ffffffff81000100 t do_work\nffffffff81000180 d data\nffffffff81000200 W end\n\
-        ffffffffc0000000 t in_module\t[thing]\n0000000000000000 A percpu\nnonsense\n\xff\n";
 
     #[test]
     fn functions_are_told_of_once() {
         let mut names = KernelNames {
-            symbols: parse(TEXT),
+            table: Table::parse(TEXT),
             coming: None,
-            ..KernelNames::begin()
+            ..KernelNames::begin(None)
         };
         let told = |names: &mut KernelNames| {
             let mut told = Vec::new();
@@ -187,10 +154,9 @@ mod tests {
 
     #[test]
     fn who_may_not_know_sees_nothing() {
-        assert!(parse(b"0000000000000000 T _text\n0000000000000000 t do_work\n").is_empty());
         let mut names = KernelNames {
             coming: None,
-            ..KernelNames::begin()
+            ..KernelNames::begin(None)
         };
         names.meet(FIRST);
         names.tell(1, true, &mut |_| panic!("nothing is known"));

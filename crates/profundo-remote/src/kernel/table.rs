@@ -1,0 +1,266 @@
+//! The functions of the running kernel, sorted by their addresses.
+//!
+//! `/proc/kallsyms` tells them to those who may know, but the kernel writes that text anew for each reader,
+//! which takes a twentieth of a second. So what was read once is kept for the next session, until the machine
+//! is started again or another module is loaded. A table is the same bytes in memory and in its file:
+//!
+//! ```text
+//! ┌───────────┬─────────┬───────────────────┬─────────────────────────────────┬──────────────────────┐
+//! │ PROFKERN  │ count n │ n addresses, u64  │ n ends of names, u32, from here │ the names as they are│
+//! └───────────┴─────────┴───────────────────┴─────────────────────────────────┴──────────────────────┘
+//! ```
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::is_kernels;
+use crate::sys;
+
+const MAGIC: [u8; 8] = *b"PROFKERN";
+const HEAD: usize = 16;
+/// The last function known ends somewhere.
+const LARGEST: u64 = 1 << 20;
+const FOLDER: &str = "profundo/kernel";
+
+/// The kernel's functions.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Function<'a> {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) name: &'a [u8],
+}
+
+impl Table {
+    /// Reads what was kept in a cache, or else what the kernel tells, which is kept then.
+    pub(super) fn read(cache: Option<&Path>) -> Self {
+        let place = cache.and_then(|cache| Some(cache.join(FOLDER).join(this_kernel()?)));
+        if let Some(kept) = place.as_deref().and_then(kept) {
+            return kept;
+        }
+        let text = fs::read("/proc/kallsyms").unwrap_or_default();
+        let table = Self::parse(&text);
+        if table.count > 0
+            && let Some(place) = place
+        {
+            // Without it the next session reads as long as this one.
+            let _ = table.keep(&place);
+        }
+        table
+    }
+
+    /// The functions in the text of `/proc/kallsyms`. Who may not know them sees them all at 0.
+    pub(super) fn parse(text: &[u8]) -> Self {
+        let lines = text.split(|&byte| byte == b'\n');
+        let mut functions: Vec<(u64, &[u8])> = lines
+            .filter_map(|line| {
+                let mut words = line.split(|byte| byte.is_ascii_whitespace());
+                let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
+                let address = u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()?;
+                let is_code = matches!(kind, b"t" | b"T" | b"w" | b"W");
+                (is_code && is_kernels(address)).then_some((address, name))
+            })
+            .collect();
+        // Of several names the first is as good as any.
+        functions.sort_by_key(|function| function.0);
+        functions.dedup_by_key(|function| function.0);
+        let mut bytes = Vec::new();
+        bytes.extend(MAGIC);
+        bytes.extend((functions.len() as u64).to_le_bytes());
+        let addresses = functions.iter();
+        bytes.extend(addresses.flat_map(|(address, _)| address.to_le_bytes()));
+        let mut end = 0;
+        for (_, name) in &functions {
+            end += name.len() as u32;
+            bytes.extend(end.to_le_bytes());
+        }
+        bytes.extend(functions.iter().flat_map(|(_, name)| *name));
+        Self {
+            bytes,
+            count: functions.len(),
+        }
+    }
+
+    /// One that was kept; `None` if these are the bytes of something else.
+    fn of(bytes: Vec<u8>) -> Option<Self> {
+        let (magic, rest) = bytes.split_first_chunk()?;
+        let is_table = *magic == MAGIC;
+        let count = u64::from_le_bytes(*rest.first_chunk()?);
+        let count = usize::try_from(count).ok()?;
+        let table = Self { bytes, count };
+        let names = table.names()?;
+        let last = count.checked_sub(1).map_or(Some(0), |it| table.end(it))?;
+        (is_table && names.len() == last).then_some(table)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The function that an address lies in.
+    pub(super) fn function(&self, address: u64) -> Option<Function<'_>> {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.address(middle)? <= address {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        let at = low.checked_sub(1)?;
+        let start = self.address(at)?;
+        let next = self.address(low).unwrap_or(u64::MAX);
+        let end = next.min(start.saturating_add(LARGEST));
+        let from = at.checked_sub(1).map_or(Some(0), |it| self.end(it))?;
+        let name = self.names()?.get(from..self.end(at)?)?;
+        (address < end).then_some(Function { start, end, name })
+    }
+
+    fn address(&self, at: usize) -> Option<u64> {
+        if at >= self.count {
+            return None;
+        }
+        let bytes = self.bytes.get(HEAD + at * 8..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*bytes))
+    }
+
+    /// Where a name ends.
+    fn end(&self, at: usize) -> Option<usize> {
+        let bytes = self.bytes.get(HEAD + self.count * 8 + at * 4..)?;
+        Some(u32::from_le_bytes(*bytes.first_chunk()?) as usize)
+    }
+
+    fn names(&self) -> Option<&[u8]> {
+        let from = self.count.checked_mul(12)?.checked_add(HEAD)?;
+        self.bytes.get(from..)
+    }
+
+    fn keep(&self, place: &Path) -> std::io::Result<()> {
+        let Some(folder) = place.parent() else {
+            return Ok(());
+        };
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(folder)?;
+        let draft = folder.join(format!("draft-{}", std::process::id()));
+        let mut options = OpenOptions::new();
+        // Where the kernel's functions lie is not for everybody.
+        let options = options.write(true).create_new(true).mode(0o600);
+        let written = options
+            .open(&draft)
+            .and_then(|mut file| file.write_all(&self.bytes))
+            .and_then(|()| fs::rename(&draft, place));
+        if written.is_err() {
+            let _ = fs::remove_file(&draft);
+            return written;
+        }
+        // Those before it are of kernels that run no more.
+        for entry in fs::read_dir(folder)?.filter_map(Result::ok) {
+            let path = entry.path();
+            let is_draft = entry.file_name().to_string_lossy().starts_with("draft-");
+            if path != place && !is_draft {
+                let _ = fs::remove_file(path);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn kept(place: &Path) -> Option<Table> {
+    let mut options = OpenOptions::new();
+    let options = options.read(true).custom_flags(libc::O_NOFOLLOW);
+    let mut file = options.open(place).ok()?;
+    let is_ours = |data: fs::Metadata| {
+        data.is_file() && data.uid() == sys::user() && data.mode() & 0o022 == 0
+    };
+    if !file.metadata().is_ok_and(is_ours) {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    Table::of(bytes)
+}
+
+/// A name that no other kernel has, nor this one with other modules.
+fn this_kernel() -> Option<PathBuf> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let mut hasher = DefaultHasher::new();
+    for line in fs::read_to_string("/proc/modules")
+        .unwrap_or_default()
+        .lines()
+    {
+        let mut words = line.split(' ');
+        // Its name, its size, and where it lies; the rest changes as it is used.
+        (words.next(), words.next(), words.nth(3)).hash(&mut hasher);
+    }
+    let name = format!("{}-{:016x}", boot.trim(), hasher.finish());
+    (!name.contains('/')).then(|| name.into())
+}
+
+/// Whether we may know where the kernel's functions are.
+pub(crate) fn has_names() -> bool {
+    let mut bytes = [0; 4096];
+    let read = File::open("/proc/kallsyms")
+        .and_then(|file| std::os::unix::fs::FileExt::read_at(&file, &mut bytes, 0));
+    let read = bytes.get(..read.unwrap_or(0)).unwrap_or_default();
+    !Table::parse(read).is_empty()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::session::Directory;
+
+    pub(in crate::kernel) const TEXT: &[u8] =
+        b"ffffffff81000000 T _text\nffffffff81000000 T _stext\n\
+        ffffffff81000100 t do_work\nffffffff81000180 d data\nffffffff81000200 W end\n\
+        ffffffffc0000000 t in_module\t[thing]\n0000000000000000 A percpu\nnonsense\n\xff\n";
+
+    #[test]
+    fn a_function_has_its_name_and_its_end() {
+        let table = Table::parse(TEXT);
+        let of = |address| {
+            table
+                .function(address)
+                .map(|it| (it.start & 0xFFFF, it.name))
+        };
+        assert_eq!(of(0xffff_ffff_8100_0000), Some((0, &b"_text"[..])));
+        assert_eq!(of(0xffff_ffff_8100_01ff), Some((0x100, &b"do_work"[..])));
+        assert_eq!(of(0xffff_ffff_8100_0200), Some((0x200, &b"end"[..])));
+        assert_eq!(of(0xffff_ffff_c000_0001), Some((0, &b"in_module"[..])));
+        assert_eq!(of(0xffff_8000_0000_0000), None);
+        assert_eq!(of(u64::MAX), None);
+        assert!(Table::parse(b"0000000000000000 T _text\n").is_empty());
+    }
+
+    #[test]
+    fn what_was_kept_is_found_again_and_damage_is_not() {
+        let directory = Directory::create(None).unwrap();
+        let folder = directory.path().join("kernel");
+        let place = folder.join("this");
+        let table = Table::parse(TEXT);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("older"), b"x").unwrap();
+        table.keep(&place).unwrap();
+        assert_eq!(kept(&place).unwrap().bytes, table.bytes);
+        assert!(!folder.join("older").exists());
+        assert_eq!(fs::metadata(&place).unwrap().mode() & 0o777, 0o600);
+        for cut in 0..table.bytes.len() {
+            let part = table.bytes.get(..cut).unwrap().to_vec();
+            assert!(Table::of(part).is_none(), "{cut} bytes");
+        }
+        let mut large = table.bytes.clone();
+        large[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert!(Table::of(large).is_none());
+        assert!(kept(&folder.join("none")).is_none());
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
