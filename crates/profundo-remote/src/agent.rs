@@ -40,6 +40,10 @@ struct Thread {
     samples: u64,
     /// Samples and CPU time at the last look for threads that block our signal.
     looked: (u64, u64),
+    /// How many such looks it had not run at all, and how many are to be left out because of that.
+    rests: (u8, u8),
+    /// How many samples it had when its period was last changed.
+    varied: u64,
     /// Whether it was found to block our signal.
     is_deaf: bool,
     /// Time that it ran while it blocked the signal of a clock that was closed since.
@@ -140,6 +144,8 @@ impl Agent {
                 alive: Account::default(),
                 samples: 0,
                 looked: (0, 0),
+                rests: (0, 0),
+                varied: 0,
                 is_deaf: false,
                 unheard: 0,
                 ran_before: 0,
@@ -384,13 +390,16 @@ impl Agent {
         }
     }
 
-    pub(crate) fn set_period(&self, period: u64) {
-        for clock in self
-            .threads
-            .iter()
-            .filter_map(|thread| thread.clock.as_ref())
-        {
-            clock.set_period(period);
+    /// Changes the period of the threads that were sampled lately: others may be many, and are none the
+    /// wiser.
+    pub(crate) fn set_period(&mut self, period: u64) {
+        for thread in &mut self.threads {
+            if thread.samples != thread.varied
+                && let Some(clock) = &thread.clock
+            {
+                thread.varied = thread.samples;
+                clock.set_period(period);
+            }
         }
     }
 
@@ -473,11 +482,18 @@ impl Agent {
     pub(crate) fn look_for_deaf(&mut self, period: u64, now: u64, out: &mut Vec<u64>) {
         /// A signal that is blocked for a moment comes after it.
         const SUSPICIOUS: u64 = 50_000_000;
+        /// So many looks are left out at most for a thread that does not run.
+        const MOST: u8 = 7;
         let enough = SUSPICIOUS.max(3 * period);
         for thread in &mut self.threads {
             if thread.samples != thread.looked.0 {
                 thread.is_deaf = false;
                 thread.looked = (thread.samples, u64::MAX);
+                thread.rests = (0, 0);
+                continue;
+            }
+            if thread.rests.1 > 0 {
+                thread.rests.1 -= 1;
                 continue;
             }
             let Some(ran) = thread.clock.as_ref().and_then(TaskClock::ran) else {
@@ -489,6 +505,11 @@ impl Agent {
                 continue;
             }
             let weight = ran.saturating_sub(before);
+            let rests = match weight {
+                0 => thread.rests.0.saturating_add(1).min(MOST),
+                _ => 0,
+            };
+            thread.rests = (rests, rests);
             if weight <= enough {
                 continue;
             }

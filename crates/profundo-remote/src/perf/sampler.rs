@@ -1,6 +1,8 @@
 //! Sampling a process that nothing of ours can be loaded into: the kernel writes down registers
 //! and a piece of the stack at each tick of a task clock.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
@@ -22,8 +24,10 @@ const PAGES: usize = 64;
 pub(crate) struct Sampler {
     /// One for each CPU, on an event that never fires.
     rings: Vec<(i32, OwnedFd, PerfRing)>,
-    /// The process of each event, and the event.
-    events: Vec<(u32, OwnedFd)>,
+    /// The process and the thread of each event, and the event.
+    events: Vec<(u32, u32, OwnedFd)>,
+    /// Threads that were sampled since the period was last changed.
+    sampled: RefCell<HashSet<u32>>,
     what: Sampled,
 }
 
@@ -68,6 +72,7 @@ impl Sampler {
         Ok(Self {
             rings,
             events: Vec::new(),
+            sampled: RefCell::default(),
             what,
         })
     }
@@ -93,7 +98,7 @@ impl Sampler {
                     event => event?,
                 };
                 control(&event, request::SET_OUTPUT, ring.as_raw_fd() as usize)?;
-                self.events.push((pid, event));
+                self.events.push((pid, tid, event));
             }
         }
         Ok(())
@@ -106,7 +111,7 @@ impl Sampler {
         } else {
             request::DISABLE
         };
-        for (owner, event) in &self.events {
+        for (owner, _, event) in &self.events {
             if *owner == pid {
                 let _ = control(event, request, 0);
             }
@@ -115,19 +120,22 @@ impl Sampler {
 
     /// Nanoseconds that the clocks of a process have counted, while they ran.
     pub(crate) fn counted(&self, pid: u32) -> u64 {
-        let events = self.events.iter().filter(|(owner, _)| *owner == pid);
-        events.filter_map(|(_, event)| read_count(event)).sum()
+        let events = self.events.iter().filter(|(owner, ..)| *owner == pid);
+        events.filter_map(|(.., event)| read_count(event)).sum()
     }
 
     /// Closes the clocks of a process.
     pub(crate) fn remove(&mut self, pid: u32) {
-        self.events.retain(|(owner, _)| *owner != pid);
+        self.events.retain(|(owner, ..)| *owner != pid);
     }
 
-    /// Changes the period of all clocks.
+    /// Changes the period of the clocks that tick: to change that of one that sleeps would wake a CPU.
     pub(crate) fn set_period(&self, nanoseconds: u64) {
-        for (_, event) in &self.events {
-            set_period(event, nanoseconds);
+        let sampled = std::mem::take(&mut *self.sampled.borrow_mut());
+        for (_, tid, event) in &self.events {
+            if sampled.contains(tid) {
+                set_period(event, nanoseconds);
+            }
         }
     }
 
@@ -148,6 +156,8 @@ impl Sampler {
                 }
             });
         }
+        let sampled = gathered.samples.iter().map(|sample| sample.tid);
+        self.sampled.borrow_mut().extend(sampled);
         gathered.samples.sort_by_key(|sample| sample.time);
         gathered.told.sort_by_key(|(time, _)| *time);
         gathered

@@ -58,8 +58,8 @@ impl Recorder {
             .control()
             .period
             .store(period, Ordering::Relaxed);
-        for program in self.programs.values() {
-            if let Some(agent) = program.agent() {
+        for program in self.programs.values_mut() {
+            if let Way::Agent(agent) = &mut program.way {
                 agent.set_period(period);
             }
         }

@@ -1,6 +1,6 @@
 //! Threads that wait: who does, since when, and where, as far as it is to be known.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use profundo_wire::recording::Event;
@@ -25,6 +25,8 @@ const PART: u64 = 20;
 pub(super) struct Wall {
     switches: Switches,
     threads: HashMap<u32, Thread>,
+    /// Threads that have left a CPU and were not read since: of a thousand that sleep there is none.
+    unread: HashSet<u32>,
     tick: u64,
     /// When the next tick is due, on the monotonic clock.
     next: u64,
@@ -79,6 +81,7 @@ impl Recorder {
                 self.wall = Some(Wall {
                     switches,
                     threads: HashMap::new(),
+                    unread: HashSet::new(),
                     tick,
                     next: now + tick,
                     settled: now,
@@ -107,6 +110,7 @@ impl Recorder {
                     let spans = Spans::new(wall.tick);
                     let thread = wall.threads.entry(tid).or_insert(Thread { pid, spans });
                     thread.spans.change(Change::Out, now, &mut none);
+                    wall.unread.insert(tid);
                 }
             }
         }
@@ -144,17 +148,15 @@ impl Recorder {
         }
         self.read_waiting(now, sink);
         if let Some(wall) = &mut self.wall {
-            let settles = now.saturating_sub(wall.settled) >= SETTLE;
-            if settles {
+            // Not at each tick: of many threads that would be all that there is to do.
+            if now.saturating_sub(wall.settled) >= SETTLE {
                 wall.settled = now;
-            }
-            for (&tid, thread) in &mut wall.threads {
-                let mut out = Vec::new();
-                thread.spans.progress(now, &mut out);
-                if settles {
+                for (&tid, thread) in &mut wall.threads {
+                    let mut out = Vec::new();
+                    thread.spans.progress(now, &mut out);
                     thread.spans.settle(now, false, &mut out);
+                    told.extend(out.into_iter().map(|it| (thread.pid, tid, it)));
                 }
-                told.extend(out.into_iter().map(|it| (thread.pid, tid, it)));
             }
         }
         self.tell_waits(told, sink);
@@ -230,6 +232,10 @@ impl Recorder {
             });
             thread.pid = switch.pid;
             thread.spans.change(change, switch.time, &mut out);
+            match change {
+                Change::Out => wall.unread.insert(switch.tid),
+                Change::In | Change::Preempted => wall.unread.remove(&switch.tid),
+            };
             told.extend(out.drain(..).map(|it| (switch.pid, switch.tid, it)));
         }
     }
@@ -237,11 +243,14 @@ impl Recorder {
     /// Reads threads that have left a CPU since the last tick.
     fn read_waiting(&mut self, now: u64, sink: &mut dyn FnMut(Event<'_>)) {
         let Some(wall) = &mut self.wall else { return };
+        let threads = &wall.threads;
+        let is_unread = |thread: &&Thread| thread.spans.unread_since().is_some();
+        wall.unread
+            .retain(|tid| threads.get(tid).is_some_and(|thread| is_unread(&thread)));
         let mut candidates: Vec<(u32, u32)> = wall
-            .threads
+            .unread
             .iter()
-            .filter(|(_, thread)| thread.spans.unread_since().is_some())
-            .map(|(&tid, thread)| (tid, thread.pid))
+            .filter_map(|tid| Some((*tid, threads.get(tid)?.pid)))
             .collect();
         if candidates.is_empty() {
             return;
