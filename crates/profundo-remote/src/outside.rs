@@ -58,6 +58,16 @@ impl Outside {
         }
     }
 
+    /// The kernel is a module, too, as soon as there is a frame in it.
+    fn tell_kernel(&mut self, key: u32, samples: &[&Sample], sink: &mut dyn FnMut(Event<'_>)) {
+        if !self.kernel_told && samples.iter().any(|sample| !sample.kernel.is_empty()) {
+            self.kernel_told = true;
+            let modules = vec![kernel::module(profundo_probe::clock::now())];
+            let process = key;
+            sink(Event::Modules { process, modules });
+        }
+    }
+
     /// Turns samples into records. Returns whether a stack led out of the known modules.
     pub(crate) fn record(
         &mut self,
@@ -68,12 +78,7 @@ impl Outside {
         words: &mut Vec<u64>,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> bool {
-        if !self.kernel_told && samples.iter().any(|sample| !sample.kernel.is_empty()) {
-            self.kernel_told = true;
-            let modules = vec![kernel::module(profundo_probe::clock::now())];
-            let process = key;
-            sink(Event::Modules { process, modules });
-        }
+        self.tell_kernel(key, samples, sink);
         let modules = Modules::new(modules);
         let mut leads_out = false;
         for sample in samples {
@@ -142,6 +147,7 @@ impl Outside {
         words: &mut Vec<u64>,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> (Vec<&'a Sample>, bool) {
+        self.tell_kernel(key, samples, sink);
         let mut process = self.process.take();
         if let Some(process) = &mut process {
             process.let_late_ones_go();

@@ -245,6 +245,7 @@ impl Process {
             registers: *registers,
             general,
             stack: &sample.stack,
+            kernel: &sample.kernel,
         };
         let python = self.python.as_mut();
         let stack = self

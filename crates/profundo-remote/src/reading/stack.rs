@@ -27,6 +27,8 @@ pub(crate) enum At<'a> {
         registers: Regs,
         general: &'a General,
         stack: &'a [u8],
+        /// The kernel's part of its stack, innermost first.
+        kernel: &'a [u64],
     },
 }
 
@@ -106,6 +108,7 @@ impl Reader {
                 registers,
                 general,
                 stack: copy,
+                kernel,
             } => {
                 let place = Place {
                     registers,
@@ -126,6 +129,7 @@ impl Reader {
                         (&mut sample, &mut stack),
                     );
                 }
+                self.put_above(kernel);
             }
             At::Blocked(mut blocked) => {
                 let mut left = READINGS;
@@ -212,6 +216,30 @@ impl Reader {
         self.append(sample, words, &mut sample_words);
         words.append(&mut sample_words);
         Ok(stack)
+    }
+
+    /// Puts the kernel's frames above the program's.
+    fn put_above(&mut self, kernel: &[u64]) {
+        // There is room beside any stack of the program's.
+        let above = kernel.get(..MAX_DEPTH / 2).unwrap_or(kernel);
+        if above.is_empty() {
+            return;
+        }
+        self.native.truncate(MAX_DEPTH - above.len());
+        if let Some(leaf) = self.native.first_mut() {
+            // It is a caller now, and callers are looked up one byte before.
+            *leaf += 1;
+        }
+        self.native.splice(..0, above.iter().copied());
+        for word in &mut self.python {
+            if let PythonWord::Entry { native: Some(at) } = PythonWord::from_word(*word) {
+                let moved = usize::from(at) + above.len();
+                let native = u16::try_from(moved)
+                    .ok()
+                    .filter(|_| moved < self.native.len());
+                *word = PythonWord::Entry { native }.to_word();
+            }
+        }
     }
 
     /// What was told on the way goes to `words`, and the sample to `own`.
@@ -432,6 +460,28 @@ mod tests {
     fn entry(native: impl Into<Option<u16>>) -> u64 {
         let native = native.into();
         PythonWord::Entry { native }.to_word()
+    }
+
+    #[test]
+    fn the_kernels_frames_stand_above_and_entries_move_with_their_frames() {
+        let mut reader = Reader {
+            native: vec![10, 20, 30],
+            python: vec![entry(1), entry(None)],
+            ..Reader::default()
+        };
+        reader.put_above(&[]);
+        assert_eq!(reader.native, [10, 20, 30]);
+        reader.put_above(&[1, 2]);
+        assert_eq!(reader.native, [1, 2, 11, 20, 30]);
+        assert_eq!(reader.python, [entry(3), entry(None)]);
+        // The outermost make room.
+        reader.native.resize(MAX_DEPTH, 7);
+        reader.python = vec![entry(MAX_DEPTH as u16 - 1)];
+        reader.put_above(&[1]);
+        assert_eq!(
+            (reader.native.len(), reader.python[0]),
+            (MAX_DEPTH, entry(None))
+        );
     }
 
     #[test]
