@@ -23,6 +23,7 @@ mod say;
 mod sink;
 mod sources;
 mod top;
+mod unnamed;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

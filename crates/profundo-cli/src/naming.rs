@@ -6,6 +6,7 @@ use profundo_model::{LocationKind, Profile, Role};
 use profundo_symbols::Symbolizer;
 
 use crate::progress::Progress;
+use crate::unnamed;
 
 /// For so few samples threads are not worth their start.
 const FEW: usize = 300;
@@ -28,6 +29,7 @@ pub fn complete(profile: &mut Profile, samples: usize) {
     }
     profile.name_reasons();
     profile.mark_runtime();
+    unnamed::note(profile);
 }
 
 /// The modules whose lines nobody asks for.
