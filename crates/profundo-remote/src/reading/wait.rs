@@ -5,6 +5,7 @@ use std::fs;
 use profundo_wire::WaitKind;
 
 use super::blocked::Blocked;
+use crate::proc;
 
 /// What a thread waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -22,7 +23,13 @@ impl Wait {
             return wait(WaitKind::Gil, String::new());
         }
         if blocked.call < 0 {
-            return wait(WaitKind::Fault, String::new());
+            // Outside of a system call it may be that the whole program was stopped.
+            let kind = match proc::stat(pid).map(|stat| stat.state) {
+                Some(b'T') => WaitKind::Signal,
+                Some(b't') => WaitKind::Other,
+                _ => WaitKind::Fault,
+            };
+            return wait(kind, String::new());
         }
         let [first, second, third, ..] = blocked.arguments;
         match blocked.call {
@@ -184,6 +191,26 @@ mod tests {
         assert_eq!(of(libc::SYS_ppoll, [0, 2, 0, 0, 0, 0]).kind, WaitKind::Poll);
         assert_eq!(of(libc::SYS_ppoll, [0; 6]).kind, WaitKind::Sleep);
         assert_eq!(of(libc::SYS_mount, [0; 6]).kind, WaitKind::Other);
+    }
+
+    #[test]
+    fn who_is_stopped_waits_for_a_signal() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        // SAFETY: the child is ours, and not waited for yet.
+        unsafe { libc::kill(pid as i32, libc::SIGSTOP) };
+        while proc::stat(pid).unwrap().state != b'T' {
+            std::thread::yield_now();
+        }
+        assert_eq!(
+            Wait::of(pid, &blocked(-1, [0; 6]), false).kind,
+            WaitKind::Signal
+        );
+        child.kill().unwrap();
+        let _ = child.wait();
     }
 
     #[test]
