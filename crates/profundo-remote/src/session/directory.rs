@@ -2,13 +2,13 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, SystemTime};
 
 use profundo_probe::shared::{Control, MAGIC, MAX_RINGS, file};
 
+use super::stale::remove_stale;
 use crate::error::Error;
 use crate::map::{SharedMap, allocate};
 use crate::permits::no_room;
@@ -27,13 +27,10 @@ pub(crate) const RECORDING: &str = "recording";
 pub(crate) struct Keys(pub(crate) [AtomicU32; MAX_RINGS]);
 
 /// What a session's directory is called, before its user, its command and a number.
-const PREFIX: &str = "profundo-";
+pub(super) const PREFIX: &str = "profundo-";
 
 /// A ring or two, and tables for a program with a few libraries.
 const NEEDED: u64 = 8 << 20;
-
-/// How long the directory of a command that was killed is kept for `recover`.
-const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// A session's directory, which goes with its owner.
 #[derive(Debug)]
@@ -81,7 +78,8 @@ impl Directory {
 
     fn fill(path: &Path) -> io::Result<Self> {
         let lock = make_file(&path.join(file::CONTROL), size_of::<Control>())?;
-        lock.try_lock().map_err(io::Error::from)?;
+        // Waits for those who look at this very moment whether it is in use.
+        lock.lock()?;
         let control = SharedMap::new(&lock, size_of::<Control>())?;
         let keys = make_file(&path.join(KEYS), size_of::<Keys>())?;
         let keys = SharedMap::new(&keys, size_of::<Keys>())?;
@@ -150,25 +148,6 @@ pub(crate) fn make_file(path: &Path, bytes: usize) -> io::Result<File> {
     Ok(file)
 }
 
-/// The directories of sessions of this user, by whoever they are used.
-pub(crate) fn list(place: &Path) -> Vec<PathBuf> {
-    let ours = format!("{PREFIX}{}-", sys::user());
-    let Ok(entries) = fs::read_dir(place) else {
-        return Vec::new();
-    };
-    entries
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&ours))
-        // Another user may make a directory of any name.
-        .filter(|entry| {
-            entry
-                .metadata()
-                .is_ok_and(|data| data.is_dir() && data.uid() == sys::user())
-        })
-        .map(|entry| entry.path())
-        .collect()
-}
-
 /// Opens a session's control file, if it is one of this version.
 pub(crate) fn open_control(path: &Path) -> io::Result<(File, SharedMap)> {
     let control = OpenOptions::new()
@@ -196,23 +175,6 @@ pub(crate) fn is_recorded(control: &File) -> bool {
     }
 }
 
-/// Removes what commands left behind that were killed a day ago or more.
-fn remove_stale(place: &Path) {
-    let now = SystemTime::now();
-    for path in list(place) {
-        let Ok(control) = File::open(path.join(file::CONTROL)) else {
-            continue;
-        };
-        let is_old = control
-            .metadata()
-            .and_then(|data| data.modified())
-            .is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age > KEPT));
-        if is_old && !is_recorded(&control) {
-            remove(&path);
-        }
-    }
-}
-
 /// Removes a session's directory, and in it only what is a session's.
 pub(crate) fn remove(path: &Path) {
     let Ok(entries) = fs::read_dir(path) else {
@@ -233,6 +195,7 @@ pub(crate) fn remove(path: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::stale::list;
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use profundo_probe::shared::{Control, SessionState, entry_state};
 
 use crate::map::SharedMap;
-use crate::session::directory::{is_recorded, list, open_control};
+use crate::session::directory::{is_recorded, open_control};
+use crate::session::stale::list;
 use crate::sys;
 
 /// A session that somebody records.

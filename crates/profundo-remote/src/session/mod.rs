@@ -6,6 +6,7 @@ mod find;
 mod remains;
 mod rings;
 mod salvage;
+mod stale;
 
 pub(crate) use directory::Directory;
 pub use find::{SessionHandle, find_session};

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use profundo_wire::recording::{Engine, Instant, Start};
 
-use super::directory::{RECORDING, list};
+use super::directory::RECORDING;
+use super::stale::list;
 
 /// What a command left behind that was killed, or what one has that is at work.
 #[derive(Debug, Clone, PartialEq, Eq)]

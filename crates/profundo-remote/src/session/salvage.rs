@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use profundo_probe::shared::{CHUNKS, SessionState, entry_state, file, ring_state};
 use profundo_wire::recording::{Event, HowEnded, ProcessEnd, ProcessInfo, ThreadInfo};
 
-use super::directory::{KEYS, Keys, is_recorded, open_control, remove};
+use super::directory::{KEYS, Keys, open_control, remove};
 use super::rings::RingMap;
 use crate::clock::Scale;
 use crate::error::Error;
@@ -19,7 +19,8 @@ use crate::proc;
 pub fn salvage(directory: &Path, sink: &mut dyn FnMut(Event<'_>)) -> Result<(), Error> {
     let nothing = |_| Error::NoSession(directory.to_owned());
     let (control_file, control_map) = open_control(directory).map_err(nothing)?;
-    if is_recorded(&control_file) {
+    // Until the end, so that a command that begins meanwhile leaves it to us.
+    if control_file.try_lock().is_err() {
         return Err(Error::StillRecording(directory.to_owned()));
     }
     // SAFETY: it is made of atomics.

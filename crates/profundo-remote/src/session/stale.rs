@@ -1,0 +1,246 @@
+//! What commands left behind that were killed: kept for `recover`, but neither for ever nor in any
+//! number, since it takes memory.
+//!
+//! Every command comes by here when it begins, so nothing is opened as long as nothing is to go.
+
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use profundo_probe::shared::file;
+
+use super::directory::{PREFIX, remove};
+use crate::sys;
+
+/// How long the directory of a command that was killed is kept.
+const KEPT: Duration = Duration::from_secs(24 * 3600);
+
+/// How many there may be, and how many of these stay, the newest, when there are more. Both differ, so
+/// that a program that is killed over and over has them looked at once in a while and not each time.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    most: usize,
+    newest: usize,
+}
+
+const ROOMY: Bound = Bound {
+    most: 16,
+    newest: 8,
+};
+/// Where less memory is free than `PLENTY`.
+const SCARCE: Bound = Bound { most: 4, newest: 4 };
+const PLENTY: u64 = 256 << 20;
+
+/// A session's directory, by whoever it is used.
+#[derive(Debug)]
+struct Found {
+    path: PathBuf,
+    /// When a file in it came or went last, which is never before the session began.
+    changed: SystemTime,
+}
+
+/// How much there was to do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Swept {
+    found: usize,
+    opened: usize,
+    removed: usize,
+}
+
+/// Removes what was left behind a day ago or more, and all but the newest where there is too much.
+pub(super) fn remove_stale(place: &Path) {
+    let free = sys::free_space(place).unwrap_or(0);
+    sweep(place, if free < PLENTY { SCARCE } else { ROOMY });
+}
+
+/// The directories of sessions of this user, by whoever they are used.
+pub(super) fn list(place: &Path) -> Vec<PathBuf> {
+    find(place).into_iter().map(|found| found.path).collect()
+}
+
+fn find(place: &Path) -> Vec<Found> {
+    let user = sys::user();
+    let ours = format!("{PREFIX}{user}-");
+    let Ok(entries) = place.read_dir() else {
+        return Vec::new();
+    };
+    // Another user may make a directory of any name.
+    let is_ours = |data: &Metadata| data.is_dir() && data.uid() == user;
+    entries
+        .filter_map(Result::ok)
+        .filter(|entry| {
+            entry
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(ours.as_bytes())
+        })
+        .filter_map(|entry| {
+            let data = entry.metadata().ok().filter(is_ours)?;
+            let changed = data.modified().ok()?;
+            let path = entry.path();
+            Some(Found { path, changed })
+        })
+        .collect()
+}
+
+fn sweep(place: &Path, bound: Bound) -> Swept {
+    let mut all = find(place);
+    let mut swept = Swept {
+        found: all.len(),
+        ..Swept::default()
+    };
+    let now = SystemTime::now();
+    let is_old = |found: &Found| {
+        now.duration_since(found.changed)
+            .is_ok_and(|age| age > KEPT)
+    };
+    // Some of them may be in use, which is seen only by opening them.
+    let are_many = all.len() > bound.most;
+    all.sort_by_key(|found| std::cmp::Reverse(found.changed));
+    let mut kept = 0;
+    for found in &all {
+        let is_old = is_old(found);
+        if !is_old && !are_many {
+            continue;
+        }
+        swept.opened += 1;
+        // Locked until it is gone, so that nobody recovers what is being removed.
+        let control = File::open(found.path.join(file::CONTROL));
+        let goes = match &control {
+            // However old it is: its command is alive.
+            Ok(control) if control.try_lock().is_err() => false,
+            Ok(_) => {
+                kept += 1;
+                is_old || kept > bound.newest
+            }
+            // A command that begins has not made it yet, or was killed before it had.
+            Err(_) => is_old,
+        };
+        if goes {
+            remove(&found.path);
+            swept.removed += 1;
+        }
+    }
+    swept
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A place with directories as commands leave them.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            let place = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+            fs::create_dir(&place).unwrap();
+            Self(place)
+        }
+
+        /// One that changed so long ago, and its control file.
+        fn leave(&self, number: u64, age: Duration) -> (PathBuf, File) {
+            let path = self
+                .0
+                .join(format!("{PREFIX}{}-1-{number:08x}", sys::user()));
+            fs::create_dir(&path).unwrap();
+            let control = File::create(path.join(file::CONTROL)).unwrap();
+            grow_old(&path, age).unwrap();
+            (path, control)
+        }
+
+        fn left(&self) -> Vec<PathBuf> {
+            let mut left = list(&self.0);
+            left.sort();
+            left
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn grow_old(path: &Path, age: Duration) -> io::Result<()> {
+        File::open(path)?.set_modified(SystemTime::now() - age)
+    }
+
+    #[test]
+    fn nothing_is_opened_while_there_is_little() {
+        let place = Place::new("little");
+        for number in 0..ROOMY.most as u64 {
+            place.leave(number, SECOND * 3600);
+        }
+        // Neither are those of others, nor what is called like ours and is none.
+        for number in 0..300 {
+            let other = format!("{PREFIX}{}1-1-{number:08x}", sys::user());
+            fs::create_dir(place.0.join(other)).unwrap();
+            fs::create_dir(place.0.join(format!("other-{number}"))).unwrap();
+        }
+        fs::write(place.0.join(format!("{PREFIX}{}-file", sys::user())), "").unwrap();
+        let expected = Swept {
+            found: ROOMY.most,
+            opened: 0,
+            removed: 0,
+        };
+        assert_eq!(sweep(&place.0, ROOMY), expected);
+    }
+
+    #[test]
+    fn of_hundreds_the_newest_stay_and_those_in_use() {
+        let place = Place::new("hundreds");
+        let all: Vec<_> = (0..300_u32)
+            .map(|number| place.leave(number.into(), SECOND * number))
+            .collect();
+        let used = [0, 5, 299].map(|number: usize| &all[number]);
+        for (_, control) in used {
+            control.try_lock().unwrap();
+        }
+        let expected = Swept {
+            found: 300,
+            opened: 300,
+            removed: 300 - 3 - ROOMY.newest,
+        };
+        assert_eq!(sweep(&place.0, ROOMY), expected);
+        let newest = all[..ROOMY.newest + 2].iter().chain([&all[299]]);
+        let newest: Vec<PathBuf> = newest.map(|(path, _)| path.clone()).collect();
+        assert_eq!(place.left(), newest);
+        // The next command has nothing to do.
+        let found = newest.len();
+        let nothing = Swept {
+            found,
+            ..Swept::default()
+        };
+        assert_eq!(sweep(&place.0, ROOMY), nothing);
+        // Where memory is scarce, fewer stay.
+        sweep(&place.0, SCARCE);
+        assert_eq!(place.left().len(), SCARCE.newest + 3);
+    }
+
+    #[test]
+    fn what_is_a_day_old_goes_unless_it_is_in_use() {
+        let place = Place::new("old");
+        let (young, _) = place.leave(1, KEPT - SECOND * 60);
+        let (used, control) = place.leave(2, KEPT * 9);
+        control.try_lock().unwrap();
+        let (old, _) = place.leave(3, KEPT + SECOND);
+        let (unfinished, _) = place.leave(4, KEPT);
+        fs::remove_file(unfinished.join(file::CONTROL)).unwrap();
+        grow_old(&unfinished, KEPT * 2).unwrap();
+        let expected = Swept {
+            found: 4,
+            opened: 3,
+            removed: 2,
+        };
+        assert_eq!(sweep(&place.0, ROOMY), expected);
+        assert_eq!(place.left(), [young, used]);
+        assert!(!old.exists() && !unfinished.exists());
+    }
+}
