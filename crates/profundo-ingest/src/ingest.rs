@@ -6,8 +6,8 @@
 //! stands behind younger ones; whoever needs the order sorts, and finds little to do.
 
 use profundo_model::{
-    Engine, Gil, Growing, LocationId, Loss, Meta, Nanos, Process, ProcessEnd, ProcessId, Profile,
-    Sample, SampleKind, State, StringId,
+    Energy, EnergyZone, Engine, Gil, Growing, LocationId, Loss, Meta, Nanos, Process, ProcessEnd,
+    ProcessId, Profile, Sample, SampleKind, State, StringId,
 };
 use profundo_wire::recording::{
     self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start,
@@ -243,6 +243,7 @@ impl Ingest {
                 self.program(process).0.0.lost = loss;
                 self.count_loss();
             }
+            Event::Energy(used) => self.profile.meta.energy = Some(energy(used)),
             Event::Ended(end) => self.ended(&end),
             Event::Note(note) => {
                 if !self.profile.meta.notes.contains(&note) {
@@ -621,6 +622,20 @@ fn adopt(program: &mut Program, profile: &Profile, number: u32, tid: u32) {
         let root = profile.tasks.find_number(root_task_of(row.number));
         let is_named = row.name != StringId::default();
         program.people.adopt(number, id, root, is_named);
+    }
+}
+
+fn energy(used: recording::EnergyUsed) -> Energy {
+    let zone = |zone: recording::ZoneUsed| EnergyZone {
+        name: zone.name,
+        microjoules: zone.microjoules,
+        is_counted: zone.is_counted,
+    };
+    Energy {
+        zones: used.zones.into_iter().map(zone).collect(),
+        duration: Nanos(used.duration),
+        machine_cpu: Nanos(used.machine_cpu),
+        program_cpu: Nanos(used.program_cpu),
     }
 }
 

@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod energy;
 mod file;
 mod folded;
 mod frame;
@@ -40,6 +41,7 @@ mod task;
 mod thread;
 mod wait;
 
+pub use energy::{Energy, EnergyZone};
 pub use file::{File, FileTable};
 pub use folded::FoldedError;
 pub use frame::{Frame, FrameKey, FrameTable, Language};

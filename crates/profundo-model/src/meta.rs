@@ -1,6 +1,6 @@
 //! What is known about the recording as a whole.
 
-use crate::{Loss, Nanos};
+use crate::{Energy, Loss, Nanos};
 
 /// What made the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -63,6 +63,8 @@ pub struct Meta {
     pub cpu: Option<Nanos>,
     /// The time our handler took on the program's threads, delivery by the kernel included.
     pub own_cost: Option<Nanos>,
+    /// The energy that the machine has used, where it was asked for and can be read.
+    pub energy: Option<Energy>,
     /// What was lost.
     pub loss: Loss,
     /// Whether the buffer filled up, so that sampling stopped before the program did.

@@ -17,6 +17,7 @@ mod agent;
 mod calibrate;
 mod clock;
 mod copied;
+mod energy;
 mod error;
 mod jitter;
 mod kernel;
@@ -35,6 +36,7 @@ mod sys;
 mod wall;
 mod watcher;
 
+pub use energy::POWERCAP;
 pub use error::Error;
 pub use options::{EngineChoice, Options};
 pub use recorder::{ChildLimit, Recorder, WakeHandle};

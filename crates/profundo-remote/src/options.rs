@@ -36,6 +36,8 @@ pub struct Options {
     pub most_held: u64,
     /// Nanoseconds between two looks for threads that wait; `None`: their waiting is not recorded.
     pub wall: Option<u64>,
+    /// Where the kernel has the counters of energy, if they are to be read: [`POWERCAP`](crate::POWERCAP).
+    pub energy: Option<PathBuf>,
     /// Whether to begin without sampling, until told.
     pub paused: bool,
     /// The agent's file. Without one everything is sampled from outside.
@@ -56,6 +58,7 @@ impl Default for Options {
             follow: true,
             most_held: 30,
             wall: None,
+            energy: None,
             paused: false,
             agent: None,
             cache: None,

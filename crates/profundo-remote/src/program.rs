@@ -234,18 +234,32 @@ impl Program {
         self.system.stop(self.times.1);
     }
 
-    /// What there is to say when it has ended. Its times are those while it was sampled; of one that
-    /// could not be, all of them.
-    pub(crate) fn end(&self, ended: u64, how: HowEnded) -> ProcessEnd {
+    /// Its user and system time while it was sampled; of one that could not be, all of it.
+    fn sampled_times(&self) -> (u64, u64) {
         let sampled = |account: Account, now: u64, before: u64| match account.has_begun() {
             true => account.at(now),
             false => now.saturating_sub(before),
         };
+        (
+            sampled(self.user, self.times.0, self.times_before.0),
+            sampled(self.system, self.times.1, self.times_before.1),
+        )
+    }
+
+    /// Its CPU time meanwhile, as far as it was read.
+    pub(crate) fn cpu(&self) -> u64 {
+        let (user, system) = self.sampled_times();
+        user + system
+    }
+
+    /// What there is to say when it has ended.
+    pub(crate) fn end(&self, ended: u64, how: HowEnded) -> ProcessEnd {
+        let (user, system) = self.sampled_times();
         ProcessEnd {
             process: self.key,
             ended,
-            user: Some(sampled(self.user, self.times.0, self.times_before.0)),
-            system: Some(sampled(self.system, self.times.1, self.times_before.1)),
+            user: Some(user),
+            system: Some(system),
             how,
         }
     }

@@ -44,6 +44,7 @@
 mod callers;
 mod checklist;
 mod choices;
+mod energy;
 mod error;
 mod flat;
 mod functions;

@@ -55,6 +55,16 @@ pub fn duration(nanos: u64) -> String {
     }
 }
 
+/// Energy in the unit that suits it.
+pub fn joules(joules: f64) -> String {
+    match joules {
+        none if none < 0.5e-6 => "0 J".to_owned(),
+        tiny if tiny < 0.9995e-3 => format!("{} µJ", three_digits(tiny * 1e6)),
+        small if small < 0.9995 => format!("{} mJ", three_digits(small * 1e3)),
+        large => format!("{} J", three_digits(large)),
+    }
+}
+
 fn three_digits(number: f64) -> String {
     match number {
         small if small < 9.995 => format!("{small:.2}"),
@@ -109,6 +119,23 @@ mod tests {
         ];
         for (nanos, text) in rows {
             assert_eq!(duration(nanos), text, "{nanos}");
+        }
+    }
+
+    #[test]
+    fn energy_has_units_that_suit_it() {
+        let rows = [
+            (0.0, "0 J"),
+            (0.000_012, "12.0 µJ"),
+            (0.999_4e-3, "999 µJ"),
+            (0.000_999_6, "1.00 mJ"),
+            (0.041, "41.0 mJ"),
+            (0.9996, "1.00 J"),
+            (41.23, "41.2 J"),
+            (12_345.6, "12346 J"),
+        ];
+        for (number, text) in rows {
+            assert_eq!(joules(number), text, "{number}");
         }
     }
 

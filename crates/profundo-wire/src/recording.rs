@@ -214,10 +214,36 @@ pub enum Event<'a> {
         /// The counts.
         loss: LossCounts,
     },
+    /// What the machine has used so far while samples were taken.
+    Energy(EnergyUsed),
     /// A program has ended.
     Ended(ProcessEnd),
     /// A sentence for the reader.
     Note(String),
+}
+
+/// What the machine's own counters of energy have counted, and who had its processors meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EnergyUsed {
+    /// What each counter has counted.
+    pub zones: Vec<ZoneUsed>,
+    /// For how long, in nanoseconds.
+    pub duration: u64,
+    /// CPU time of all that ran on the machine, in nanoseconds.
+    pub machine_cpu: u64,
+    /// CPU time of the recorded programs, in nanoseconds.
+    pub program_cpu: u64,
+}
+
+/// One counter of energy.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ZoneUsed {
+    /// What it is for, as `package-0` or `package-0/dram`.
+    pub name: String,
+    /// What was used there.
+    pub microjoules: u64,
+    /// Whether it is no part of another zone, so that it counts in the sum.
+    pub is_counted: bool,
 }
 
 /// A program in a process.

@@ -36,6 +36,9 @@ pub struct Recording {
     /// Record where threads wait, too, and for how long
     #[arg(long)]
     pub wall: bool,
+    /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's
+    #[arg(long)]
+    pub energy: bool,
     /// Begin sampling only then
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub start_after: Option<Duration>,
@@ -83,6 +86,9 @@ pub struct Attached {
     /// Record where threads wait, too, and for how long
     #[arg(long)]
     pub wall: bool,
+    /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's
+    #[arg(long)]
+    pub energy: bool,
     /// Stay with this process, and do not follow those that it starts
     #[arg(long)]
     pub no_children: bool,

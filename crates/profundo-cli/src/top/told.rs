@@ -47,6 +47,7 @@ impl Told {
                 module,
             },
             Event::Loss { process, loss } => Event::Loss { process, loss },
+            Event::Energy(used) => Event::Energy(used),
             Event::Ended(end) => Event::Ended(end),
             Event::Note(note) => Event::Note(note),
         })

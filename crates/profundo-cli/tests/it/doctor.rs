@@ -9,7 +9,7 @@ use crate::users::Elsewhere;
 
 /// The line of a list about a topic, and what follows up to the next one, in one line.
 #[track_caller]
-fn about(said: &Said, topic: &str) -> String {
+pub fn about(said: &Said, topic: &str) -> String {
     let is_head = |line: &&str| {
         // The sign takes one column.
         let rest = line
@@ -29,7 +29,7 @@ fn about(said: &Said, topic: &str) -> String {
 
 /// What an arrow says after a topic.
 #[track_caller]
-fn mend(said: &Said, topic: &str) -> String {
+pub fn mend(said: &Said, topic: &str) -> String {
     let text = about(said, topic);
     let (_, mend) = text.split_once("→ ").unwrap_or_else(|| panic!("{text}"));
     mend.to_owned()
@@ -48,6 +48,7 @@ fn the_list_is_for_people_and_for_programs() {
         "system time",
         "kernel time",
         "--wall",
+        "--energy",
         "attach",
         "memory",
         "open files",

@@ -2,6 +2,7 @@
 
 mod cache;
 mod doctor;
+mod energy;
 mod files;
 mod launch;
 mod looking;

@@ -1,9 +1,9 @@
 //! The recording as a whole, and the end mark: tables of one row, a column for each fact.
 
-use profundo_model::{Loss, Meta, Nanos};
+use profundo_model::{Energy, EnergyZone, Loss, Meta, Nanos};
 
 use super::code::{ENGINES, KINDS, code_of};
-use super::column::{Columns, Payload, put_uv};
+use super::column::{Column, Columns, Payload, put_uv};
 use super::read::Decoder;
 use crate::{Damage, Error};
 
@@ -17,6 +17,13 @@ const OWN_COST: u8 = 7;
 const LOSS: u8 = 8;
 const BUFFER_WAS_FULL: u8 = 9;
 const NOTES: u8 = 10;
+const ENERGY_DURATION: u8 = 11;
+const MACHINE_CPU: u8 = 12;
+const PROGRAM_CPU: u8 = 13;
+const ENERGY_ZONES: u8 = 14;
+
+/// The flag of a zone that is no part of another one.
+const COUNTED: u64 = 1;
 
 /// The end mark's only column.
 const SAMPLES: u8 = 1;
@@ -45,10 +52,12 @@ pub(super) fn encode(meta: &Meta) -> Result<Payload, Error> {
     );
     payload.column(NOTES, |out| {
         for note in &meta.notes {
-            put_uv(out, note.len() as u64);
-            out.extend_from_slice(note.as_bytes());
+            put_text(out, note);
         }
     });
+    if let Some(energy) = &meta.energy {
+        encode_energy(&mut payload, energy);
+    }
     Ok(payload)
 }
 
@@ -85,12 +94,62 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
     }
     let mut notes = columns.get(NOTES);
     while !notes.is_empty() {
-        let len = notes.plain()?;
-        let note = std::str::from_utf8(notes.take(len)?).map_err(|_| Damage::Text)?;
-        meta.notes.push(note.to_owned());
+        meta.notes.push(take_text(&mut notes)?);
+    }
+    if columns.has(ENERGY_DURATION) {
+        meta.energy = Some(decode_energy(columns)?);
     }
     decoder.profile.meta = meta;
     Ok(())
+}
+
+fn encode_energy(payload: &mut Payload, energy: &Energy) {
+    let Energy {
+        zones,
+        duration,
+        machine_cpu,
+        program_cpu,
+    } = energy;
+    payload.plain(ENERGY_DURATION, [duration.0].into_iter());
+    payload.plain(MACHINE_CPU, [machine_cpu.0].into_iter());
+    payload.plain(PROGRAM_CPU, [program_cpu.0].into_iter());
+    payload.column(ENERGY_ZONES, |out| {
+        for zone in zones {
+            put_uv(out, if zone.is_counted { COUNTED } else { 0 });
+            put_uv(out, zone.microjoules);
+            put_text(out, &zone.name);
+        }
+    });
+}
+
+fn decode_energy(columns: &Columns) -> Result<Energy, Damage> {
+    let number = |column| columns.get(column).plain().map(Nanos);
+    let mut energy = Energy {
+        duration: number(ENERGY_DURATION)?,
+        machine_cpu: number(MACHINE_CPU)?,
+        program_cpu: number(PROGRAM_CPU)?,
+        zones: Vec::new(),
+    };
+    let mut zones = columns.get(ENERGY_ZONES);
+    while !zones.is_empty() {
+        energy.zones.push(EnergyZone {
+            is_counted: zones.plain()? & COUNTED != 0,
+            microjoules: zones.plain()?,
+            name: take_text(&mut zones)?,
+        });
+    }
+    Ok(energy)
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_uv(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn take_text(column: &mut Column<'_>) -> Result<String, Damage> {
+    let len = column.plain()?;
+    let text = std::str::from_utf8(column.take(len)?).map_err(|_| Damage::Text)?;
+    Ok(text.to_owned())
 }
 
 pub(super) fn encode_end(samples: usize) -> Payload {

@@ -21,7 +21,9 @@ pub fn dump(profile: &Profile) -> String {
         growing,
         samples,
     } = profile;
-    writeln!(out, "{meta:#?}").unwrap();
+    // Most recordings know nothing of energy, and the oldest dumps neither.
+    let meta = format!("{meta:#?}").replace("    energy: None,\n", "");
+    writeln!(out, "{meta}").unwrap();
     table(&mut out, "string", strings.iter());
     table(&mut out, "file", files.iter());
     table(&mut out, "frame", frames.iter());

@@ -47,6 +47,7 @@ fn the_writer_writes_as_ever() {
     // Those with `reasons` are from when nothing told what threads wait for, and those without from when
     // there was one reason less.
     same_bytes("full-waits", &crate::write(&crate::small::small()));
+    same_bytes("full-energy", &crate::write(&crate::small::with_energy()));
     let (whole, cut) = crate::stream::small();
     same_bytes("streamed-waits", &whole);
     same_bytes("streamed-cut-waits", &whole[..cut]);

@@ -4,10 +4,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use profundo_model::{
-    Avma, CodeAddress, Engine, File, FileId, Frame, FrameId, Gil, Language, LocationId,
-    LocationKind, Loss, Meta, Module, ModuleId, Nanos, Process, ProcessEnd, ProcessId, Profile,
-    Reason, Role, Sample, SampleKind, StackId, State, StringId, Task, TaskId, Thread, ThreadId,
-    Wait,
+    Avma, CodeAddress, Energy, EnergyZone, Engine, File, FileId, Frame, FrameId, Gil, Language,
+    LocationId, LocationKind, Loss, Meta, Module, ModuleId, Nanos, Process, ProcessEnd, ProcessId,
+    Profile, Reason, Role, Sample, SampleKind, StackId, State, StringId, Task, TaskId, Thread,
+    ThreadId, Wait,
 };
 
 use crate::dump::dump;
@@ -134,8 +134,10 @@ fn meta() -> impl Strategy<Value = Meta> {
     let kinds = prop::sample::select(vec![SampleKind::Cpu, SampleKind::Wall]);
     let loss = [number(), number(), number(), number(), number(), number()];
     let times = (number(), number(), number(), known(), known());
-    (engines, kinds, times, loss, any::<bool>(), vec(".*", 0..4)).prop_map(
-        |(engine, kind, times, loss, buffer_was_full, notes)| Meta {
+    let energy = proptest::option::of(energy());
+    let notes = vec(".*", 0..4);
+    (engines, kinds, times, loss, any::<bool>(), notes, energy).prop_map(
+        |(engine, kind, times, loss, buffer_was_full, notes, energy)| Meta {
             engine,
             kind,
             period: Nanos(times.0),
@@ -143,6 +145,7 @@ fn meta() -> impl Strategy<Value = Meta> {
             duration: Nanos(times.2),
             cpu: times.3,
             own_cost: times.4,
+            energy,
             loss: Loss {
                 buffer_full: loss[0],
                 overwritten: loss[1],
@@ -155,6 +158,21 @@ fn meta() -> impl Strategy<Value = Meta> {
             notes,
         },
     )
+}
+
+fn energy() -> impl Strategy<Value = Energy> {
+    let zone = (".*", number(), any::<bool>());
+    let zone = zone.prop_map(|(name, microjoules, is_counted)| EnergyZone {
+        name,
+        microjoules,
+        is_counted,
+    });
+    (vec(zone, 0..4), [number(), number(), number()]).prop_map(|(zones, times)| Energy {
+        zones,
+        duration: Nanos(times[0]),
+        machine_cpu: Nanos(times[1]),
+        program_cpu: Nanos(times[2]),
+    })
 }
 
 type Row = [u64; 8];

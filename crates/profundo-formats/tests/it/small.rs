@@ -1,10 +1,30 @@
 //! A small profile in which every field of every table holds something.
 
 use profundo_model::{
-    Avma, CodeAddress, Engine, FrameKey, Gil, Language, LocationKind, Loss, Meta, Module, Nanos,
-    Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind, State, Task, Thread,
-    Wait,
+    Avma, CodeAddress, Energy, EnergyZone, Engine, FrameKey, Gil, Language, LocationKind, Loss,
+    Meta, Module, Nanos, Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind,
+    State, Task, Thread, Wait,
 };
+
+/// The same, of a machine that counts its energy.
+pub fn with_energy() -> Profile {
+    let mut profile = small();
+    let zone = |name: &str, microjoules, is_counted| EnergyZone {
+        name: name.into(),
+        microjoules,
+        is_counted,
+    };
+    profile.meta.energy = Some(Energy {
+        zones: vec![
+            zone("package-0", 41_200_000, true),
+            zone("package-0/core", 30_000_001, false),
+        ],
+        duration: Nanos(4_999_000_000),
+        machine_cpu: Nanos(6_000_000_000),
+        program_cpu: Nanos(4_900_000_000),
+    });
+    profile
+}
 
 pub fn small() -> Profile {
     let mut profile = Profile {
@@ -26,6 +46,7 @@ pub fn small() -> Profile {
             },
             buffer_was_full: true,
             notes: vec!["system time is out of sight".into(), "größer".into()],
+            energy: None,
         },
         ..Profile::default()
     };

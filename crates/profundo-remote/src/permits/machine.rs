@@ -8,7 +8,7 @@ use super::gap::{Finding, Gap, Verdict, said};
 use super::perf::{Part, explain};
 use super::settings::{Settings, capability};
 use super::stranger::Stranger;
-use super::{files, process, python, room};
+use super::{energy, files, process, python, room};
 use crate::perf::{Sampled, Sampler, Signal, Switches, TaskClock, kernel_is_permitted, may_trap};
 use crate::reading::{Look, NotHeld, Stopper, look};
 use crate::sys;
@@ -22,6 +22,7 @@ pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
         system_time(),
         kernel_time(settings),
         waits(settings),
+        energy::look(settings),
         attach(settings),
         room::look(),
         files::look(settings),

@@ -4,6 +4,7 @@
 //!
 //! What is refused is known from trying. Only why is read from the machine's settings.
 
+mod energy;
 mod files;
 mod gap;
 mod machine;
@@ -15,6 +16,7 @@ mod settings;
 mod stranger;
 mod target;
 
+pub(crate) use energy::refused as energy_refused;
 pub use gap::{Finding, Gap, Mend, Verdict};
 pub(crate) use perf::refused as perf_refused;
 pub(crate) use process::may_be_read;

@@ -55,6 +55,7 @@ impl Recorder {
         self.watch_waits(&proc::threads(pid));
         let now = profundo_probe::clock::now();
         if running {
+            self.meter_set_running(true);
             for program in self.programs.values_mut() {
                 program.set_running(true, now);
                 self.outside.set_running(program, true);

@@ -10,7 +10,7 @@ use profundo_wire::recording::Engine;
 
 use super::attach::instead_of_perf;
 use super::outside::OutsideSampling;
-use super::{BUSY_WAIT, Recorder, Told};
+use super::{BUSY_WAIT, Recorder, Told, energy};
 use crate::account::Account;
 use crate::agent::Words;
 use crate::clock::Scale;
@@ -56,6 +56,7 @@ impl Recorder {
         };
         let mut notes = Vec::new();
         let engine = choose(&options, &mut notes)?;
+        let meter = energy::open(&options, &mut notes);
         let control = directory.control();
         // Not the nominal one even at first: a clock in step with the kernel's own tick would have
         // the kernel find itself at work at each of them.
@@ -123,6 +124,8 @@ impl Recorder {
             words_drained: 0,
             cpu: 0,
             cost: (0, 0),
+            cpu_of_ended: 0,
+            meter,
             readings: Counts::default(),
             wall: None,
             told: Told::default(),
@@ -155,6 +158,9 @@ impl Recorder {
             }
         }
         self.counter = Counter::open(pid).ok();
+        if self.running {
+            self.meter_set_running(true);
+        }
         self.watch_waits(&[pid]);
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         self.expect(pid, 0, String::new(), now);

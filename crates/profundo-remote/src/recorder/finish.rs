@@ -153,6 +153,7 @@ impl Recorder {
         program.user.stop(user);
         program.system.stop(system);
         self.cpu += program.expected(self.engine);
+        self.cpu_of_ended += program.cpu();
         if let Some(agent) = program.agent() {
             let (cycles, handled) = agent.cost();
             self.cost.0 += cycles;
@@ -206,6 +207,7 @@ impl Recorder {
                 sink(Event::Ended(program.end(now, HowEnded::Unknown)));
             }
         }
+        self.tell_energy(sink);
         self.tell_kernel_names(true, sink);
         self.say_what_is_missing(sink);
         let last = sys::instant();

@@ -4,6 +4,7 @@ mod again;
 mod attach;
 mod create;
 mod drain;
+mod energy;
 mod finish;
 mod follow;
 mod generated;
@@ -27,6 +28,7 @@ use profundo_wire::recording::{Engine, Event, HowEnded, Start};
 use crate::account::Account;
 use crate::agent::{ClockPlan, Words};
 use crate::clock::Scale;
+use crate::energy::Meter;
 use crate::jitter::Jitter;
 use crate::modules::Store;
 use crate::options::Options;
@@ -110,6 +112,10 @@ pub struct Recorder {
     /// Of programs that have ended: CPU time that could be sampled; cycles and runs of handlers.
     cpu: u64,
     cost: (u64, u64),
+    /// Of programs that have ended: all the CPU time while they were sampled.
+    cpu_of_ended: u64,
+    /// Where the machine's energy is asked for and can be counted.
+    meter: Option<Meter>,
     /// How reading threads went.
     readings: Counts,
     /// Who waits.
@@ -252,6 +258,7 @@ impl Recorder {
             polling.begin_anew();
         }
         self.wall_set_running(wanted);
+        self.meter_set_running(wanted);
     }
 
     fn clock_plan(&self) -> ClockPlan {

@@ -38,6 +38,7 @@ impl Recorder {
                 agent.tell(program.key, &self.scale, sink);
             }
         }
+        self.mind_energy(monotonic, sink);
         self.bury_unwatched(sink);
         self.give_back_rings(now);
         self.store.tidy();

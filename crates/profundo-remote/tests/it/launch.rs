@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use profundo_remote::{Options, Recorder};
 use profundo_wire::recording::{
-    Event, Finish, HowEnded, LossCounts, ModuleInfo, ProcessEnd, ProcessInfo, Start, ThreadInfo,
+    EnergyUsed, Event, Finish, HowEnded, LossCounts, ModuleInfo, ProcessEnd, ProcessInfo, Start,
+    ThreadInfo,
 };
 use profundo_wire::{Code, End, Reader, Record, State};
 
@@ -41,6 +42,7 @@ pub struct Told {
     pub runtimes: Vec<String>,
     pub losses: BTreeMap<u32, LossCounts>,
     pub notes: Vec<String>,
+    pub energy: Option<EnergyUsed>,
     pub wall: Duration,
     /// CPU time of the recorder's thread.
     pub recorder: Duration,
@@ -106,6 +108,7 @@ impl Told {
                 self.ends.push(end);
             }
             Event::Note(note) => self.notes.push(note),
+            Event::Energy(used) => self.energy = Some(used),
             _ => {}
         }
     }

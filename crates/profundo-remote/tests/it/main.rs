@@ -1,6 +1,7 @@
 //! Recordings of real programs, judged by what comes out.
 
 mod agent;
+mod energy;
 mod fake;
 mod launch;
 mod outside;

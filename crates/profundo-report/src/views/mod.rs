@@ -13,7 +13,7 @@ mod totals;
 
 use std::io;
 
-use profundo_analysis::{Estimate, KindShares, Selection};
+use profundo_analysis::{Estimate, KindShares, Selection, joules_per_nanosecond};
 use profundo_model::Profile;
 
 pub use calls::Callers;
@@ -27,7 +27,7 @@ pub(crate) use told::{SCHEMA, place, tell_amounts, tell_head};
 use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::printer::Page;
-use crate::units::{duration, percent, plus_minus, range, whole_percent};
+use crate::units::{duration, joules, percent, plus_minus, range, whole_percent};
 use crate::warning::Warning;
 use crate::{Choices, Unit};
 
@@ -211,7 +211,12 @@ struct KindColumns {
     waits: bool,
     /// Whether there is room for tenths.
     wide: bool,
+    /// What the CPU time of all that is selected has cost, in joules, where that was recorded.
+    energy: Option<f64>,
 }
+
+/// How wide the column of energy is.
+const ENERGY: usize = 9;
 
 impl KindColumns {
     fn new(profile: &Profile, selection: &Selection, columns: usize) -> Self {
@@ -221,12 +226,15 @@ impl KindColumns {
                     .any(|frame| frame.language == profundo_model::Language::Python),
             waits: selection.split(profile).waiting > 0,
             wide: columns >= WIDE,
+            energy: joules_per_nanosecond(profile)
+                .map(|each| each * selection.weight(profile) as f64),
         }
     }
 
     /// How wide all of them are.
     fn all(self) -> usize {
-        self.width() * (2 + usize::from(self.python) + usize::from(self.waits))
+        let energy = self.energy.map_or(0, |_| ENERGY);
+        self.width() * (2 + usize::from(self.python) + usize::from(self.waits)) + energy
     }
 
     fn width(self) -> usize {
@@ -259,6 +267,9 @@ impl KindColumns {
                 line.push_fmt(format_args!("{title:>width$}"), style);
             }
         }
+        if self.energy.is_some() {
+            line.push_fmt(format_args!("{:>ENERGY$}", "Energy"), style);
+        }
     }
 
     fn push(self, line: &mut Line, shares: KindShares) {
@@ -278,6 +289,10 @@ impl KindColumns {
                 };
                 line.push_fmt(format_args!("{text:>width$}"), Style::color(color));
             }
+        }
+        if let Some(all) = self.energy {
+            let text = joules(all * (shares.python + shares.native + shares.system));
+            line.push_fmt(format_args!("{text:>ENERGY$}"), Style::PLAIN);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What every report tells in JSON: its name and schema, the recording, and what was selected.
 
-use profundo_analysis::{Amount, Estimate, KindShares, Place, Selection, quality};
-use profundo_model::{Engine, FileId, Language, Profile, SampleKind};
+use profundo_analysis::{
+    Amount, Estimate, KindShares, Place, Selection, energy, joules_per_nanosecond, quality,
+};
+use profundo_model::{Energy, Engine, FileId, Language, Profile, SampleKind};
 
 use crate::Choices;
 use crate::json::Json;
@@ -67,10 +69,37 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
     json.number("stacks_truncated", quality.truncated);
     json.number("stacks_broken", quality.broken);
     json.share("own_cost_share", quality.own_cost);
+    match &meta.energy {
+        Some(recorded) => json.object("energy", |json| tell_energy(json, profile, recorded)),
+        None => json.null("energy"),
+    }
     json.is("buffer_was_full", meta.buffer_was_full);
     json.array("notes", |json| {
         for note in &meta.notes {
             json.text("", note);
+        }
+    });
+}
+
+fn tell_energy(json: &mut Json<'_>, profile: &Profile, recorded: &Energy) {
+    let used = energy(profile);
+    json.share("joules", used.map(|it| it.joules));
+    json.seconds("seconds", Some(recorded.duration.0));
+    json.share("program_share", used.and_then(|it| it.share));
+    json.share("program_joules", used.and_then(|it| it.program()));
+    json.share(
+        "joules_per_cpu_second",
+        joules_per_nanosecond(profile).map(|each| each * 1e9),
+    );
+    json.seconds("machine_cpu_seconds", Some(recorded.machine_cpu.0));
+    json.seconds("program_cpu_seconds", Some(recorded.program_cpu.0));
+    json.array("zones", |json| {
+        for zone in &recorded.zones {
+            json.row("", |json| {
+                json.text("name", &zone.name);
+                json.share("joules", Some(zone.microjoules as f64 / 1e6));
+                json.is("counted", zone.is_counted);
+            });
         }
     });
 }

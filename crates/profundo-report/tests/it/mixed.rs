@@ -1,8 +1,9 @@
 //! A profile of a Python program with native code below it, several threads and two processes.
 
 use profundo_model::{
-    Avma, CodeAddress, Engine, FrameKey, Language, LocationId, LocationKind, Nanos, Process,
-    ProcessEnd, ProcessId, Profile, Sample, SampleKind, State, TaskId, Thread, ThreadId, Wait,
+    Avma, CodeAddress, Energy, EnergyZone, Engine, FrameKey, Language, LocationId, LocationKind,
+    Nanos, Process, ProcessEnd, ProcessId, Profile, Sample, SampleKind, State, TaskId, Thread,
+    ThreadId, Wait,
 };
 
 /// Where the program lies, which is nowhere.
@@ -184,6 +185,26 @@ pub fn python() -> Profile {
     it.profile.processes[0].user = Some(Nanos(4_960_000_000));
     it.profile.processes[0].system = Some(Nanos(61_000_000));
     it.profile
+}
+
+/// The same on a machine that counts its energy.
+pub fn metered() -> Profile {
+    let mut profile = python();
+    let zone = |name: &str, microjoules, is_counted| EnergyZone {
+        name: name.into(),
+        microjoules,
+        is_counted,
+    };
+    profile.meta.energy = Some(Energy {
+        zones: vec![
+            zone("package-0", 80_000_000, true),
+            zone("package-0/core", 60_000_000, false),
+        ],
+        duration: Nanos(5_104_000_000),
+        machine_cpu: Nanos(10_042_000_000),
+        program_cpu: Nanos(5_021_000_000),
+    });
+    profile
 }
 
 /// The same with threads that want the lock, and a child process.

@@ -12,7 +12,7 @@ use profundo_report::{
 use serde_json::Value;
 
 use crate::fixture::app;
-use crate::mixed::{crowd, python, rust, waiting};
+use crate::mixed::{crowd, metered, python, rust, waiting};
 
 /// The definitions of the page, by name: a line that repeats a name goes on with it.
 #[derive(Debug)]
@@ -155,6 +155,7 @@ fn what_is_written_is_what_is_documented() {
     let mut reports = std::collections::BTreeSet::new();
     for profile in [
         python(),
+        metered(),
         crowd(),
         rust(),
         app(),

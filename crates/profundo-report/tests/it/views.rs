@@ -2,10 +2,10 @@
 
 use expect_test::{Expect, expect};
 use profundo_report::{
-    Callers, Choices, Functions, Libraries, Lines, Look, SortBy, Stacks, Statprof, Summary,
+    Callers, Choices, Filter, Functions, Libraries, Lines, Look, SortBy, Stacks, Statprof, Summary,
 };
 
-use crate::mixed::{crowd, python, rust, waiting};
+use crate::mixed::{crowd, metered, python, rust, waiting};
 
 fn look() -> Look {
     Look::new().width(80)
@@ -187,6 +187,52 @@ fn a_summary_fits_on_a_screen() {
         Quality: 4720 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 1.4 points (95 %).
         Next: profundo report x
               profundo flame x
+    "#]],
+    );
+}
+
+#[test]
+fn energy_has_a_column_and_a_sentence() {
+    let summary = Summary::new().look(look()).tree(0);
+    check(
+        summary.render(&metered()),
+        expect![[r#"
+        python3 confidence.py 600000
+        5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
+        ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
+
+        Time %        Py Nat Sys   Energy  Hottest lines
+          59.8 ±1.5   46  14       23.9 J  confidence.py:16  indices = [rng.randint(0, …
+          21.9 ±1.2   22           8.78 J  confidence.py:17  return [values[i] for i in…
+          12.0 ±0.9       12       4.79 J  confidence.py:10  return sum(values) / len(v…
+           6.2 ±1.2        5   1   2.47 J  confidence.py:53  packed = zlib.compress(pic…
+
+        Self %        Py Nat Sys   Energy  Total %  Hottest functions
+          39.9 ±1.4   40           16.0 J     81.8  resample  confidence.py:17
+          27.9 ±1.3   28           11.2 J     41.9  …low_with_getrandbits  random.py:242
+          14.0 ±1.0       14       5.58 J     14.0  _random_Random_getrandbits
+          12.0 ±0.9       12       4.79 J     12.0  builtin_sum
+           5.0 ±0.6        5       1.99 J      5.0  deflate
+           1.2 ±1.4            1   479 mJ      1.2  __read
+
+        Energy: 80.0 J by package-0 in 5.10 s (15.7 W, the whole machine); about 40.0 J of it is this program's, by its share of the CPU time of all that ran (50.0 %).
+        Quality: 4960 samples (counted as 5014) of 4960 expected (99.9 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
+    "#]],
+    );
+    // Of a part, its part: what it costs does not depend on what is selected.
+    let choices = Choices::command().filter(Filter::default().function("zlib_compress"));
+    let functions = Functions::new().look(look()).choices(choices);
+    check(
+        functions.render(&metered()),
+        expect![[r#"
+        Self %      Total %       Py Nat Sys   Energy Samples  Function
+         100.0 ±1.5  100.0 ±1.5      100       1.99 J     250  deflate
+                     100.0 ±1.5      100       1.99 J     250  zlib_compress
+                     100.0 ±1.5      100       1.99 J     250  <module>  …nfidence.py:60
+                     100.0 ±1.5      100       1.99 J     250  main  confidence.py:53
+
+        Only: function “zlib_compress”: 250 of 4960 samples (5.0 %).
+        Quality: 4960 samples (counted as 5014) of 4960 expected (99.9 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 6.2 points (95 %).
     "#]],
     );
 }

@@ -28,6 +28,7 @@ impl Summary {
         let kinds = KindColumns::new(profile, selection, page.columns);
         write_head(page, selection)?;
         if write_empty(page, &self.choices, selection)? {
+            crate::energy::write(page)?;
             crate::quality::write(page, selection, self.quality)?;
             return self.write_next(page);
         }
@@ -63,6 +64,7 @@ impl Summary {
             write_threads(page, &answers.totals, kinds, all, self.table)?;
             page.plain("")?;
         }
+        crate::energy::write(page)?;
         write_end(page, &self.choices, selection, self.quality)?;
         self.write_next(page)
     }
