@@ -32,13 +32,14 @@ pub fn file() -> Result<PathBuf> {
         crc32fast::hash(AGENT),
         AGENT.len()
     );
-    let mut last = anyhow!("there is no folder for it");
+    let mut last = None;
     for folder in folders() {
         match place(&folder, &name) {
             Ok(path) => return Ok(path),
-            Err(error) => last = error.into(),
+            Err(error) => last = Some(error),
         }
     }
+    let last = last.map_or_else(|| anyhow!("there is no folder for it"), Into::into);
     Err(last.context("cannot write the agent, which is loaded into the program; set XDG_CACHE_HOME to a folder that can be written"))
 }
 

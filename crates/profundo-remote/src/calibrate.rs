@@ -56,11 +56,11 @@ fn known(path: &Path) -> Option<(u64, u64)> {
     let (boot, numbers) = text.trim_end().split_once(' ')?;
     let (cost, measured) = numbers.split_once(' ')?;
     let cost = cost.parse().ok().filter(|cost| SANE.contains(cost))?;
-    (boot == this_boot()?).then_some((cost, measured.parse().ok()?))
+    (boot == sys::boot()?).then_some((cost, measured.parse().ok()?))
 }
 
 fn keep(path: &Path, cost: u64, measured: u64) -> io::Result<()> {
-    let boot = this_boot().ok_or(io::ErrorKind::NotFound)?;
+    let boot = sys::boot().ok_or(io::ErrorKind::NotFound)?;
     let draft = path.with_extension(std::process::id().to_string());
     let written = fs::write(&draft, format!("{boot} {cost} {measured}\n"));
     let kept = written.and_then(|()| fs::rename(&draft, path));
@@ -68,12 +68,6 @@ fn keep(path: &Path, cost: u64, measured: u64) -> io::Result<()> {
         let _ = fs::remove_file(draft);
     }
     kept
-}
-
-/// A name of the machine's run, from its start to its end.
-fn this_boot() -> Option<String> {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(text.trim_end().to_owned())
 }
 
 /// No machine takes more or less than this.
@@ -161,7 +155,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("profundo-delivery-{}", std::process::id()));
         fs::create_dir_all(folder.join("profundo")).unwrap();
         let path = folder.join("profundo/delivery");
-        if this_boot().is_none() {
+        if sys::boot().is_none() {
             return;
         }
         assert_eq!(delivery_cost(3, Some(&folder)), None);

@@ -150,6 +150,12 @@ pub(crate) fn instant() -> Instant {
     }
 }
 
+/// A name of the machine's run, from its start to its end.
+pub(crate) fn boot() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim_end().to_owned())
+}
+
 /// Our user id.
 pub(crate) fn user() -> u32 {
     // SAFETY: a call that cannot fail.

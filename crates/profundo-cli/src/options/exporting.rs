@@ -79,7 +79,7 @@ pub enum By {
     Line,
 }
 
-/// What most formats take.
+// What most formats take.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The file")]
 pub struct Drawing {

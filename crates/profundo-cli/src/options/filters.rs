@@ -7,7 +7,7 @@ use profundo_analysis::Filter;
 
 use super::values::seconds;
 
-/// Which samples count.
+// Which samples count.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Which samples")]
 pub struct Filters {
@@ -37,7 +37,7 @@ pub struct Filters {
     pub from: Option<Duration>,
 }
 
-/// The end of the time that counts.
+// The end of the time that counts.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Which samples")]
 pub struct Until {
@@ -46,7 +46,7 @@ pub struct Until {
     pub to: Option<Duration>,
 }
 
-/// The same where `--to` is a format as well.
+// The same where `--to` is a format as well.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Which samples")]
 pub struct OnlyUntil {

@@ -71,7 +71,7 @@ fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     })
 }
 
-/// Everything about how a report looks.
+// Everything about how a report looks.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Looking {
     #[command(flatten)]
@@ -91,7 +91,7 @@ impl Looking {
     }
 }
 
-/// What every report takes.
+// What every report takes.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The report")]
 pub struct Style {
@@ -118,7 +118,7 @@ pub struct Style {
     pub editor: Option<String>,
 }
 
-/// What a list takes that is no report on a recording.
+// What a list takes that is no report on a recording.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Paper {
     /// Print JSON instead of text
@@ -132,7 +132,7 @@ pub struct Paper {
     pub color: Option<When>,
 }
 
-/// What some of the reports take.
+// What some of the reports take.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The report")]
 pub struct ShapeOptions {

@@ -45,7 +45,10 @@ pub struct Arguments {
     pub verb: Verb,
 }
 
+// The options of the verbs that were not typed are never made. Those of the others are made behind the verb's
+// own description, which a `///` on a struct of options would take the place of: those have `//`.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub enum Verb {
     /// Record a program, then print where its time went
     Run(Run),
@@ -142,7 +145,7 @@ pub struct Record {
     pub recording: Recording,
 }
 
-/// The program and its arguments.
+// The program and its arguments.
 #[derive(Debug, Args)]
 pub struct Command {
     /// The program and its arguments; a `.py` file is run by python3

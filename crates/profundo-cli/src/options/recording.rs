@@ -70,7 +70,7 @@ pub struct Recording {
     pub no_source: bool,
 }
 
-/// How a process is recorded that runs already.
+// How a process is recorded that runs already.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]
 pub struct Attached {

@@ -48,7 +48,7 @@ pub struct Top {
     pub recording: Live,
 }
 
-/// How it is sampled.
+// How it is sampled.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The recording")]
 pub struct Live {

@@ -3,13 +3,17 @@
 //!
 //! ```text
 //! head: mark, magic, bytes used, tables named     64 bytes
-//! names: hash of a name, place of its table       16 bytes each
+//! names: hash of a name, boot and place           16 bytes each
 //! tables: words, rows, index                      each on 64 bytes
 //! ```
 //!
 //! Several commands may add to one file at the same time without waiting for each other: each takes
 //! its room by adding to the bytes used, fills it, and names it last. They write by system call, so
 //! that a full disk is an error and not a signal.
+//!
+//! A table has a checksum, because a crash of the machine may leave it in part. What was once found whole, or was
+//! written, stays so until the machine is started anew, so beside its place stands in which boot that was:
+//! reading all of the interpreter's rows would be a part of what a short program costs to record.
 
 use std::fs::File;
 use std::io;
@@ -24,9 +28,10 @@ use profundo_unwind::{Row, TableRef};
 use super::file::Compiled;
 use super::interpreter::RANGES;
 use crate::map::SharedMap;
+use crate::sys;
 
 /// The last byte is the version of all that is in the file, of the compiler of tables too.
-const MAGIC: u64 = u64::from_be_bytes(*b"PFTABLE\x02");
+const MAGIC: u64 = u64::from_be_bytes(*b"PFTABLE\x03");
 
 /// Where the tables begin.
 const BODY: usize = 1 << 16;
@@ -50,9 +55,14 @@ struct Head {
 #[repr(C)]
 struct Named {
     hash: AtomicU64,
-    /// 0 until the table is there.
+    /// 0 until the table is there: where it is, and above `PLACE` in which boot it was found whole.
     at: AtomicU64,
 }
+
+/// The bits of a place.
+const PLACE: u64 = u32::MAX as u64;
+
+const _: () = assert!(TABLE_BYTES as u64 <= PLACE);
 
 #[repr(C)]
 struct Layout {
@@ -102,6 +112,8 @@ pub(crate) struct Tables {
     map: SharedMap,
     /// See [`Head`].
     pub(crate) mark: u64,
+    /// This run of the machine, in the bits above those of a place; 0 if it is not known.
+    boot: u64,
     /// Why a table could not be kept.
     pub(crate) trouble: Option<io::Error>,
 }
@@ -145,6 +157,7 @@ impl Tables {
             file,
             map,
             mark: 0,
+            boot: sys::boot().map_or(0, |name| hash(name.as_bytes()) & !PLACE),
             trouble: None,
         })
     }
@@ -178,16 +191,22 @@ impl Tables {
                 data.map_or(0, |data| data.len())
             });
             // Acquire pairs with the release of who named it: it is there.
-            let at = named.at.load(Ordering::Acquire);
-            if let Some(compiled) = self.read(at, length, name) {
+            let known = named.at.load(Ordering::Acquire);
+            let (boot, at) = (known & !PLACE, known & PLACE);
+            let is_whole = self.boot != 0 && boot == self.boot;
+            if let Some(compiled) = self.read(at, length, name, is_whole) {
+                if !is_whole {
+                    named.at.store(self.boot | at, Ordering::Release);
+                }
                 return Some(compiled);
             }
         }
         None
     }
 
-    /// What is at `at`, if it is whole and of that name.
-    fn read(&self, at: u64, length: u64, name: &[u8]) -> Option<Compiled> {
+    /// What is at `at`, if it is whole and of that name. It is looked whether it is whole, unless that
+    /// is known.
+    fn read(&self, at: u64, length: u64, name: &[u8], is_whole: bool) -> Option<Compiled> {
         let is_there = at >= BODY as u64
             && at.is_multiple_of(ALIGN as u64)
             && at.checked_add(WORD_BYTES as u64)? <= length.min(TABLE_BYTES as u64);
@@ -209,7 +228,7 @@ impl Tables {
             return None;
         }
         let table = self.get(place, 0);
-        if checksum != checksum_of(words.get(1..)?, table.rows, table.index) {
+        if !is_whole && checksum != checksum_of(words.get(1..)?, table.rows, table.index) {
             return None;
         }
         Some(Compiled {
@@ -294,7 +313,7 @@ impl Tables {
             if let Some(named) = layout.names.get(number as usize) {
                 named.hash.store(hash(name), Ordering::Relaxed);
                 // Release pairs with the acquire in `find`.
-                named.at.store(at, Ordering::Release);
+                named.at.store(self.boot | at, Ordering::Release);
             }
         }
         let place = Place::behind(at as usize, rows.len(), index.len());
@@ -432,10 +451,22 @@ mod tests {
             let mut byte = [0];
             file.read_exact_at(&mut byte, at).unwrap();
             file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+            // As if the machine had been started anew: it may have crashed.
+            tables.boot = tables.boot.wrapping_add(1 << 32);
             assert_eq!(tables.find(b"one"), None, "{at}");
             file.write_all_at(&byte, at).unwrap();
             assert!(tables.find(b"one").is_some());
         }
+        // It is looked at once each time: this is written over by nobody but a test.
+        let checksum = BODY as u64;
+        file.write_all_at(&[0; 8], checksum).unwrap();
+        assert!(tables.find(b"one").is_some());
+        tables.boot = tables.boot.wrapping_add(1 << 32);
+        assert_eq!(tables.find(b"one"), None);
+        // Where nobody knows the boot, each time.
+        tables.boot = 0;
+        assert_eq!(tables.find(b"one"), None);
+        tables.add(b"one", compiled(), &rows, &[0, 2]);
         // A head that is older than the tables, as after a crash of the machine.
         let used = offset_of!(Head, used) as u64;
         file.write_all_at(&(BODY as u64).to_ne_bytes(), used)
