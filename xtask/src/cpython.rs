@@ -31,7 +31,7 @@ use side::Sides;
 const TRIES: usize = 3;
 
 /// How many modules run at the same time. They mostly wait.
-const AT_ONCE: usize = 3;
+const AT_ONCE: usize = 4;
 
 /// A module of tests, on one interpreter.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use profundo_formats::read_file;
 
 use crate::command::profundo;
-use crate::program::{Program, alone, number, told, until, wait};
+use crate::program::{Program, alone, folder, number, told, until, wait};
 use crate::targets::{c, scratch};
 
 fn ends(how: &[&str]) {
@@ -106,7 +106,7 @@ fn signal_to_us(signal: i32, arguments: &[&str]) -> Option<Signalled> {
     let target = c("works_on.c", &[])?;
     let _alone = alone();
     let file = scratch().join(format!("{}.profundo", number()));
-    let folder = scratch().join(format!("folder-{}", std::process::id()));
+    let folder = folder();
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let said = fs::File::create(folder.join("said")).unwrap();

@@ -10,7 +10,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,12 +21,17 @@ use crate::targets::scratch;
 /// No target takes this long.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+static RUNNING: RwLock<()> = RwLock::new(());
 
-/// Waits until no other target runs: they measure time on the same few processors.
-pub fn alone() -> MutexGuard<'static, ()> {
+/// Waits until no other target runs: for those that measure time on the same few processors.
+pub fn alone() -> RwLockWriteGuard<'static, ()> {
     // A test that failed has ended its target.
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+    RUNNING.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until no target runs that wants to be alone: there are as many at a time as there are tests.
+fn among_others() -> RwLockReadGuard<'static, ()> {
+    RUNNING.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is done while the program runs; it is given the process that was started.
@@ -117,7 +122,7 @@ impl Program {
     /// The same, but what may differ is evened out first.
     #[track_caller]
     pub fn same_with(&self, even: impl Fn(Outcome) -> Outcome) -> (Recording, Outcome) {
-        let _alone = alone();
+        let _turn = among_others();
         let (plain, plain_took) = self.run(None);
         let file = scratch().join(format!("{}.profundo", number()));
         let (recorded, took) = self.run(Some(&file));
@@ -142,7 +147,7 @@ impl Program {
 
     /// Runs it as it is.
     pub fn plain(&self) -> Outcome {
-        let _alone = alone();
+        let _turn = among_others();
         self.run(None).0
     }
 
@@ -177,7 +182,7 @@ impl Program {
 
     fn run(&self, file: Option<&Path>) -> (Outcome, Duration) {
         // The same for both, so that what it prints about itself is the same.
-        let folder = scratch().join(format!("folder-{}", std::process::id()));
+        let folder = folder();
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let mut command = self.command(file);
@@ -240,6 +245,17 @@ fn difference(plain: &Outcome, recorded: &Outcome) -> String {
         }
     }
     String::new()
+}
+
+/// Where this test's programs run.
+pub fn folder() -> PathBuf {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        // Relaxed: a number for each, no more.
+        static OWN: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    let number = OWN.with(|own| *own);
+    scratch().join(format!("folder-{}-{number}", std::process::id()))
 }
 
 /// A number that no other run has.

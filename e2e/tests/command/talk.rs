@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::program::{Program, alone, number, without_ours};
+use crate::program::{Program, alone, folder, number, without_ours};
 use crate::recording::Recording;
 use crate::targets::{c, pythons_for, scratch, source, tool};
 use crate::terminal::{Script, Session, on_terminal};
@@ -14,7 +14,7 @@ const CTRL_Z: &str = "\x1a";
 #[track_caller]
 fn same(program: &Program, script: Script<'_>) -> Session {
     let _alone = alone();
-    let folder = scratch().join(format!("folder-{}", std::process::id()));
+    let folder = folder();
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let plain = on_terminal(program.command(None), &folder, script);
@@ -115,7 +115,7 @@ fn job_control() {
         format!("{start}{}; echo \"ended $?\"\n", target.display())
     };
     let _alone = alone();
-    let folder = scratch().join(format!("folder-{}", std::process::id()));
+    let folder = folder();
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let file = scratch().join(format!("{}.profundo", number()));
