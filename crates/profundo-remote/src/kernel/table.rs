@@ -191,7 +191,7 @@ fn kept(place: &Path) -> Option<Table> {
 
 /// A name that no other kernel has, nor this one with other modules.
 fn this_kernel() -> Option<PathBuf> {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let boot = sys::boot()?;
     let mut hasher = DefaultHasher::new();
     for line in fs::read_to_string("/proc/modules")
         .unwrap_or_default()
@@ -201,7 +201,7 @@ fn this_kernel() -> Option<PathBuf> {
         // Its name, its size, and where it lies; the rest changes as it is used.
         (words.next(), words.next(), words.nth(3)).hash(&mut hasher);
     }
-    let name = format!("{}-{:016x}", boot.trim(), hasher.finish());
+    let name = format!("{}-{:016x}", boot, hasher.finish());
     (!name.contains('/')).then(|| name.into())
 }
 
