@@ -3,8 +3,8 @@
 use profundo_model::{LocationKind, Profile, StackId, State, ThreadId, Wait};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::shown::Sieve;
-use crate::{Hidden, Libraries, Place, Selection, Shown};
+use crate::own_line::OwnLines;
+use crate::{Place, Selection, Shown};
 
 /// All waiting for one thing at one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,15 +26,7 @@ type Key = (Option<Wait>, Option<Place>, Option<Place>);
 
 /// The waits of a selection, the longest first.
 pub fn waits(profile: &Profile, selection: &Selection, shown: Shown) -> Vec<WaitRow> {
-    let of = |libraries| Sieve::new(profile, Shown { libraries, ..shown });
-    let (own, all) = (of(Libraries::Hidden), of(Libraries::Shown));
-    let everything = Sieve::new(
-        profile,
-        Shown {
-            hidden: Hidden::Nothing,
-            libraries: Libraries::Shown,
-        },
-    );
+    let lines = OwnLines::new(profile, shown);
     let mut keys: FxHashMap<StackId, Key> = FxHashMap::default();
     let mut rows: FxHashMap<Key, (u64, FxHashSet<ThreadId>)> = FxHashMap::default();
     for sample in selection.samples(profile) {
@@ -48,11 +40,8 @@ pub fn waits(profile: &Profile, selection: &Selection, shown: Shown) -> Vec<Wait
                 Some(LocationKind::Wait { wait, .. }) => Some(wait),
                 _ => None,
             };
-            let what = wait.and_then(|_| innermost_of(&everything, sample.stack, |_| true));
-            let is_code = |place| is_code(profile, place);
-            let at = innermost_of(&own, sample.stack, is_code)
-                .or_else(|| innermost_of(&all, sample.stack, is_code))
-                .or_else(|| innermost_of(&everything, sample.stack, is_code));
+            let what = wait.and_then(|_| lines.innermost(sample.stack));
+            let at = lines.of(sample.stack);
             (wait, what, at)
         });
         let (weight, threads) = rows.entry(*key).or_default();
@@ -71,25 +60,4 @@ pub fn waits(profile: &Profile, selection: &Selection, shown: Shown) -> Vec<Wait
         .collect();
     rows.sort_by_key(|row| (std::cmp::Reverse(row.weight), row.at, row.what));
     rows
-}
-
-fn innermost_of(
-    sieve: &Sieve<'_>,
-    stack: StackId,
-    is_wanted: impl Fn(Place) -> bool,
-) -> Option<Place> {
-    let mut path = Vec::new();
-    sieve.path(stack, &mut path);
-    let places = path.iter().rev().map(|&(place, _)| place);
-    places.into_iter().find(|&place| is_wanted(place))
-}
-
-/// Whether a place is code, rather than a name for what is missing.
-fn is_code(profile: &Profile, place: Place) -> bool {
-    match place {
-        Place::Frame(frame) => {
-            profile.frames.get(frame).language != profundo_model::Language::Synthetic
-        }
-        Place::Reason(_) | Place::Unknown => false,
-    }
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use profundo_model::Profile;
 use profundo_report::{
-    Callers, Choices, Format, Functions, Hidden, Lines, Look, Stacks, Statprof, Summary, When,
+    Callers, Choices, Format, Functions, Hidden, Io, Lines, Look, Stacks, Statprof, Summary, When,
 };
 
 use crate::options::{Looking, Report, Style, What};
@@ -143,6 +143,7 @@ impl<'a> Shape<'a> {
             What::Callers => write_view!(Callers::new(name)),
             What::Callees => write_view!(Callers::callees_of(name)),
             What::Calls => write_view!(Callers::both(name)),
+            What::Io => write_view!(self.io()),
             What::Statprof => write_view!(Statprof::new()),
             What::Stacks => write_view!(Stacks::new()),
             What::Tree => write_view!(self.library_report(Format::Tree)),
@@ -217,6 +218,13 @@ impl<'a> Shape<'a> {
             functions = functions.min_share(min_share);
         }
         functions
+    }
+
+    fn io(&self) -> Io {
+        match self.looking.shape.limit {
+            Some(limit) => Io::new().limit(limit),
+            None => Io::new(),
+        }
     }
 
     /// The library's own reports, with all of their options.

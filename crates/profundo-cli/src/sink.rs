@@ -95,7 +95,9 @@ impl Sink {
         }
         let Some(writer) = &mut self.writer else {
             // Nobody will want them.
-            self.ingest.profile_mut().samples.clear();
+            let profile = self.ingest.profile_mut();
+            profile.samples.clear();
+            profile.traffic.clear();
             return false;
         };
         if !flushes {

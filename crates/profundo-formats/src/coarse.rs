@@ -3,16 +3,16 @@
 //! Half of the file is for samples as they are. Then samples of one thread, task, stack and state
 //! within a stretch of time become one, with the sum of their weights. Half of what is left is
 //! for stretches of one length, half of the rest for stretches twice as long, and so on: the file
-//! never fills, and no weight is lost.
+//! never fills, and no weight is lost. What threads read and write is added up in the same stretches.
 
-use profundo_model::{Gil, Nanos, Sample, StackId, State, TaskId, ThreadId};
+use profundo_model::{Gil, Nanos, Sample, StackId, State, StringId, TaskId, ThreadId, Traffic};
 use rustc_hash::FxHashMap;
 
 /// The first stretches.
 const SECOND: u64 = 1_000_000_000;
 
 /// What samples have in common that become one.
-type Key = (ThreadId, TaskId, StackId, State, Gil);
+type Key = (ThreadId, TaskId, StackId, State, Gil, StringId);
 
 /// Makes samples one once the file has a size.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub(crate) struct Coarse {
     samples: Vec<Sample>,
     /// When it began.
     since: Option<Nanos>,
+    /// Of each thread in its present stretch.
+    traffic: FxHashMap<ThreadId, Traffic>,
 }
 
 impl Coarse {
@@ -40,6 +42,7 @@ impl Coarse {
             merged: FxHashMap::default(),
             samples: Vec::new(),
             since: None,
+            traffic: FxHashMap::default(),
         }
     }
 
@@ -78,12 +81,13 @@ impl Coarse {
             stack,
             state,
             gil,
+            file,
             ..
         } = sample;
         let next = self.samples.len();
         let place = *self
             .merged
-            .entry((thread, task, stack, state, gil))
+            .entry((thread, task, stack, state, gil, file))
             .or_insert(next);
         match self.samples.get_mut(place) {
             Some(first) => first.weight.0 = first.weight.0.saturating_add(sample.weight.0),
@@ -95,6 +99,38 @@ impl Coarse {
     pub(crate) fn end(&mut self) -> impl Iterator<Item = Sample> {
         self.merged.clear();
         std::mem::take(&mut self.samples).into_iter()
+    }
+
+    /// Passes on what threads have read and written. To be called after [`Self::pass`].
+    pub(crate) fn pass_traffic(
+        &mut self,
+        rows: impl Iterator<Item = Traffic>,
+        ready: &mut Vec<Traffic>,
+    ) {
+        if self.stretch == 0 {
+            ready.extend(rows);
+            return;
+        }
+        for row in rows {
+            let stretch = |row: &Traffic| row.to.0 / self.stretch;
+            match self.traffic.get_mut(&row.thread) {
+                Some(sum) if stretch(sum) == stretch(&row) => {
+                    sum.from = sum.from.min(row.from);
+                    sum.to = sum.to.max(row.to);
+                    sum.waits = sum.waits.saturating_add(row.waits);
+                    sum.bytes += row.bytes;
+                }
+                Some(sum) => ready.push(std::mem::replace(sum, row)),
+                None => drop(self.traffic.insert(row.thread, row)),
+            }
+        }
+    }
+
+    /// What threads have read and written in stretches that are not over, at the end.
+    pub(crate) fn end_traffic(&mut self) -> impl Iterator<Item = Traffic> {
+        let mut rows: Vec<Traffic> = self.traffic.drain().map(|(_, row)| row).collect();
+        rows.sort_by_key(|row| (row.from, row.thread));
+        rows.into_iter()
     }
 
     /// A sentence for the reader, if samples were made one.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use profundo_model::{Growing, Meta, Profile, Sample};
+use profundo_model::{Growing, Meta, Profile, Sample, Traffic};
 
 use crate::coarse::Coarse;
 use crate::current::{self, Stream};
@@ -10,6 +10,9 @@ use crate::{Error, header};
 
 /// Of the most bytes that a file may have, this part is kept for what comes at the end: names.
 const RESERVE: u64 = 16;
+
+/// Rows of what threads read and write that are worth a chunk while the file grows.
+const TRAFFIC: usize = 256;
 
 /// Writes a profile while it grows.
 ///
@@ -37,6 +40,8 @@ pub struct StreamWriter<W: Write> {
     coarse: Coarse,
     /// Samples that are to be written, in coarse ones where the file is too large.
     ready: Vec<Sample>,
+    /// What threads have read and written, the same.
+    traffic: Vec<Traffic>,
 }
 
 impl<W: Write> StreamWriter<W> {
@@ -47,6 +52,7 @@ impl<W: Write> StreamWriter<W> {
             stream: Stream::new(out, header::LEN, meta)?,
             coarse: Coarse::new(u64::MAX),
             ready: Vec::new(),
+            traffic: Vec::new(),
         })
     }
 
@@ -71,6 +77,9 @@ impl<W: Write> StreamWriter<W> {
     /// Takes the profile's samples, and writes them where there are enough for a good chunk.
     pub fn append(&mut self, profile: &mut Profile) -> Result<(), Error> {
         self.take(profile);
+        if self.traffic.len() >= TRAFFIC {
+            self.write_traffic(profile)?;
+        }
         if self.ready.len() >= current::BATCH {
             self.write_ready(profile)?;
         }
@@ -84,12 +93,16 @@ impl<W: Write> StreamWriter<W> {
         self.stream.growing(profile)?;
         profile.growing = Growing::default();
         self.write_ready(profile)?;
+        if self.traffic.len() >= TRAFFIC {
+            self.write_traffic(profile)?;
+        }
         self.stream.get_mut().flush().map_err(Error::Write)
     }
 
     /// Writes again what has changed since it was written: threads, processes, tasks, modules and
     /// the recording as a whole. Every few seconds is often enough: it is for a file that is cut.
     pub fn update(&mut self, profile: &Profile) -> Result<(), Error> {
+        self.write_traffic(profile)?;
         self.stream.update(profile)?;
         self.stream.get_mut().flush().map_err(Error::Write)
     }
@@ -101,6 +114,8 @@ impl<W: Write> StreamWriter<W> {
         profile.growing = Growing::default();
         self.ready.extend(self.coarse.end());
         self.write_ready(profile)?;
+        self.traffic.extend(self.coarse.end_traffic());
+        self.write_traffic(profile)?;
         profile.meta.notes.extend(self.coarse.note());
         let mut out = self.stream.finish(profile)?;
         out.flush().map_err(Error::Write)?;
@@ -111,6 +126,13 @@ impl<W: Write> StreamWriter<W> {
         let samples = profile.samples.drain(..);
         self.coarse
             .pass(self.stream.size(), samples, &mut self.ready);
+        let traffic = profile.traffic.drain(..);
+        self.coarse.pass_traffic(traffic, &mut self.traffic);
+    }
+
+    fn write_traffic(&mut self, profile: &Profile) -> Result<(), Error> {
+        let rows = std::mem::take(&mut self.traffic);
+        self.stream.traffic(profile, &rows)
     }
 
     fn write_ready(&mut self, profile: &Profile) -> Result<(), Error> {

@@ -21,6 +21,7 @@ mod place;
 mod read;
 mod sample;
 mod stream;
+mod traffic;
 mod write;
 
 pub(crate) use read::read;

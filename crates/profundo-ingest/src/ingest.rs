@@ -7,19 +7,21 @@
 
 use profundo_model::{
     Energy, EnergyZone, Engine, Gil, Growing, LocationId, Loss, Meta, Nanos, Process, ProcessEnd,
-    ProcessId, Profile, Sample, SampleKind, State, StringId,
+    ProcessId, Profile, Sample, SampleKind, State, StringId, ThreadId,
 };
 use profundo_wire::recording::{
     self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start,
 };
-use profundo_wire::{End, Reader, Record, SampleHead, Wait};
+use profundo_wire::{Call, End, Reader, Record, SampleHead, Traffic, Wait};
 use rustc_hash::FxHashMap;
 
 use crate::clock::Clock;
+use crate::files::Files;
 use crate::generated::{Extents, Owners, Split, is_kernels, name_all, name_unnamed};
 use crate::modules::Registry;
 use crate::people::{Numbering, Numbers, People, root_task_of};
 use crate::stacks::Stacks;
+use crate::traffic::traffic_of;
 use crate::waits::{Waits, waiting};
 
 /// Samples that are held back at most. A recorder that never tells the time gets them in the
@@ -58,6 +60,8 @@ pub struct Ingest {
     lost_before: LossCounts,
     /// Samples that are held back, with the cycle counter in place of the time.
     held_back: Vec<Sample>,
+    /// What was read and written, until it is known what the cycle counter means.
+    traffic: Vec<(ThreadId, Traffic)>,
     /// Up to where samples may be let go at the next telling of the time.
     told: u64,
     /// Samples that wait for a code object.
@@ -79,6 +83,7 @@ struct Program {
     id: ProcessId,
     stacks: Stacks,
     waits: Waits,
+    files: Files,
     people: People,
     lost: LossCounts,
     /// The path of the interpreter's module.
@@ -98,6 +103,8 @@ struct Waiting {
     words: Box<[u64]>,
     /// What its thread waits for.
     wait: Option<LocationId>,
+    /// What it was at.
+    file: StringId,
     tellings: u8,
 }
 
@@ -137,6 +144,7 @@ impl Ingest {
             processes: FxHashMap::default(),
             lost_before: LossCounts::default(),
             held_back: Vec::new(),
+            traffic: Vec::new(),
             told: 0,
             waiting: Vec::new(),
             is_single: false,
@@ -410,6 +418,20 @@ impl Ingest {
                         .people
                         .task_name(profile, told.head.task, name.into());
                 }
+                Ok(Record::Traffic(told)) => {
+                    let ((program, _, numbers), profile) = self.program(process);
+                    if program.is_resumed {
+                        adopt(program, profile, told.thread, told.tid);
+                    }
+                    let whose = (told.thread, told.tid);
+                    let thread = program.people.thread(profile, numbers, whose);
+                    self.traffic.push((thread, told));
+                }
+                Ok(Record::Opened(told)) => {
+                    let ((program, ..), profile) = self.program(process);
+                    program.files.open(profile, &told);
+                }
+                Ok(Record::Call(call)) => self.call(process, &call),
                 Ok(Record::Wait(told)) => wait = Some(self.wait(process, &told)),
                 Ok(Record::Sample {
                     head,
@@ -423,6 +445,7 @@ impl Ingest {
                             head,
                             words: [frames, python].concat().into(),
                             wait,
+                            file: StringId::default(),
                             tellings: 0,
                         });
                     }
@@ -437,6 +460,22 @@ impl Ingest {
         }
         if self.held_back.len() >= HELD_BACK && self.clock.is_known() {
             self.let_go(u64::MAX);
+        }
+    }
+
+    /// The sample that was just taken in was in a system call on a file.
+    fn call(&mut self, process: u32, call: &Call) {
+        let ((program, ..), _) = self.program(process);
+        let Some(file) = program.files.get(call.descriptor) else {
+            return;
+        };
+        let waiting = self.waiting.last_mut();
+        let waiting = waiting.filter(|it| it.process == process && it.head.clock == call.clock);
+        let taken = self.held_back.last_mut();
+        match (waiting, taken) {
+            (Some(waiting), _) => waiting.file = file,
+            (None, Some(sample)) if sample.clock == call.clock => sample.file = file,
+            _ => {}
         }
     }
 
@@ -502,6 +541,7 @@ impl Ingest {
             stack,
             state: state(head.state),
             gil: gil(head.gil),
+            ..Sample::default()
         });
         if generates {
             let seen = self
@@ -540,13 +580,21 @@ impl Ingest {
             let (frames, python) = sample.words.split_at(usize::from(sample.head.frames));
             let at_once = sample.tellings > PATIENCE;
             let words = (frames, python);
-            !self.sample(sample.process, &sample.head, words, sample.wait, at_once)
+            let is_taken = self.sample(sample.process, &sample.head, words, sample.wait, at_once);
+            if is_taken && let Some(taken) = self.held_back.last_mut() {
+                taken.file = sample.file;
+            }
+            !is_taken
         });
         self.waiting = waiting;
     }
 
     /// Appends the samples up to a time to the profile, in order.
     fn let_go(&mut self, upto: u64) {
+        let clock = self.clock;
+        let traffic = self.traffic.drain(..);
+        let traffic = traffic.map(|(thread, told)| traffic_of(thread, &told, clock));
+        self.profile.traffic.extend(traffic);
         if self.held_back.is_empty() {
             return;
         }
@@ -555,7 +603,6 @@ impl Ingest {
         let ripe = self
             .held_back
             .partition_point(|sample| sample.clock <= upto);
-        let clock = self.clock;
         self.profile
             .samples
             .extend(self.held_back.drain(..ripe).map(|sample| Sample {
@@ -600,6 +647,7 @@ impl Program {
             id,
             stacks: Stacks::default(),
             waits: Waits::default(),
+            files: Files::default(),
             people: People::new(id, numbering, key),
             lost: LossCounts::default(),
             interpreter: None,

@@ -13,12 +13,14 @@
 
 mod clock;
 mod codes;
+mod files;
 mod generated;
 mod ingest;
 mod merge;
 mod modules;
 mod people;
 mod stacks;
+mod traffic;
 mod waits;
 
 use profundo_model::Profile;

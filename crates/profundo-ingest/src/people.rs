@@ -182,6 +182,29 @@ impl People {
         (row.id, task)
     }
 
+    /// A thread by its number; where that is not known any more, by the kernel's, and if nothing was
+    /// heard of it either, the first of its process.
+    pub(crate) fn thread(
+        &mut self,
+        profile: &mut Profile,
+        numbers: &mut Numbers,
+        (number, tid): (u32, u32),
+    ) -> ThreadId {
+        let process = self.process;
+        let own = || (profile.threads.iter()).filter(|(_, row)| row.process == process);
+        let known = match number {
+            0 => own()
+                .filter(|(_, row)| row.tid == tid)
+                .last()
+                .or_else(|| own().next()),
+            _ => None,
+        };
+        match known {
+            Some((id, _)) => id,
+            None => self.row(profile, numbers, number, tid).id,
+        }
+    }
+
     fn row(&mut self, profile: &mut Profile, numbers: &mut Numbers, number: u32, tid: u32) -> Row {
         if let Some(&row) = self.threads.get(&number) {
             return row;

@@ -56,6 +56,7 @@ impl Profile {
                     stack,
                     state: State::Running,
                     gil: Gil::None,
+                    ..Sample::default()
                 });
             }
         }

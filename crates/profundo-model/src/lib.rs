@@ -39,6 +39,7 @@ mod stack;
 mod string;
 mod task;
 mod thread;
+mod traffic;
 mod wait;
 
 pub use energy::{Energy, EnergyZone};
@@ -61,4 +62,5 @@ pub use stack::{Stack, StackTable};
 pub use string::StringTable;
 pub use task::{Task, TaskTable};
 pub use thread::{Process, ProcessEnd, Thread, ThreadTable};
+pub use traffic::{Bytes, Traffic};
 pub use wait::Wait;

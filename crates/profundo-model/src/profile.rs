@@ -3,7 +3,7 @@
 use crate::{
     File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Growing, Language, LocationId,
     LocationKind, LocationTable, Meta, ModuleTable, Process, Sample, SourceLines, StackTable,
-    StringTable, TaskTable, ThreadTable,
+    StringTable, TaskTable, ThreadTable, Traffic,
 };
 
 /// A profile.
@@ -33,6 +33,8 @@ pub struct Profile {
     pub sources: SourceLines,
     /// What is needed only while it grows.
     pub growing: Growing,
+    /// What threads have read and written, where that was recorded, in the order in which it was told.
+    pub traffic: Vec<Traffic>,
     /// Samples, in the order in which they were taken, oldest first.
     pub samples: Vec<Sample>,
 }

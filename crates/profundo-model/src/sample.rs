@@ -1,6 +1,6 @@
 //! A sample: one stack of one thread or task at one instant, and the time it stands for.
 
-use crate::{StackId, TaskId, ThreadId};
+use crate::{StackId, StringId, TaskId, ThreadId};
 
 /// Nanoseconds: a duration, or an instant on the recording's own clock (0 is its start).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -73,4 +73,7 @@ pub struct Sample {
     pub state: State,
     /// With the interpreter's lock or without.
     pub gil: Gil,
+    /// The file, socket or pipe that the system call was on which it was taken in. Empty where that is
+    /// not known, and in a wait, whose stack says it.
+    pub file: StringId,
 }

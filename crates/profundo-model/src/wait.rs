@@ -102,6 +102,16 @@ impl Wait {
             (Self::Other, false) => named("waits in"),
         }
     }
+
+    /// What is waited for, by the name of the frame: the lock's address, the file's path or the child's
+    /// number. Empty where it says none.
+    pub fn what_of(self, frame_name: &str) -> &str {
+        let all = self.frame_name("\n");
+        let parts = all.split_once('\n');
+        let what = parts
+            .and_then(|(before, behind)| frame_name.strip_prefix(before)?.strip_suffix(behind));
+        what.unwrap_or("")
+    }
 }
 
 #[cfg(test)]
@@ -117,5 +127,17 @@ mod tests {
             }
         }
         assert_eq!(Wait::Read.frame_name("/tmp/a"), "[reads /tmp/a]");
+    }
+
+    #[test]
+    fn a_frame_says_what_it_was_made_of() {
+        for wait in Wait::ALL {
+            let says = wait.frame_name("\n").contains('\n');
+            for what in ["", "/tmp/a", "/tmp/]", "socket, descriptor 3"] {
+                let told = wait.what_of(&wait.frame_name(what)).to_owned();
+                assert_eq!(told, if says { what } else { "" }, "{wait:?}");
+            }
+        }
+        assert_eq!(Wait::Read.what_of("main"), "");
     }
 }

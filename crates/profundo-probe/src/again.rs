@@ -8,7 +8,7 @@
 use core::cell::Cell;
 
 use profundo_unwind::{End, General, Memory, Modules, Observer, Regs, walk_observed};
-use profundo_wire::{AGAIN_HEAD_WORDS, Again, AgainHead, PythonEnd};
+use profundo_wire::{AGAIN_HEAD_WORDS, Again, AgainHead, CALL_WORDS, Call, PythonEnd};
 
 use crate::buffer::{Buffer, Room};
 use crate::memory::StackMemory;
@@ -43,6 +43,8 @@ pub(crate) struct Beginning<'a> {
     pub(crate) stack_end: u64,
     /// Whether the walk came upon code in no listed module.
     pub(crate) is_unlisted: &'a Cell<bool>,
+    /// What the system call was on that was interrupted, if that is wanted.
+    pub(crate) call: Option<Call>,
 }
 
 /// The interpreter's part: how its entries are found again.
@@ -59,6 +61,20 @@ impl Beginning<'_> {
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.is_unlisted.get()
+    }
+
+    /// Writes behind the first `used` words of a room, which are a record, what its system call was on, if
+    /// there is room for it. Returns what is used then.
+    #[inline]
+    pub(crate) fn append_call(&self, words: &mut [u64], used: usize) -> usize {
+        let behind = words.get_mut(used..).and_then(<[u64]>::first_chunk_mut);
+        match (self.call, behind) {
+            (Some(call), Some(behind)) => {
+                *behind = call.to_words();
+                used + CALL_WORDS
+            }
+            _ => used,
+        }
     }
 
     /// Writes behind the first `used` words of a room, which are a record, what it takes to walk its

@@ -3,11 +3,14 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use profundo_unwind::{General, Regs};
+use profundo_wire::Call;
+
 use crate::code::{Inside, Listing};
 use crate::python::Interpreters;
 use crate::sample::Probe;
 use crate::shared::{Control, Ring};
-use crate::sys;
+use crate::{regs, sys};
 
 /// What an agent shares with the command.
 #[derive(Debug)]
@@ -50,6 +53,17 @@ impl Recorder {
         self.ring.header.news.store(1, Ordering::Release);
         self.control.doorbell.fetch_add(1, Ordering::Release);
         sys::futex_wake(&self.control.doorbell);
+    }
+
+    /// What the system call was on that a thread with these registers has come from, if anybody wants to
+    /// know.
+    pub(crate) fn call_at(&self, registers: &Regs, general: &General, clock: u64) -> Option<Call> {
+        // Relaxed: it is a wish and no more.
+        let is_wanted = self.control.calls.load(Ordering::Relaxed) != 0;
+        let descriptor = is_wanted.then(|| regs::descriptor(registers, general));
+        let descriptor = descriptor.flatten()?;
+        self.ring.header.calls.store(1, Ordering::Relaxed);
+        Some(Call { clock, descriptor })
     }
 
     /// Takes so many words of those that may be written for walks to be done again.

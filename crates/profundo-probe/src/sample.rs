@@ -255,6 +255,10 @@ impl Probe {
             general: &general,
             stack_end,
             is_unlisted: &is_unlisted,
+            call: match event.state {
+                State::System => recorder.call_at(&registers, &general, clock),
+                _ => None,
+            },
         });
         let beginning = beginning.as_ref();
         let last = |identity| slot.claim(identity);
@@ -496,6 +500,7 @@ fn write(
         None => (room, words),
         Some(beginning) => beginning.append(buffer, room, words, Entries::default(), |_| true),
     };
+    let words = beginning.map_or(words, |it| it.append_call(room.words, words));
     Some(buffer.commit(room, words))
 }
 

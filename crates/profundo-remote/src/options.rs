@@ -38,6 +38,8 @@ pub struct Options {
     pub wall: Option<u64>,
     /// Where the kernel has the counters of energy, if they are to be read: [`POWERCAP`](crate::POWERCAP).
     pub energy: Option<PathBuf>,
+    /// Whether what they read and write is recorded as well.
+    pub traffic: bool,
     /// Whether to begin without sampling, until told.
     pub paused: bool,
     /// The agent's file. Without one everything is sampled from outside.
@@ -59,6 +61,7 @@ impl Default for Options {
             most_held: 30,
             wall: None,
             energy: None,
+            traffic: true,
             paused: false,
             agent: None,
             cache: None,

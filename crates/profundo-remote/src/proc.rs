@@ -49,6 +49,8 @@ pub(crate) struct Stat {
     /// As `R`, `S`, or `Z` once it has ended and nobody has asked for it.
     pub(crate) state: u8,
     pub(crate) parent: u32,
+    /// Page faults of children that it has waited for.
+    pub(crate) faults_of_children: u64,
     /// Nanoseconds.
     pub(crate) user: u64,
     pub(crate) system: u64,
@@ -77,6 +79,7 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     Some(Stat {
         state: *fields.first()?.as_bytes().first()?,
         parent: fields.get(1)?.parse().ok()?,
+        faults_of_children: ticks(8)?,
         user: ticks(11)? * per_tick,
         system: ticks(12)? * per_tick,
         status: fields

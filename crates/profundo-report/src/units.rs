@@ -65,6 +65,24 @@ pub fn joules(joules: f64) -> String {
     }
 }
 
+/// A number of bytes in the unit that suits it.
+pub fn bytes(number: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if number < 1000 {
+        return format!("{number} B");
+    }
+    let mut size = number as f64 / 1e3;
+    let mut units = UNITS.iter();
+    let mut unit = units.next();
+    while size >= 999.5
+        && let Some(next) = units.next()
+    {
+        size /= 1e3;
+        unit = Some(next);
+    }
+    format!("{} {}", three_digits(size), unit.unwrap_or(&"EB"))
+}
+
 fn three_digits(number: f64) -> String {
     match number {
         small if small < 9.995 => format!("{small:.2}"),

@@ -19,8 +19,9 @@
 //!
 //! the interpreter's code object, written when it is met for the first time: see [`Code`]; the
 //! name that a thread or a task has in the interpreter: see [`ThreadName`] and [`TaskName`]; what
-//! it takes to walk a sample's stack again: see [`Again`]; and what a blocked thread waits for: see
-//! [`Wait`]. All but the sample say in the low
+//! it takes to walk a sample's stack again: see [`Again`]; what a blocked thread waits for: see
+//! [`Wait`]; what a thread has read and written: see [`Traffic`]; and what a system call was on: see
+//! [`Call`] and [`Opened`]. All but the sample say in the low
 //! half of word 0 how many words they are, and a reader skips those of a kind that it does not know.
 //! The byte `python` of word 0 holds the state of the interpreter's lock in its low two bits
 //! and why the walk of its stack ended in the next three.
@@ -37,15 +38,18 @@
 extern crate alloc;
 
 mod again;
+mod call;
 mod code;
 mod name;
 mod python;
 mod reader;
 pub mod recording;
 mod sample;
+mod traffic;
 mod wait;
 
 pub use again::{AGAIN_HEAD_WORDS, Again, AgainHead};
+pub use call::{CALL_WORDS, Call, Opened, opened_words};
 pub use code::{CODE_HEAD_WORDS, Code, CodeHead, Text, TextKind};
 pub use name::{
     TASK_NAME_HEAD_WORDS, THREAD_NAME_HEAD_WORDS, TaskName, TaskNameHead, ThreadName,
@@ -54,6 +58,7 @@ pub use name::{
 pub use python::{Gil, PythonEnd, PythonWord, python_task, python_task_code};
 pub use reader::{Error, Reader, Record};
 pub use sample::{End, SAMPLE_HEAD_WORDS, SampleHead, State};
+pub use traffic::{TRAFFIC_WORDS, Traffic};
 pub use wait::{Wait, WaitKind, wait_words};
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! Words back into records, one after another, borrowing the addresses.
 
 use crate::again::{AGAIN_HEAD_WORDS, Again, AgainHead, KIND_AGAIN};
+use crate::call::{Call, KIND_CALL, KIND_OPENED, Opened};
 use crate::code::{CODE_HEAD_WORDS, Code, CodeHead, KIND_CODE};
 use crate::name::{
     KIND_TASK_NAME, KIND_THREAD_NAME, TASK_NAME_HEAD_WORDS, THREAD_NAME_HEAD_WORDS, TaskName,
     TaskNameHead, ThreadName, ThreadNameHead,
 };
 use crate::sample::{KIND_SAMPLE, SAMPLE_HEAD_WORDS, SampleHead};
+use crate::traffic::{KIND_TRAFFIC, Traffic};
 use crate::wait::{KIND_WAIT, Wait};
 
 /// Words that are not a record. What stood before them has been read.
@@ -58,6 +60,12 @@ pub enum Record<'a> {
     Again(Again<'a>),
     /// What the thread of the next sample waits for.
     Wait(Wait<'a>),
+    /// What a thread has read and written.
+    Traffic(Traffic),
+    /// What the system call was on that the sample before it was taken in.
+    Call(Call),
+    /// What a descriptor is from now on.
+    Opened(Opened<'a>),
 }
 
 /// Iterates over the records in a slice of words, but those of a kind that it does not know. It ends
@@ -143,6 +151,9 @@ fn other(words: &[u64]) -> Result<Option<Record<'_>>, ()> {
             Ok(Some(Record::Again(Again::new(head, body).ok_or(())?)))
         }
         Some(KIND_WAIT) => Ok(Some(Record::Wait(Wait::from_words(words).ok_or(())?))),
+        Some(KIND_TRAFFIC) => Ok(Some(Record::Traffic(Traffic::from_words(words).ok_or(())?))),
+        Some(KIND_CALL) => Ok(Some(Record::Call(Call::from_words(words).ok_or(())?))),
+        Some(KIND_OPENED) => Ok(Some(Record::Opened(Opened::from_words(words).ok_or(())?))),
         _ => Ok(None),
     }
 }

@@ -91,17 +91,34 @@ const LONGEST: usize = 4096;
 
 /// The words of a record.
 pub fn wait_words(kind: WaitKind, text: &str) -> Vec<u64> {
-    let text: Vec<u32> = text.chars().take(LONGEST).map(u32::from).collect();
-    let words = HEAD_WORDS + text.len().div_ceil(2);
+    let (body, characters) = words_of_text(text);
+    let words = HEAD_WORDS + body.len();
     let head = [
         KIND_WAIT << 56 | (kind as u64) << 32 | words as u64,
-        text.len() as u64,
+        u64::from(characters),
     ];
+    head.into_iter().chain(body).collect()
+}
+
+/// A text, two characters a word, and how many characters it has.
+pub(crate) fn words_of_text(text: &str) -> (Vec<u64>, u32) {
+    let text: Vec<u32> = text.chars().take(LONGEST).map(u32::from).collect();
     let body = text.chunks(2).map(|pair| {
         let [low, high] = [pair.first(), pair.get(1)].map(|it| it.copied().unwrap_or(0));
         u64::from(high) << 32 | u64::from(low)
     });
-    head.into_iter().chain(body).collect()
+    (body.collect(), text.len() as u32)
+}
+
+/// The text of such words.
+pub(crate) fn characters_of(words: &[u64], characters: u32) -> String {
+    let halves = words
+        .iter()
+        .flat_map(|word| [*word as u32, (word >> 32) as u32]);
+    let characters = halves.take(characters as usize);
+    characters
+        .map(|it| char::from_u32(it).unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect()
 }
 
 impl<'a> Wait<'a> {
@@ -125,14 +142,7 @@ impl<'a> Wait<'a> {
 
     /// A lock's address, a file's path, or nothing.
     pub fn text(&self) -> String {
-        let halves = self
-            .words
-            .iter()
-            .flat_map(|word| [*word as u32, (word >> 32) as u32]);
-        let characters = halves.take(self.characters as usize);
-        characters
-            .map(|it| char::from_u32(it).unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect()
+        characters_of(self.words, self.characters)
     }
 }
 

@@ -214,6 +214,7 @@ pub(crate) fn to_profile(words: &[u64]) -> Result<Profile> {
             stack,
             state,
             gil: Gil::None,
+            ..Sample::default()
         });
         start = end + 1;
     }

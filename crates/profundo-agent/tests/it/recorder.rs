@@ -381,7 +381,10 @@ impl Attended {
                     Record::ThreadName(_)
                     | Record::TaskName(_)
                     | Record::Again(_)
-                    | Record::Wait(_),
+                    | Record::Wait(_)
+                    | Record::Traffic(_)
+                    | Record::Call(_)
+                    | Record::Opened(_),
                 ) => {}
                 Err(_) => self.seen.unreadable += 1,
             }

@@ -31,6 +31,8 @@ pub enum What {
     Callees,
     /// Both: who calls the function NAME, and what it calls
     Calls,
+    /// What was read and written, by file and by line (recorded with --wall)
+    Io,
     /// The table of Python's statprof
     Statprof,
     /// Every sample's stack, thread by thread: for the few of `attach --dump`
@@ -50,6 +52,7 @@ impl What {
             Self::Callers => "callers",
             Self::Callees => "callees",
             Self::Calls => "calls",
+            Self::Io => "io",
             Self::Statprof => "statprof",
             Self::Stacks => "stacks",
         }
@@ -136,7 +139,7 @@ pub struct Paper {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The report")]
 pub struct ShapeOptions {
-    /// Show at most so many rows of each table (summary, functions), or files (lines)
+    /// Show at most so many rows of each table (summary, functions, io), or files (lines)
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub limit: Option<usize>,
     /// Hide what has a smaller share, in percent (functions, lines)
@@ -188,12 +191,12 @@ pub struct ShapeOptions {
 type Fit = (&'static str, fn(&ShapeOptions) -> bool, &'static [What]);
 
 const FITS: [Fit; 15] = {
-    use What::{Flat, Functions, Lines, Summary, Tree};
+    use What::{Flat, Functions, Io, Lines, Summary, Tree};
     [
         (
             "limit",
             |it| it.limit.is_some(),
-            &[Summary, Functions, Lines],
+            &[Summary, Functions, Lines, Io],
         ),
         (
             "min-share",

@@ -158,6 +158,8 @@ pub fn record(
         most_held: 125,
         follow: !live.no_children,
         wall: live.wall.then_some(profundo_remote::WALL_TICK),
+        // The page has no place for it.
+        traffic: false,
         agent,
         ..Options::default()
     })?;

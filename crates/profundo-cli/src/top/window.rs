@@ -92,6 +92,8 @@ impl Window {
         }
         profile.samples = samples;
         profile.samples.clear();
+        // Nothing here asks for it.
+        profile.traffic.clear();
         self.now = self.now.max(now.0);
         let oldest = (self.now / SECOND).saturating_sub(LONGEST_WINDOW);
         while (self.seconds.front()).is_some_and(|&(second, _)| second < oldest) {

@@ -39,6 +39,7 @@ pub(super) const TASKS: Kind = *b"TASK";
 pub(super) const SOURCES: Kind = *b"SRCE";
 pub(super) const CODES: Kind = *b"CODE";
 pub(super) const MAPPINGS: Kind = *b"MAPS";
+pub(super) const TRAFFIC: Kind = *b"TRAF";
 pub(super) const SAMPLES: Kind = *b"SAMP";
 pub(super) const END: Kind = *b"END.";
 

@@ -11,7 +11,7 @@ use super::chunk::{self, Next, Packed, Unpacker};
 use super::code::value_of;
 use super::column::Columns;
 use super::sample::LastSeen;
-use super::{growing, meta, name, owner, place, sample};
+use super::{growing, meta, name, owner, place, sample, traffic};
 use crate::{Damage, Error, Warning};
 
 /// Reads the chunks from `offset` on.
@@ -124,6 +124,7 @@ impl Decoder {
                 growing::mappings::decode,
             ),
             chunk::SOURCES => (self.sources, name::sources::decode),
+            chunk::TRAFFIC => (self.profile.traffic.len(), traffic::decode),
             chunk::SAMPLES => (self.profile.samples.len(), sample::decode),
             // Rows that are there already.
             chunk::MODULES_AGAIN => (self.profile.modules.len(), place::modules::decode),
@@ -150,8 +151,9 @@ impl Decoder {
             } {
                 return Err(Damage::Order { expected, found });
             }
-            // Ids are 32 bits wide; only samples have none.
-            if last > u64::from(u32::MAX) && chunk.kind != chunk::SAMPLES {
+            // Ids are 32 bits wide; only samples and traffic have none.
+            let has_ids = ![chunk::SAMPLES, chunk::TRAFFIC].contains(&chunk.kind);
+            if last > u64::from(u32::MAX) && has_ids {
                 return Err(Damage::Length);
             }
             decode(self, &columns)

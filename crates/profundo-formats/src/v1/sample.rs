@@ -21,6 +21,7 @@ const TASK: u8 = 5;
 const STACK: u8 = 6;
 const STATE: u8 = 7;
 const GIL: u8 = 8;
+const FILE: u8 = 9;
 
 /// The weight is guessed by the last weight of the thread.
 const BY_WEIGHT: u64 = 0;
@@ -185,6 +186,8 @@ pub(super) fn encode(
         .map(|sample| code_of(GILS, "state of the lock", &sample.gil))
         .collect::<Result<_, _>>()?;
     payload.sparse(GIL, gils.into_iter());
+    let files = samples.iter().map(|sample| u64::from(sample.file.0));
+    payload.sparse(FILE, files);
     Ok(payload)
 }
 
@@ -243,6 +246,7 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
     let (mut clocks, mut threads) = (columns.get(CLOCK), columns.need(THREAD)?);
     let (mut tasks, mut stacks) = (columns.need(TASK)?, columns.need(STACK)?);
     let (mut states, mut gils) = (columns.get(STATE), columns.get(GIL));
+    let mut files = columns.get(FILE);
     let step = times.plain()?;
     let by = weights.plain()?;
     if by > BY_ELAPSED {
@@ -276,6 +280,7 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
             gil: decoder
                 .value(GILS, "state of the lock", gils.plain()?)
                 .unwrap_or_default(),
+            file: decoder.string(files.plain()?)?,
         };
         decoder.profile.samples.push(sample);
     }
@@ -285,4 +290,5 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
         .and(stacks.finish())
         .and(states.finish())
         .and(gils.finish())
+        .and(files.finish())
 }

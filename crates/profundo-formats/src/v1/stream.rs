@@ -8,7 +8,7 @@
 use std::io::Write;
 use std::ops::Range;
 
-use profundo_model::{FrameId, Meta, Module, Process, Profile, Sample, Task, Thread};
+use profundo_model::{FrameId, Meta, Module, Process, Profile, Sample, Task, Thread, Traffic};
 
 use super::chunk::{self, Kind};
 use super::write::{BATCH, Encode, Encoder, ROWS};
@@ -63,6 +63,13 @@ impl<W: Write> Stream<W> {
         for batch in samples.chunks(BATCH) {
             self.encoder.samples(profile, batch)?;
         }
+        self.remember(profile);
+        Ok(())
+    }
+
+    /// Appends what threads have read and written.
+    pub(crate) fn traffic(&mut self, profile: &Profile, rows: &[Traffic]) -> Result<(), Error> {
+        self.encoder.traffic(profile, rows)?;
         self.remember(profile);
         Ok(())
     }

@@ -4,12 +4,12 @@
 use std::io::Write;
 use std::ops::Range;
 
-use profundo_model::{Growing, LocationKind, Meta, Profile, Sample};
+use profundo_model::{Growing, LocationKind, Meta, Profile, Sample, Traffic};
 
 use super::chunk::{self, ChunkWriter, Kind};
 use super::column::Payload;
 use super::sample::LastSeen;
-use super::{growing, meta, name, owner, place, sample};
+use super::{growing, meta, name, owner, place, sample, traffic};
 use crate::Error;
 
 /// Samples in a chunk: at 1000 a second a cut file loses the last 16 s of one thread at most, and
@@ -29,6 +29,7 @@ pub(crate) fn write(profile: &Profile, out: &mut dyn Write, offset: usize) -> Re
     for batch in profile.samples.chunks(BATCH) {
         encoder.samples(profile, batch)?;
     }
+    encoder.traffic(profile, &profile.traffic)?;
     encoder.the_rest(profile)?;
     encoder.end().map(drop)
 }
@@ -48,6 +49,7 @@ pub(super) struct Written {
     pub(super) samples: usize,
     pub(super) codes: usize,
     pub(super) mappings: usize,
+    pub(super) traffic: usize,
 }
 
 impl Default for Written {
@@ -67,6 +69,7 @@ impl Default for Written {
             samples: 0,
             codes: 0,
             mappings: 0,
+            traffic: 0,
         }
     }
 }
@@ -113,6 +116,19 @@ impl<W: Write> Encoder<W> {
         Ok(())
     }
 
+    /// What threads have read and written, behind the threads that it needs.
+    pub(super) fn traffic(&mut self, profile: &Profile, rows: &[Traffic]) -> Result<(), Error> {
+        for part in rows.chunks(ROWS) {
+            let mut threads = Need::default();
+            part.iter().for_each(|row| threads.row(row.thread.index()));
+            self.threads(profile, threads.0)?;
+            let payload = traffic::encode(part, self.written.traffic);
+            self.out.write(chunk::TRAFFIC, payload.as_bytes())?;
+            self.written.traffic += part.len();
+        }
+        Ok(())
+    }
+
     /// What a recording that is not over needs, behind the rows that it points at.
     pub(super) fn growing(&mut self, profile: &Profile) -> Result<(), Error> {
         let Growing { codes, mappings } = &profile.growing;
@@ -151,11 +167,14 @@ impl<W: Write> Encoder<W> {
     fn what_samples_need(&mut self, profile: &Profile, batch: &[Sample]) -> Result<(), Error> {
         let (mut threads, mut tasks, mut stacks) =
             (Need::default(), Need::default(), Need::default());
+        let mut strings = Need::default();
         for sample in batch {
             threads.row(sample.thread.index());
             tasks.row(sample.task.index());
             stacks.row(sample.stack.index());
+            strings.row(sample.file.index());
         }
+        self.strings(profile, strings.0)?;
         self.threads(profile, threads.0)?;
         self.tasks(profile, tasks.0)?;
         self.stacks(profile, stacks.0)

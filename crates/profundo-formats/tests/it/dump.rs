@@ -19,6 +19,7 @@ pub fn dump(profile: &Profile) -> String {
         tasks,
         sources,
         growing,
+        traffic,
         samples,
     } = profile;
     // Most recordings know nothing of energy, and the oldest dumps neither.
@@ -36,6 +37,7 @@ pub fn dump(profile: &Profile) -> String {
     table(&mut out, "source", sources.iter());
     table(&mut out, "code", growing.codes.iter());
     table(&mut out, "mapping", growing.mappings.iter());
+    table(&mut out, "traffic", traffic.iter());
     table(&mut out, "sample", samples.iter());
     out
 }

@@ -4,10 +4,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use profundo_model::{
-    Avma, CodeAddress, Energy, EnergyZone, Engine, File, FileId, Frame, FrameId, Gil, Language,
+    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, File, FileId, Frame, FrameId, Gil, Language,
     LocationId, LocationKind, Loss, Meta, Module, ModuleId, Nanos, Process, ProcessEnd, ProcessId,
     Profile, Reason, Role, Sample, SampleKind, StackId, State, StringId, Task, TaskId, Thread,
-    ThreadId, Wait,
+    ThreadId, Traffic, Wait,
 };
 
 use crate::dump::dump;
@@ -400,6 +400,20 @@ fn samples_from(profile: &mut Profile, samples: &[Row]) {
             stack: StackId(pick(row[5], stacks)),
             state: states[pick(row[6], 5) as usize],
             gil: gils[pick(row[7], 4) as usize],
+            file: string(profile, row[2]),
+        });
+        let [from, to, waits, ..] = *row;
+        profile.traffic.push(Traffic {
+            thread: ThreadId(pick(row[3], threads)),
+            from: Nanos(from),
+            to: Nanos(to),
+            waits: waits as u32,
+            bytes: Bytes {
+                read: row[4],
+                written: row[5],
+                fetched: row[6],
+                stored: row[7],
+            },
         });
     }
 }

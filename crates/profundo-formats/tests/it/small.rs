@@ -220,6 +220,7 @@ pub fn small() -> Profile {
             stack: stacks[number as usize % stacks.len()],
             state: states[number as usize % states.len()],
             gil: gils[number as usize / 2 % gils.len()],
+            ..Sample::default()
         });
     }
     let file = profile.frames.get(inner).file;

@@ -2,8 +2,8 @@
 
 use profundo_formats::{StreamWriter, Warning, read};
 use profundo_model::{
-    CodeObject, FrameKey, Growing, Mapping, Module, Nanos, Process, ProcessEnd, ProcessId, Profile,
-    Sample,
+    Bytes, CodeObject, FrameKey, Growing, Mapping, Module, Nanos, Process, ProcessEnd, ProcessId,
+    Profile, Sample, ThreadId, Traffic,
 };
 
 use crate::dump::dump;
@@ -15,6 +15,7 @@ use crate::{raw, small};
 fn streamed(whole: &Profile, parts: usize) -> Vec<u8> {
     let mut growing = whole.clone();
     growing.samples.clear();
+    growing.traffic.clear();
     growing.sources = Default::default();
     growing.meta.notes.clear();
     for row in 0..whole.locations.len() {
@@ -23,15 +24,21 @@ fn streamed(whole: &Profile, parts: usize) -> Vec<u8> {
     }
     let mut file = StreamWriter::new(Vec::new(), &growing.meta).unwrap();
     let each = whole.samples.len().div_ceil(parts);
+    let traffic = whole.traffic.len().div_ceil(parts).max(1);
+    let mut traffic = whole.traffic.chunks(traffic);
     for part in whole.samples.chunks(each) {
         growing.samples.extend_from_slice(part);
+        growing
+            .traffic
+            .extend_from_slice(traffic.next().unwrap_or_default());
         file.flush(&mut growing).unwrap();
-        assert!(growing.samples.is_empty());
+        assert!(growing.samples.is_empty() && growing.traffic.is_empty());
         growing.meta.duration.0 += 1;
         file.update(&growing).unwrap();
     }
     let mut done = Profile {
         samples: Vec::new(),
+        traffic: Vec::new(),
         ..whole.clone()
     };
     file.finish(&mut done).unwrap()
@@ -39,12 +46,37 @@ fn streamed(whole: &Profile, parts: usize) -> Vec<u8> {
 
 #[test]
 fn what_was_streamed_is_what_there_was() {
-    for whole in [small::small(), realistic(20_000, 4, Weights::Elapsed)] {
+    let mut reading = realistic(20_000, 4, Weights::Elapsed);
+    reading.traffic = traffic(&reading, 5000);
+    let file = reading.strings.intern("/tmp/data");
+    reading
+        .samples
+        .iter_mut()
+        .step_by(7)
+        .for_each(|it| it.file = file);
+    for whole in [small::small(), reading] {
         let file = streamed(&whole, 7);
         let (again, warnings) = read(&file).unwrap();
         assert_eq!(warnings, []);
         assert!(dump(&again) == dump(&whole));
     }
+}
+
+/// What the threads of a profile read and write, ten milliseconds by ten milliseconds.
+fn traffic(profile: &Profile, rows: u64) -> Vec<Traffic> {
+    let threads = profile.threads.len() as u64;
+    let row = |number: u64| Traffic {
+        thread: ThreadId((number % threads) as u32),
+        from: Nanos(number * 10_000_000 / threads),
+        to: Nanos((number + 1) * 10_000_000 / threads),
+        waits: 1,
+        bytes: Bytes {
+            read: number * 1000,
+            written: 1 << (number % 40),
+            ..Bytes::default()
+        },
+    };
+    (0..rows).map(row).collect()
 }
 
 #[test]
@@ -177,13 +209,16 @@ fn what_is_needed_to_go_on_is_kept_until_the_end() {
 
 /// What becomes of ever more samples in a file of a certain size.
 fn bounded(samples: usize, limit: u64) -> (usize, Profile, Profile) {
-    let whole = realistic(samples, 3, Weights::Random);
+    let mut whole = realistic(samples, 3, Weights::Random);
+    whole.traffic = traffic(&whole, samples as u64);
     let mut growing = whole.clone();
     let mut file = StreamWriter::new(Vec::new(), &whole.meta)
         .unwrap()
         .max_size(limit);
+    let mut traffic = whole.traffic.chunks(997);
     for part in whole.samples.chunks(997) {
         growing.samples = part.to_vec();
+        growing.traffic = traffic.next().unwrap_or_default().to_vec();
         file.append(&mut growing).unwrap();
     }
     let bytes = file.finish(&mut growing).unwrap();
@@ -203,6 +238,16 @@ fn a_file_stays_within_its_size_and_loses_no_weight() {
     assert!(size as u64 <= limit + limit / 20, "{size}");
     assert!(size as u64 > limit / 2, "{size}");
     assert!(again.samples.len() < whole.samples.len() / 2);
+    assert!(again.traffic.len() < whole.traffic.len() / 2);
+    let sum = |profile: &Profile, thread: u32| {
+        let mut sum = Bytes::default();
+        let own = profile.traffic.iter().filter(|row| row.thread.0 == thread);
+        own.for_each(|row| sum += row.bytes);
+        sum
+    };
+    for thread in 0..3 {
+        assert_eq!(sum(&again, thread), sum(&whole, thread));
+    }
     assert_eq!(weight(&again.samples), weight(&whole.samples));
     // By stack and by thread too, and in counts.
     for sample in whole.samples.iter().step_by(10_007) {
@@ -235,5 +280,6 @@ fn a_file_stays_within_its_size_and_loses_no_weight() {
 fn a_file_that_is_small_enough_stays_as_it_is() {
     let (_, whole, again) = bounded(20_000, 10_000_000);
     assert!(again.samples == whole.samples);
+    assert!(again.traffic == whole.traffic);
     assert_eq!(again.meta.notes, Vec::<String>::new());
 }

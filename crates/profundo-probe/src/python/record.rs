@@ -141,6 +141,8 @@ pub(crate) fn write(
             beginning.append(buffer, room, words, entries, places)
         }
     };
+    let beginning = sampled.beginning;
+    let words = beginning.map_or(words, |it| it.append_call(room.words, words));
     Some(buffer.commit(room, words))
 }
 

@@ -79,6 +79,22 @@ pub fn is_syscall_at(ip: u64) -> bool {
     copied >= 2 && code[..2] == SYSCALL || copied == 4 && code[2..] == SYSCALL
 }
 
+/// The descriptor that the system call was on which a thread has come from just now, if it was on one.
+///
+/// The `syscall` instruction leaves the address behind it in `rcx`, and the first argument is where it
+/// was. One that will be made again is left at the instruction itself.
+pub fn descriptor(registers: &Regs, general: &General) -> Option<u32> {
+    /// `rcx` and `rdi` in DWARF's order.
+    const RCX: usize = 2;
+    const RDI: usize = 5;
+    /// No process may have more open at once, and pointers are higher.
+    const MOST: u64 = 1 << 20;
+    let behind = general.0.get(RCX).copied()?;
+    let first = general.0.get(RDI).copied()?;
+    let was_in_call = behind == registers.ip || behind == registers.ip.wrapping_add(2);
+    (was_in_call && first < MOST).then_some(first as u32)
+}
+
 /// The registers here, so that a normal thread can walk its own stack.
 #[inline(always)]
 pub fn here() -> Regs {

@@ -65,7 +65,9 @@ pub struct Control {
     pub exhausted: AtomicU32,
     /// How many processes have left a word at their end. See [`Farewell`].
     pub farewells: AtomicU32,
-    reserved: [AtomicU32; 25],
+    /// 1 if handlers are to say what the system calls were on that they have interrupted.
+    pub calls: AtomicU32,
+    reserved: [AtomicU32; 24],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The last words, in a circle.

@@ -149,6 +149,9 @@ pub struct Header {
     /// How many words handlers may still write so that stacks can be walked again; filled up by the
     /// command when it has taken the words out.
     pub again: AtomicU32,
+    /// Set by the handler when it has said what a system call was on: that can be looked up only while
+    /// it is open. The command takes it back when it looks.
+    pub calls: AtomicU32,
 }
 
 /// An executable range in the target's memory: a [`Module`] of the target's, made by another

@@ -15,6 +15,7 @@ mod room;
 mod settings;
 mod stranger;
 mod target;
+mod traffic;
 
 pub(crate) use energy::refused as energy_refused;
 pub use gap::{Finding, Gap, Mend, Verdict};
@@ -22,6 +23,7 @@ pub(crate) use perf::refused as perf_refused;
 pub(crate) use process::may_be_read;
 pub(crate) use python::why_not as python_refused;
 pub(crate) use room::no_room;
+pub(crate) use traffic::{refused as traffic_refused, try_own as try_traffic};
 
 pub use target::files_of;
 

@@ -148,7 +148,7 @@ fn descriptors(call: i64, arguments: &[u64; 6]) -> u64 {
 const SYS_EPOLL_PWAIT2: i64 = 441;
 
 /// What a descriptor of a process is, without what changes from one to the next.
-fn file(pid: u32, descriptor: u64) -> String {
+pub(crate) fn file(pid: u32, descriptor: u64) -> String {
     let Ok(path) = fs::read_link(format!("/proc/{pid}/fd/{}", descriptor as i32)) else {
         return format!("descriptor {}", descriptor as i32);
     };

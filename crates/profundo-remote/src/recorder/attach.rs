@@ -52,7 +52,7 @@ impl Recorder {
             program.look_for_python(sink);
         }
         self.running = running;
-        self.watch_waits(&proc::threads(pid));
+        self.watch_waits(pid, &proc::threads(pid));
         let now = profundo_probe::clock::now();
         if running {
             self.meter_set_running(true);

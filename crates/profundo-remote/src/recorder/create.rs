@@ -65,6 +65,10 @@ impl Recorder {
         control
             .system_period
             .store(options.system_period, Ordering::Relaxed);
+        let wants_calls = options.wall.is_some() && options.traffic;
+        control
+            .calls
+            .store(u32::from(wants_calls), Ordering::Relaxed);
         // Ids from another namespace would mean other processes here.
         let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |data| data.ino());
         control.namespace.store(namespace, Ordering::Relaxed);
@@ -161,7 +165,7 @@ impl Recorder {
         if self.running {
             self.meter_set_running(true);
         }
-        self.watch_waits(&[pid]);
+        self.watch_waits(pid, &[pid]);
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         self.expect(pid, 0, String::new(), now);
         Ok(())

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use profundo_wire::recording::Event;
+use profundo_wire::{Reader, Record, opened_words};
 
 use super::Recorder;
 use crate::program::{Program, Way};
@@ -33,6 +34,22 @@ impl Recorder {
             any |= self.drain_one(key, false, sink);
         }
         any
+    }
+
+    /// Takes the samples of programs out that were in calls on files: who looks late finds them closed.
+    pub(super) fn drain_calls(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let has_calls = |program: &Program| {
+            let agent = program.agent();
+            agent.is_some_and(|agent| agent.header().calls.swap(0, Ordering::Relaxed) != 0)
+        };
+        let programs = self.programs.values();
+        let keys: Vec<u32> = programs
+            .filter(|it| has_calls(it))
+            .map(|it| it.key)
+            .collect();
+        for key in keys {
+            self.drain_one(key, false, sink);
+        }
     }
 
     /// Takes the samples of one program. Its last ones are asked for without condition.
@@ -84,6 +101,11 @@ impl Recorder {
         program.allow_again();
         program.tell_runtime(sink);
         if !self.words.is_empty() {
+            if self.wall.is_some() {
+                let opened = opened(program.pid, self.words.chunks());
+                let (process, words) = (key, &opened[..]);
+                sink(Event::Words { process, words });
+            }
             for words in self.words.chunks() {
                 let process = key;
                 sink(Event::Words { process, words });
@@ -91,6 +113,27 @@ impl Recorder {
         }
         busy
     }
+}
+
+/// What the descriptors are that system calls were on, in words.
+fn opened<'a>(pid: u32, chunks: impl Iterator<Item = &'a [u64]>) -> Vec<u64> {
+    /// More are not looked up at one turn.
+    const MOST: usize = 64;
+    let mut told: Vec<u32> = Vec::new();
+    let records = chunks.flat_map(Reader::new).map_while(Result::ok);
+    for record in records {
+        if let Record::Call(call) = record
+            && !told.contains(&call.descriptor)
+            && told.len() < MOST
+        {
+            told.push(call.descriptor);
+        }
+    }
+    let words = told.into_iter().flat_map(|descriptor| {
+        let name = crate::reading::file(pid, u64::from(descriptor));
+        opened_words(descriptor, &name)
+    });
+    words.collect()
 }
 
 impl Program {

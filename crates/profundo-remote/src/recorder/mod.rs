@@ -13,6 +13,7 @@ mod outside;
 mod passing;
 mod polling;
 mod slow;
+mod traffic;
 mod wall;
 
 use std::collections::{BTreeMap, HashMap};

@@ -9,8 +9,8 @@ use profundo_wire::{
 };
 
 use super::Recorder;
+use super::traffic::Watched;
 use crate::perf::Switches;
-use crate::program::Way;
 use crate::reading::{Look, look};
 use crate::sys;
 use crate::wall::{Change, Emission, Spans};
@@ -27,11 +27,13 @@ pub(super) struct Wall {
     threads: HashMap<u32, Thread>,
     /// Threads that have left a CPU and were not read since: of a thousand that sleep there is none.
     unread: HashSet<u32>,
-    tick: u64,
+    /// What they read and write, where the kernel tells it.
+    pub(super) watched: Option<Watched>,
+    pub(super) tick: u64,
     /// When the next tick is due, on the monotonic clock.
     next: u64,
     settled: u64,
-    random: u64,
+    pub(super) random: u64,
     /// Whether changes were lost, which is told once.
     has_lost: bool,
 }
@@ -64,7 +66,7 @@ type Told = (u32, u32, Emission);
 
 impl Recorder {
     /// Begins to watch who waits, if that is wanted: threads that there are, and all that they start.
-    pub(super) fn watch_waits(&mut self, tids: &[u32]) {
+    pub(super) fn watch_waits(&mut self, pid: u32, tids: &[u32]) {
         let Some(tick) = self.options.wall else {
             return;
         };
@@ -78,10 +80,19 @@ impl Recorder {
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         match opened {
             Ok(switches) => {
+                let watched = self.options.traffic.then(|| Watched::begin(pid, tids, now));
+                let watched = watched.and_then(|begun| match begun {
+                    Ok(watched) => Some(watched),
+                    Err(why) => {
+                        self.notes.push(why);
+                        None
+                    }
+                });
                 self.wall = Some(Wall {
                     switches,
                     threads: HashMap::new(),
                     unread: HashSet::new(),
+                    watched,
                     tick,
                     next: now + tick,
                     settled: now,
@@ -125,6 +136,11 @@ impl Recorder {
             thread.spans.lose_track();
         }
         if running {
+            if let Some(watched) = &mut wall.watched {
+                for program in self.programs.values() {
+                    watched.begin_anew(program.pid, now);
+                }
+            }
             self.find_waiting(now);
         }
     }
@@ -147,6 +163,7 @@ impl Recorder {
             return;
         }
         self.read_waiting(now, sink);
+        self.look_at_traffic(sink);
         if let Some(wall) = &mut self.wall {
             // Not at each tick: of many threads that would be all that there is to do.
             if now.saturating_sub(wall.settled) >= SETTLE {
@@ -166,6 +183,9 @@ impl Recorder {
     pub(super) fn finish_waits(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
         let mut told = Vec::new();
         self.follow_switches(&mut told);
+        if self.running {
+            self.finish_traffic(None, sink);
+        }
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let Some(wall) = &mut self.wall else { return };
         if self.running {
@@ -183,6 +203,9 @@ impl Recorder {
     pub(super) fn finish_waits_of(&mut self, pid: u32, sink: &mut dyn FnMut(Event<'_>)) {
         let mut told = Vec::new();
         self.follow_switches(&mut told);
+        if self.running {
+            self.finish_traffic(Some(pid), sink);
+        }
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let running = self.running;
         let Some(wall) = &mut self.wall else { return };
@@ -209,6 +232,9 @@ impl Recorder {
             for thread in wall.threads.values_mut() {
                 thread.spans.lose_track();
             }
+            if let Some(watched) = &mut wall.watched {
+                watched.lose_track(sys::nanoseconds(libc::CLOCK_MONOTONIC));
+            }
             if !std::mem::replace(&mut wall.has_lost, true) {
                 self.notes.push(
                     "threads come and go so fast that some of their waiting was not counted".into(),
@@ -231,6 +257,9 @@ impl Recorder {
                 spans: Spans::new(wall.tick),
             });
             thread.pid = switch.pid;
+            if let Some(watched) = &mut wall.watched {
+                watched.change((switch.pid, switch.tid), change, switch.time);
+            }
             thread.spans.change(change, switch.time, &mut out);
             match change {
                 Change::Out => wall.unread.insert(switch.tid),
@@ -313,13 +342,7 @@ impl Recorder {
             }
             let clock = self.scale.cycles_at(until);
             let words = by_program.entry(key).or_default();
-            let number = || {
-                let program = self.programs.get(&key)?;
-                match &program.way {
-                    Way::Agent(agent) => agent.number_of(tid),
-                    Way::Outside(outside) => outside.known_number(tid),
-                }
-            };
+            let number = || self.number_of(key, tid);
             let nowhere = |end| SampleHead {
                 state: State::WallWaiting,
                 end,

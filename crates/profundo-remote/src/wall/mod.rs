@@ -10,8 +10,10 @@
 //! waiting adds up exactly, and how it is shared out is an estimate only for what is short.
 
 mod spans;
+mod traffic;
 
 pub(crate) use spans::{Change, Emission, Spans};
+pub(crate) use traffic::{Files, Stretch, Traffic, read as read_counters};
 
 /// Nanoseconds between two ticks, if nothing else is asked for.
 pub(crate) const TICK: u64 = 10_000_000;

@@ -93,7 +93,10 @@ impl Told {
                         Record::ThreadName(_)
                         | Record::TaskName(_)
                         | Record::Again(_)
-                        | Record::Wait(_) => {}
+                        | Record::Wait(_)
+                        | Record::Traffic(_)
+                        | Record::Call(_)
+                        | Record::Opened(_) => {}
                     }
                 }
             }

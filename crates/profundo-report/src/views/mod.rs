@@ -10,6 +10,7 @@ mod statprof;
 mod summary;
 mod told;
 mod totals;
+mod traffic;
 
 use std::io;
 
@@ -23,6 +24,7 @@ pub use stacks::Stacks;
 pub use statprof::Statprof;
 pub use summary::Summary;
 pub(crate) use told::{SCHEMA, place, tell_amounts, tell_head};
+pub use traffic::Io;
 
 use crate::line::{Line, Style};
 use crate::palette::Color;

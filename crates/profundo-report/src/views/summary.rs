@@ -6,13 +6,14 @@ mod text;
 mod told;
 
 use profundo_analysis::{
-    FunctionShare, Libraries, LineShare, LinesOptions, Place, Selection, Totals, WaitRow, lines,
-    shares, totals, waits,
+    FunctionShare, Io, Libraries, LineShare, LinesOptions, Place, Selection, Totals, WaitRow,
+    lines, shares, totals, waits,
 };
 use profundo_model::{FileId, Profile};
 
 use super::functions::sort;
 use super::short_tree::{Branch, Limits, branches};
+use super::traffic;
 use super::view;
 use crate::names::Names;
 use crate::{Choices, Look, SortBy};
@@ -138,6 +139,7 @@ impl Summary {
             tree: branches(profile, selection, self.choices.shown, limits),
             totals: totals(profile, selection),
             waits,
+            io: traffic::of(profile, selection, &self.choices),
         }
     }
 }
@@ -159,6 +161,7 @@ struct Answers {
     tree: Vec<Branch>,
     totals: Totals,
     waits: Vec<WaitRow>,
+    io: Io,
 }
 
 impl Answers {
@@ -174,7 +177,9 @@ impl Answers {
         });
         // The folder that names leave out is that of the lines: they are the reader's own.
         let lines = self.lines.iter().map(|(file, _)| *file);
-        let waits = self.waits.iter().filter_map(|row| match row.at? {
+        let io = self.io.lines.iter().filter_map(|row| row.of);
+        let waits = self.waits.iter().filter_map(|row| row.at).chain(io);
+        let waits = waits.filter_map(|at| match at {
             Place::Frame(frame) => Some(profile.frames.get(frame).file),
             _ => None,
         });

@@ -109,6 +109,9 @@ impl Verify {
                 Record::TaskName(_)
                 | Record::Again(_)
                 | Record::Wait(_)
+                | Record::Traffic(_)
+                | Record::Call(_)
+                | Record::Opened(_)
                 | Record::Sample { .. } => continue,
             };
             let kept = Code {

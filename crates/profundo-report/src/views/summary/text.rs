@@ -16,6 +16,7 @@ use crate::units::{counted, duration, percent};
 use crate::views::functions::push_name;
 use crate::views::short_tree::Branch;
 use crate::views::totals::{command, end, write_processes, write_threads};
+use crate::views::traffic;
 use crate::views::{
     BOLD, GRAY, KindColumns, heat, push_share, share_width, write_empty, write_end,
 };
@@ -50,6 +51,10 @@ impl Summary {
         }
         if !answers.waits.is_empty() {
             write_waits(page, &answers.waits, &names, all, self.lines)?;
+            page.plain("")?;
+        }
+        if traffic::matters(&answers.io, all) {
+            traffic::write(page, &answers.io, &names, self.table)?;
             page.plain("")?;
         }
         if answers.tree.iter().any(|branch| branch.chain.len() > 1) || answers.tree.len() > 1 {

@@ -7,7 +7,7 @@ use super::Summary;
 use crate::json::Json;
 use crate::source::Source;
 use crate::views::functions::tell_function;
-use crate::views::{place, tell_amounts, totals};
+use crate::views::{place, tell_amounts, totals, traffic};
 
 impl Summary {
     pub(super) fn report(&self) -> &'static str {
@@ -61,6 +61,9 @@ impl Summary {
                     });
                 }
             });
+        }
+        if !profile.traffic.is_empty() {
+            json.object("io", |json| traffic::tell(json, profile, &answers.io));
         }
         totals::tell(json, profile, &answers.totals, selection);
     }

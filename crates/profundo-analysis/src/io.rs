@@ -1,0 +1,222 @@
+//! What was read and written: by which lines, on which files, and how long it took.
+//!
+//! How many bytes a thread has read and written within a stretch of time is the kernel's own count. Whose
+//! they are is an estimate: they are shared out to the thread's samples in calls that read or write, taken
+//! within the stretch or near it. What no such sample is near to is shown as that, so that the sum is the
+//! kernel's. How long a call waited is measured; how long it ran on a CPU is sampled.
+
+mod calls;
+mod shares;
+
+use profundo_model::{Bytes, LocationKind, Profile, Sample, StackId, State, StringId};
+use rustc_hash::FxHashMap;
+
+use self::calls::Calls;
+use self::shares::{Act, Acts, share_out};
+use crate::own_line::OwnLines;
+use crate::selection::weight_of;
+use crate::{Filter, Place, Selection, Shown};
+
+/// What reading and writing adds up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IoAmount {
+    /// Bytes that were read, as estimated.
+    pub read: u64,
+    /// Bytes that were written, as estimated.
+    pub written: u64,
+    /// Nanoseconds that calls waited.
+    pub waited: u64,
+    /// Nanoseconds that they ran on a CPU.
+    pub cpu: u64,
+    /// How many samples were taken in them.
+    pub samples: u64,
+}
+
+impl IoAmount {
+    /// How long it took.
+    pub fn time(&self) -> u64 {
+        self.waited.saturating_add(self.cpu)
+    }
+}
+
+impl std::ops::AddAssign for IoAmount {
+    fn add_assign(&mut self, more: Self) {
+        self.read = self.read.saturating_add(more.read);
+        self.written = self.written.saturating_add(more.written);
+        self.waited = self.waited.saturating_add(more.waited);
+        self.cpu = self.cpu.saturating_add(more.cpu);
+        self.samples = self.samples.saturating_add(more.samples);
+    }
+}
+
+/// What belongs to one file, or to one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IoRow<K> {
+    /// Which one. `None`: that is not known.
+    pub of: Option<K>,
+    /// How much.
+    pub amount: IoAmount,
+}
+
+/// What was read and written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Io {
+    /// By file, socket or pipe, as the reader is told of it.
+    pub files: Vec<IoRow<String>>,
+    /// By the innermost line of one's own; of a library, where there is none.
+    pub lines: Vec<IoRow<Place>>,
+    /// All of it.
+    pub total: IoAmount,
+    /// The part of the total's bytes that no sample was near to.
+    pub unseen: IoAmount,
+    /// What was fetched from storage and sent to it, by the same threads in the same time.
+    pub storage: Bytes,
+}
+
+/// What was read and written in a selection, which `filter` made: most first. Nothing, where nobody has counted.
+pub fn io(profile: &Profile, selection: &Selection, filter: &Filter, shown: Shown) -> Io {
+    if profile.traffic.is_empty() {
+        return Io::default();
+    }
+    let mut calls = Calls::new(profile);
+    let (mut acts, mut seen) = (Acts::default(), Vec::new());
+    for (row, sample) in profile.samples.iter().enumerate() {
+        let Some(directions) = calls.of(sample) else {
+            continue;
+        };
+        let act = Act {
+            start: sample.time.0.saturating_sub(sample.weight.0),
+            end: sample.time.0,
+            weight: weight_of(sample),
+            number: seen.len(),
+        };
+        acts.add(
+            sample.thread,
+            act,
+            sample.state != State::System,
+            directions,
+        );
+        seen.push((row, IoAmount::default()));
+    }
+    let mut io = Io::default();
+    let admits = Admits::new(selection, filter);
+    let shared = share_out(profile, &mut acts, |number, read, written| {
+        let amount = &mut seen[number].1;
+        amount.read = amount.read.saturating_add(read);
+        amount.written = amount.written.saturating_add(written);
+    });
+    for (traffic, (read, written)) in profile.traffic.iter().zip(shared) {
+        if admits.traffic(traffic) {
+            io.storage += traffic.bytes;
+            io.unseen.read = io.unseen.read.saturating_add(read);
+            io.unseen.written = io.unseen.written.saturating_add(written);
+        }
+    }
+    (io.storage.read, io.storage.written) = (0, 0);
+    io.total += io.unseen;
+    add_up(profile, selection, shown, seen, &mut io);
+    io
+}
+
+/// Adds up by file and by line what samples of the selection have.
+fn add_up(
+    profile: &Profile,
+    selection: &Selection,
+    shown: Shown,
+    seen: Vec<(usize, IoAmount)>,
+    io: &mut Io,
+) {
+    let mut files: FxHashMap<Option<&str>, IoAmount> = FxHashMap::default();
+    let mut lines: FxHashMap<Option<Place>, IoAmount> = FxHashMap::default();
+    let mut places: FxHashMap<StackId, Option<Place>> = FxHashMap::default();
+    let own = OwnLines::new(profile, shown);
+    let mut seen = seen.into_iter().peekable();
+    selection.each(profile, |row, sample| {
+        while seen.next_if(|(at, _)| *at < row as usize).is_some() {}
+        let Some((_, mut amount)) = seen.next_if(|(at, _)| *at == row as usize) else {
+            return;
+        };
+        match sample.state {
+            State::System => amount.cpu = sample.weight.0,
+            _ => amount.waited = sample.weight.0,
+        }
+        amount.samples = 1;
+        io.total += amount;
+        let file = file_of(profile, sample);
+        *files.entry(file).or_default() += amount;
+        let place = places.entry(sample.stack);
+        let place = *place.or_insert_with(|| own.of(sample.stack));
+        *lines.entry(place).or_default() += amount;
+    });
+    let files = files.into_iter().map(|(of, amount)| IoRow {
+        of: of.map(str::to_owned),
+        amount,
+    });
+    io.files = sorted(files.collect());
+    io.lines = sorted(
+        lines
+            .into_iter()
+            .map(|(of, amount)| IoRow { of, amount })
+            .collect(),
+    );
+}
+
+fn sorted<K: Ord>(mut rows: Vec<IoRow<K>>) -> Vec<IoRow<K>> {
+    rows.sort_by(|a, b| {
+        let key = |row: &IoRow<K>| {
+            let amount = row.amount;
+            (amount.read.saturating_add(amount.written), amount.time())
+        };
+        key(b).cmp(&key(a)).then_with(|| a.of.cmp(&b.of))
+    });
+    rows
+}
+
+/// The file that a sample's call was on.
+fn file_of<'a>(profile: &'a Profile, sample: &Sample) -> Option<&'a str> {
+    if sample.file != StringId::default() {
+        return Some(profile.strings.get(sample.file));
+    }
+    let innermost = profile.stacks.locations(sample.stack).next()?;
+    match profile.locations.get(innermost).kind {
+        LocationKind::Wait { frame, wait } => {
+            Some(wait.what_of(profile.function_name(frame))).filter(|what| !what.is_empty())
+        }
+        _ => None,
+    }
+}
+
+/// Which of what no sample is near to belongs to a selection.
+struct Admits {
+    threads: Vec<profundo_model::ThreadId>,
+    from: u64,
+    to: u64,
+    /// Bytes have no stack and no task.
+    is_possible: bool,
+}
+
+impl Admits {
+    fn new(selection: &Selection, filter: &Filter) -> Self {
+        let mut threads = selection.threads().to_vec();
+        threads.sort_unstable();
+        Self {
+            threads,
+            from: filter.from.map_or(0, |from| from.0),
+            to: filter.to.map_or(u64::MAX, |to| to.0),
+            is_possible: filter.files.is_empty()
+                && filter.functions.is_empty()
+                && filter.named_tasks.is_empty()
+                && filter.tasks.is_all()
+                && selection.task().is_none(),
+        }
+    }
+
+    fn traffic(&self, traffic: &profundo_model::Traffic) -> bool {
+        self.is_possible
+            && (self.from..self.to).contains(&traffic.to.0)
+            && self.threads.binary_search(&traffic.thread).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! Which samples were taken in a call that reads or writes, as far as their stacks say so.
+
+use profundo_model::{FrameId, LocationKind, Profile, Sample, StackId, State, Wait};
+use rustc_hash::FxHashMap;
+
+/// What a call does with bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Directions {
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+}
+
+const READS: Directions = Directions {
+    reads: true,
+    writes: false,
+};
+const WRITES: Directions = Directions {
+    reads: false,
+    writes: true,
+};
+const BOTH: Directions = Directions {
+    reads: true,
+    writes: true,
+};
+
+/// Looks at each stack once.
+pub(super) struct Calls<'a> {
+    profile: &'a Profile,
+    known: FxHashMap<(StackId, bool), Option<Directions>>,
+}
+
+impl<'a> Calls<'a> {
+    pub(super) fn new(profile: &'a Profile) -> Self {
+        Self {
+            profile,
+            known: FxHashMap::default(),
+        }
+    }
+
+    /// What the call does that the sample was taken in; `None` if it was taken in no such call.
+    pub(super) fn of(&mut self, sample: &Sample) -> Option<Directions> {
+        let waits = match sample.state {
+            State::WallWaiting | State::Sleeping => true,
+            State::System => false,
+            _ => return None,
+        };
+        let (profile, stack) = (self.profile, sample.stack);
+        *self
+            .known
+            .entry((stack, waits))
+            .or_insert_with(|| match waits {
+                true => waiting(profile, stack),
+                false => running(profile, stack),
+            })
+    }
+}
+
+fn waiting(profile: &Profile, stack: StackId) -> Option<Directions> {
+    let innermost = profile.stacks.locations(stack).next()?;
+    match profile.locations.get(innermost).kind {
+        LocationKind::Wait {
+            wait: Wait::Read, ..
+        } => Some(READS),
+        LocationKind::Wait {
+            wait: Wait::Write, ..
+        } => Some(WRITES),
+        _ => None,
+    }
+}
+
+/// By the innermost function. Where that is the kernel's, or only passes the call on, the next one out.
+fn running(profile: &Profile, stack: StackId) -> Option<Directions> {
+    /// The deepest stack of the kernel's.
+    const MOST: usize = 64;
+    let frames = profile.stacks.locations(stack).flat_map(|location| {
+        let location = profile.locations.get(location);
+        let is_kernels = location.module.is_some_and(|module| {
+            let path = profile.modules.get(module).path;
+            profile.strings.get(path) == "[kernel]"
+        });
+        location
+            .frames
+            .iter()
+            .map(move |&frame| (frame, is_kernels))
+    });
+    for (frame, is_kernels) in frames.take(MOST) {
+        let name = bare(name_of(profile, frame));
+        if let Some(directions) = by_name(name) {
+            return Some(directions);
+        }
+        if !is_kernels && !passes_on(name) {
+            return None;
+        }
+    }
+    None
+}
+
+fn name_of(profile: &Profile, frame: FrameId) -> &str {
+    profile.function_name(frame)
+}
+
+/// A function's name without what C libraries, the kernel and Go put around those of system calls.
+fn bare(name: &str) -> &str {
+    let name = name.split('@').next().unwrap_or(name);
+    let mut name = name.rsplit(['.', '/']).next().unwrap_or(name);
+    for before in ["__x64_sys_", "__arm64_sys_", "__se_sys_", "ksys_"] {
+        name = name.strip_prefix(before).unwrap_or(name);
+    }
+    loop {
+        let shorter = name.trim_start_matches('_');
+        let shorter = ["GI_", "libc_", "new_"]
+            .iter()
+            .find_map(|before| shorter.strip_prefix(before))
+            .unwrap_or(shorter);
+        if shorter == name {
+            break;
+        }
+        name = shorter;
+    }
+    name.strip_suffix("_nocancel").unwrap_or(name)
+}
+
+fn by_name(name: &str) -> Option<Directions> {
+    Some(match name {
+        "read" | "pread" | "pread64" | "readv" | "preadv" | "preadv2" | "preadv64"
+        | "preadv64v2" | "recv" | "recvfrom" | "recvmsg" | "recvmmsg" | "read_chk"
+        | "pread_chk" | "pread64_chk" | "recv_chk" | "recvfrom_chk" => READS,
+        "write" | "pwrite" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "pwritev64"
+        | "pwritev64v2" | "send" | "sendto" | "sendmsg" | "sendmmsg" => WRITES,
+        "sendfile" | "sendfile64" | "copy_file_range" => BOTH,
+        _ => return None,
+    })
+}
+
+/// Whether a function makes any system call that it is told.
+fn passes_on(name: &str) -> bool {
+    [
+        "syscall",
+        "syscall_cancel",
+        "syscall_cancel_arch",
+        "syscall_cancel_arch_end",
+        "internal_syscall_cancel",
+        "syscall_cp",
+        "syscall_cp_c",
+        "syscall_cp_asm",
+        "cp_end",
+        "Syscall",
+        "Syscall6",
+        "RawSyscall",
+        "RawSyscall6",
+    ]
+    .contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_known_by_all_their_names() {
+        for name in [
+            "read",
+            "__read",
+            "__libc_read",
+            "__GI___libc_read",
+            "__GI___read_nocancel",
+            "__libc_recv",
+            "__pread64_nocancel",
+            "syscall.read",
+            "__x64_sys_pread64",
+            "ksys_read",
+            "read@@GLIBC_2.2.5",
+        ] {
+            assert_eq!(by_name(bare(name)), Some(READS), "{name}");
+        }
+        for name in [
+            "write",
+            "__GI___libc_write",
+            "__libc_pwrite64",
+            "__send",
+            "writev",
+        ] {
+            assert_eq!(by_name(bare(name)), Some(WRITES), "{name}");
+        }
+        assert_eq!(by_name(bare("sendfile64")), Some(BOTH));
+        for name in [
+            "readlink", "fread", "main", "", "_", "reader", "poll", "thread",
+        ] {
+            assert_eq!(by_name(bare(name)), None, "{name}");
+        }
+        for name in [
+            "internal/runtime/syscall.Syscall6",
+            "__syscall_cancel_arch",
+            "__syscall_cp_asm",
+        ] {
+            assert!(passes_on(bare(name)), "{name}");
+        }
+    }
+}

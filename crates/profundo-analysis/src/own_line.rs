@@ -1,0 +1,64 @@
+//! The line of one's own that a stack is in.
+
+use profundo_model::{Language, Profile, StackId};
+
+use crate::shown::Sieve;
+use crate::{Hidden, Libraries, Place, Shown};
+
+/// Finds it.
+pub(crate) struct OwnLines<'a> {
+    profile: &'a Profile,
+    own: Sieve<'a>,
+    all: Sieve<'a>,
+    everything: Sieve<'a>,
+}
+
+impl<'a> OwnLines<'a> {
+    pub(crate) fn new(profile: &'a Profile, shown: Shown) -> Self {
+        let of = |libraries| Sieve::new(profile, Shown { libraries, ..shown });
+        Self {
+            profile,
+            own: of(Libraries::Hidden),
+            all: of(Libraries::Shown),
+            everything: Sieve::new(
+                profile,
+                Shown {
+                    hidden: Hidden::Nothing,
+                    libraries: Libraries::Shown,
+                },
+            ),
+        }
+    }
+
+    /// The innermost line of one's own; of a library, where there is none.
+    pub(crate) fn of(&self, stack: StackId) -> Option<Place> {
+        let is_code = |place| is_code(self.profile, place);
+        innermost_of(&self.own, stack, is_code)
+            .or_else(|| innermost_of(&self.all, stack, is_code))
+            .or_else(|| innermost_of(&self.everything, stack, is_code))
+    }
+
+    /// The innermost place, be it code or not.
+    pub(crate) fn innermost(&self, stack: StackId) -> Option<Place> {
+        innermost_of(&self.everything, stack, |_| true)
+    }
+}
+
+fn innermost_of(
+    sieve: &Sieve<'_>,
+    stack: StackId,
+    is_wanted: impl Fn(Place) -> bool,
+) -> Option<Place> {
+    let mut path = Vec::new();
+    sieve.path(stack, &mut path);
+    let places = path.iter().rev().map(|&(place, _)| place);
+    places.into_iter().find(|&place| is_wanted(place))
+}
+
+/// Whether a place is code, rather than a name for what is missing.
+fn is_code(profile: &Profile, place: Place) -> bool {
+    match place {
+        Place::Frame(frame) => profile.frames.get(frame).language != Language::Synthetic,
+        Place::Reason(_) | Place::Unknown => false,
+    }
+}

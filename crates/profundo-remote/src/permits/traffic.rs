@@ -1,0 +1,44 @@
+//! Whether the kernel tells what a thread has read and written.
+
+use std::fs::File;
+use std::io;
+
+use super::gap::{Finding, Gap, Verdict, said};
+use crate::wall::read_counters;
+
+/// Why it was refused, and what mends it.
+pub(crate) fn refused(error: &io::Error) -> Gap {
+    let why = |rest: &str| {
+        format!(
+            "/proc/PID/task/TID/io cannot be read ({}): {rest}",
+            said(error)
+        )
+    };
+    match error.kind() {
+        io::ErrorKind::NotFound => Gap::of(why(
+            "this kernel does not count bytes (CONFIG_TASK_IO_ACCOUNTING is not set)",
+        )),
+        io::ErrorKind::PermissionDenied => Gap::advice(
+            why("the process is another user's, or closed to its own"),
+            "run profundo as root",
+        ),
+        _ => Gap::of(why("nobody knows why")),
+    }
+}
+
+/// Tries it on ourselves.
+pub(super) fn look() -> Finding {
+    const TOPIC: &str = "I/O";
+    match try_own() {
+        Ok(()) => Finding::works(
+            TOPIC,
+            "the kernel counts the bytes that each thread reads and writes (recorded with --wall)",
+        ),
+        Err(error) => Finding::gap(TOPIC, Verdict::Partly, refused(&error)),
+    }
+}
+
+/// Whether there are such counts at all.
+pub(crate) fn try_own() -> io::Result<()> {
+    File::open("/proc/thread-self/io").and_then(|file| read_counters(&file).map(drop))
+}

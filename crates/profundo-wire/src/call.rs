@@ -1,0 +1,143 @@
+//! What a system call was on. The handler knows the descriptor, and writes behind a sample:
+//!
+//! ```text
+//!          63       56 55                   32 31                                           0
+//!         ┌───────────┬───────────────────────┬─────────────────────────────────────────────┐
+//! word 0  │ kind = 10 │           0           │ words of the whole record                   │
+//!         ├───────────┴───────────────────────┴─────────────────────────────────────────────┤
+//! word 1  │ the sample's cycle counter                                                      │
+//! word 2  │ the descriptor                                                                  │
+//!         └─────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Whoever reads it looks up what that is, and says so before, if it is not what it was:
+//!
+//! ```text
+//!         ┌───────────┬───────────────────────┬─────────────────────────────────────────────┐
+//! word 0  │ kind = 11 │           0           │ words of the whole record                   │
+//!         ├───────────┴───────────────────────┼─────────────────────────────────────────────┤
+//! word 1  │ the descriptor                    │ characters of the text                      │
+//!         ├───────────────────────────────────┴─────────────────────────────────────────────┤
+//! word 2… │ the text, two characters a word: a file's path; none if it is not known         │
+//!         └─────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::wait::{characters_of, words_of_text};
+
+/// The record kinds in the top byte of word 0.
+pub(crate) const KIND_CALL: u64 = 10;
+pub(crate) const KIND_OPENED: u64 = 11;
+
+/// How long the record of a call is.
+pub const CALL_WORDS: usize = 3;
+
+/// What the system call was on that the sample before it was taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Call {
+    /// The sample's cycle counter.
+    pub clock: u64,
+    /// The descriptor.
+    pub descriptor: u32,
+}
+
+impl Call {
+    /// The words of the record.
+    pub fn to_words(&self) -> [u64; CALL_WORDS] {
+        let first = KIND_CALL << 56 | CALL_WORDS as u64;
+        [first, self.clock, u64::from(self.descriptor)]
+    }
+
+    pub(crate) fn from_words(words: &[u64]) -> Option<Self> {
+        let &[_, clock, descriptor] = words else {
+            return None;
+        };
+        Some(Self {
+            clock,
+            descriptor: u32::try_from(descriptor).ok()?,
+        })
+    }
+}
+
+/// What a descriptor is from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opened<'a> {
+    /// The descriptor.
+    pub descriptor: u32,
+    words: &'a [u64],
+    characters: u32,
+}
+
+/// How many words stand before the text.
+const HEAD_WORDS: usize = 2;
+
+/// The words that say what a descriptor is from now on.
+pub fn opened_words(descriptor: u32, name: &str) -> Vec<u64> {
+    let (body, characters) = words_of_text(name);
+    let words = HEAD_WORDS + body.len();
+    let head = [
+        KIND_OPENED << 56 | words as u64,
+        u64::from(descriptor) << 32 | u64::from(characters),
+    ];
+    head.into_iter().chain(body).collect()
+}
+
+impl<'a> Opened<'a> {
+    pub(crate) fn from_words(words: &'a [u64]) -> Option<Self> {
+        let (&[_, second], body) = words.split_first_chunk::<HEAD_WORDS>()?;
+        let characters = second as u32;
+        let is_whole = body.len() == (characters as usize).div_ceil(2);
+        is_whole.then_some(Self {
+            descriptor: (second >> 32) as u32,
+            words: body,
+            characters,
+        })
+    }
+
+    /// A file's path, or what else it is.
+    pub fn name(&self) -> String {
+        characters_of(self.words, self.characters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Error, Reader, Record};
+
+    #[test]
+    fn what_is_written_is_read() {
+        let call = Call {
+            clock: u64::MAX,
+            descriptor: 7,
+        };
+        let mut words = call.to_words().to_vec();
+        for name in ["", "/tmp/päth/🦀", "pipe"] {
+            words.extend(opened_words(u32::MAX, name));
+        }
+        let mut records = Reader::new(&words).map(Result::unwrap);
+        assert_eq!(records.next(), Some(Record::Call(call)));
+        for name in ["", "/tmp/päth/🦀", "pipe"] {
+            let Some(Record::Opened(opened)) = records.next() else {
+                panic!("{name} is no record");
+            };
+            assert_eq!(
+                (opened.descriptor, opened.name().as_str()),
+                (u32::MAX, name)
+            );
+        }
+    }
+
+    #[test]
+    fn damage_is_no_record() {
+        let mut words = Call::default().to_words();
+        words[2] = u64::MAX;
+        let unknown = Some(Err(Error::UnknownRecord { at: 0 }));
+        assert_eq!(Reader::new(&words).next(), unknown);
+        let mut words = opened_words(3, "abc");
+        words[1] += 2;
+        assert_eq!(Reader::new(&words).next(), unknown);
+    }
+}
