@@ -14,6 +14,7 @@ mod terminal;
 mod attach;
 mod ends;
 mod generated;
+mod io;
 mod kinds;
 mod processes;
 mod python;

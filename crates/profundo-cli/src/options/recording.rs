@@ -33,7 +33,7 @@ pub struct Recording {
     /// Stop sampling after so long; the program goes on
     #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true)]
     pub duration: Option<Duration>,
-    /// Record where threads wait, too, and for how long
+    /// Record where threads wait, too, and for how long; and what they read and write
     #[arg(long)]
     pub wall: bool,
     /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's
@@ -83,7 +83,7 @@ pub struct Attached {
     /// How long to record [default: until Ctrl-C, or the process ends]
     #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true)]
     pub duration: Option<Duration>,
-    /// Record where threads wait, too, and for how long
+    /// Record where threads wait, too, and for how long; and what they read and write
     #[arg(long)]
     pub wall: bool,
     /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's

@@ -48,6 +48,7 @@ fn the_writer_writes_as_ever() {
     // there was one reason less.
     same_bytes("full-waits", &crate::write(&crate::small::small()));
     same_bytes("full-energy", &crate::write(&crate::small::with_energy()));
+    same_bytes("full-traffic", &crate::write(&crate::small::reading()));
     let (whole, cut) = crate::stream::small();
     same_bytes("streamed-waits", &whole);
     same_bytes("streamed-cut-waits", &whole[..cut]);

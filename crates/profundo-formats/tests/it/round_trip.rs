@@ -4,10 +4,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use profundo_model::{
-    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, File, FileId, Frame, FrameId, Gil, Language,
-    LocationId, LocationKind, Loss, Meta, Module, ModuleId, Nanos, Process, ProcessEnd, ProcessId,
-    Profile, Reason, Role, Sample, SampleKind, StackId, State, StringId, Task, TaskId, Thread,
-    ThreadId, Traffic, Wait,
+    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, File, FileId, Frame, FrameId, Gil,
+    Language, LocationId, LocationKind, Loss, Meta, Module, ModuleId, Nanos, Process, ProcessEnd,
+    ProcessId, Profile, Reason, Role, Sample, SampleKind, StackId, State, StringId, Task, TaskId,
+    Thread, ThreadId, Traffic, Wait,
 };
 
 use crate::dump::dump;

@@ -1,9 +1,9 @@
 //! A small profile in which every field of every table holds something.
 
 use profundo_model::{
-    Avma, CodeAddress, Energy, EnergyZone, Engine, FrameKey, Gil, Language, LocationKind, Loss,
-    Meta, Module, Nanos, Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind,
-    State, Task, Thread, Wait,
+    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, FrameKey, Gil, Language, LocationKind,
+    Loss, Meta, Module, Nanos, Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample,
+    SampleKind, State, Task, Thread, ThreadId, Traffic, Wait,
 };
 
 /// The same, of a machine that counts its energy.
@@ -228,5 +228,28 @@ pub fn small() -> Profile {
     profile.sources.insert(file, 70, name);
     // No sample needs this one.
     profile.strings.intern("unused");
+    profile
+}
+
+/// The same, whose threads read and write.
+pub fn reading() -> Profile {
+    let mut profile = small();
+    let file = profile.strings.intern("/srv/data");
+    if let Some(sample) = profile.samples.last_mut() {
+        sample.file = file;
+    }
+    let row = |number: u64| Traffic {
+        thread: ThreadId(number as u32 % 2),
+        from: Nanos(number * 10_000_000),
+        to: Nanos(number * 11_000_000),
+        waits: number as u32,
+        bytes: Bytes {
+            read: number * 4096,
+            written: 7,
+            fetched: u64::MAX >> number,
+            stored: 0,
+        },
+    };
+    profile.traffic = (0..4).map(row).collect();
     profile
 }

@@ -4,6 +4,7 @@ mod callers;
 mod examples;
 mod fixture;
 mod groups;
+mod io;
 mod json;
 mod looks;
 mod mixed;

@@ -1,9 +1,9 @@
 //! A profile of a Python program with native code below it, several threads and two processes.
 
 use profundo_model::{
-    Avma, CodeAddress, Energy, EnergyZone, Engine, FrameKey, Language, LocationId, LocationKind,
-    Nanos, Process, ProcessEnd, ProcessId, Profile, Sample, SampleKind, State, TaskId, Thread,
-    ThreadId, Wait,
+    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, FrameKey, Language, LocationId,
+    LocationKind, Nanos, Process, ProcessEnd, ProcessId, Profile, Sample, SampleKind, State,
+    TaskId, Thread, ThreadId, Traffic, Wait,
 };
 
 /// Where the program lies, which is nowhere.
@@ -294,6 +294,56 @@ pub fn waiting() -> Profile {
     it.on_thread(thread, "worker");
     it.samples(500, &[root, locks, lock], State::WallWaiting);
     it.samples(400, &[root, reads, file], State::WallWaiting);
+    it.profile.meta.kind = SampleKind::Wall;
+    it.profile.meta.cpu = None;
+    it.profile
+}
+
+/// A Python program that reads a file and a pipe, writes a file, and does something that nobody has seen.
+pub fn reading() -> Profile {
+    let mut it = Maker::new();
+    let root = it.python(APP, "<module>", 60, true);
+    let reads = it.python(APP, "load", 21, true);
+    let waits = it.python(APP, "receive", 27, true);
+    let writes = it.python(APP, "store", 33, true);
+    let pipe = it.waits(Wait::Read, "pipe, descriptor 5");
+    let [read, write] = ["__libc_read", "__libc_write"].map(|function| {
+        let key = FrameKey {
+            function,
+            ..FrameKey::default()
+        };
+        it.native("/usr/lib/x86_64-linux-gnu/libc.so.6", key)
+    });
+    it.samples(30, &[root, reads, read], State::System);
+    it.samples(400, &[root, waits, pipe], State::WallWaiting);
+    it.samples(12, &[root, writes, write], State::System);
+    it.samples(50, &[root, writes], State::Running);
+    let [data, out] = ["/srv/data/2026/measurements.parquet", "/tmp/out"]
+        .map(|name| it.profile.strings.intern(name));
+    it.profile.samples[..30]
+        .iter_mut()
+        .for_each(|it| it.file = data);
+    it.profile.samples[430..440]
+        .iter_mut()
+        .for_each(|it| it.file = out);
+    let row = |from: u64, to: u64, read, written| Traffic {
+        thread: ThreadId(0),
+        from: Nanos(from * 1_000_000),
+        to: Nanos(to * 1_000_000),
+        waits: 1,
+        bytes: Bytes {
+            read,
+            written,
+            fetched: read / 2,
+            stored: written,
+        },
+    };
+    it.profile.traffic = vec![
+        row(0, 29, 67_108_864, 0),
+        row(200, 300, 40_000, 0),
+        row(430, 441, 0, 1_234_567_890),
+        row(900, 910, 4_096, 812),
+    ];
     it.profile.meta.kind = SampleKind::Wall;
     it.profile.meta.cpu = None;
     it.profile

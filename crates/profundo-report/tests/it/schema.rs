@@ -6,13 +6,13 @@ use std::path::Path;
 
 use profundo_model::Profile;
 use profundo_report::{
-    Callers, Check, Checklist, Choices, Filter, Format, Functions, GroupBy, Lines, Mark, Mend,
+    Callers, Check, Checklist, Choices, Filter, Format, Functions, GroupBy, Io, Lines, Mark, Mend,
     Report, Stacks, Statprof, Summary,
 };
 use serde_json::Value;
 
 use crate::fixture::app;
-use crate::mixed::{crowd, metered, python, rust, waiting};
+use crate::mixed::{crowd, metered, python, reading, rust, waiting};
 
 /// The definitions of the page, by name: a line that repeats a name goes on with it.
 #[derive(Debug)]
@@ -133,6 +133,7 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
             .json(profile),
         Functions::new().choices(choices()).json(profile),
         Statprof::new().choices(choices()).json(profile),
+        Io::new().choices(choices()).json(profile),
         Stacks::new().choices(choices()).json(profile),
         Callers::new("main").choices(choices()).json(profile),
         Callers::callees_of("main").choices(choices()).json(profile),
@@ -160,6 +161,7 @@ fn what_is_written_is_what_is_documented() {
         rust(),
         app(),
         waiting(),
+        reading(),
         Profile::default(),
     ] {
         for choices in [
@@ -176,7 +178,7 @@ fn what_is_written_is_what_is_documented() {
             }
         }
     }
-    assert_eq!(reports.len(), 11, "{reports:?}");
+    assert_eq!(reports.len(), 12, "{reports:?}");
 }
 
 #[test]

@@ -1,0 +1,172 @@
+//! What lines and files read and write: compared with what is known of the program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use profundo_e2e::sys::skip;
+use serde_json::Value;
+
+use crate::command::profundo;
+use crate::program::{Program, alone, number};
+use crate::targets::{c, pythons_for, scratch, source};
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// Whether the kernel counts what is read and written.
+fn is_counted() -> bool {
+    let is_counted = Path::new("/proc/thread-self/io").exists();
+    if !is_counted {
+        skip("the kernel does not count what threads read and write");
+    }
+    is_counted
+}
+
+/// A folder of the test's own, on a disk or what stands for one.
+fn folder() -> PathBuf {
+    let folder = scratch().join(format!("io-{}", number()));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The report on what was read and written.
+fn io(file: &Path, options: &[&str]) -> Value {
+    let mut command = Command::new(profundo());
+    let command = command.arg("report").arg(file).args(["io", "--json"]);
+    let output = command.args(options).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn bytes(value: &Value, direction: &str) -> f64 {
+    value[format!("{direction}_bytes")].as_f64().unwrap()
+}
+
+/// The sum of rows that are wanted.
+fn sum(io: &Value, table: &str, direction: &str, is_wanted: impl Fn(&Value) -> bool) -> f64 {
+    let rows = io[table].as_array().unwrap().iter();
+    rows.filter(|row| is_wanted(row))
+        .map(|row| bytes(row, direction))
+        .sum()
+}
+
+/// How much a line has that ends in a comment, and how much the rows of both tables have together with
+/// what was not seen, which is all there is.
+fn of_line(io: &Value, target: &Path, text: &[&str], name: &str, direction: &str) -> f64 {
+    for table in ["lines", "files"] {
+        let unseen = bytes(io, &format!("unseen_{direction}"));
+        let all = sum(io, table, direction, |_| true) + unseen;
+        assert_eq!(all, bytes(io, direction), "{table}: {io:#}");
+    }
+    sum(io, "lines", direction, |row| {
+        let line = row["at"]["line"].as_u64().unwrap_or(0) as usize;
+        row["at"]["file"] == target.to_str().unwrap()
+            && line > 0
+            && text[line - 1].contains(&format!(" {name}"))
+    })
+}
+
+/// Whether a number is another one, but for a tenth of all.
+fn near(found: f64, known: f64, all: f64, what: &str, io: &Value) {
+    assert!(
+        (found - known).abs() <= all / 10.0,
+        "{what}: {:.1} MiB of {:.1} MiB: {io:#}",
+        found / MIB,
+        known / MIB
+    );
+}
+
+#[test]
+fn lines_and_files_have_their_bytes() {
+    if !is_counted() {
+        return;
+    }
+    let target = source("known_io.py");
+    let text = fs::read_to_string(&target).unwrap();
+    let text: Vec<&str> = text.lines().collect();
+    for python in pythons_for("known_io.py") {
+        let _alone = alone();
+        let folder = folder();
+        let file = folder.join("recording.profundo");
+        let program = Program::new(&python.path)
+            .with(&[target.as_os_str(), folder.as_os_str()])
+            .options(&["--wall"]);
+        let output = program.command(Some(&file)).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let io = io(&file, &["--process", "known_io.py"]);
+        let (read, written) = (80.0 * MIB, 64.0 * MIB);
+        // The kernel's own count, but for what an interpreter reads when it starts.
+        let all = bytes(&io, "read");
+        assert!(all >= read && all <= read + 8.0 * MIB, "{all}: {io:#}");
+        let all = bytes(&io, "written");
+        assert!(all >= written && all <= written + MIB, "{all}: {io:#}");
+        for (name, direction, known, all) in [
+            ("# writes", "written", 64.0 * MIB, written),
+            ("# reads_pieces", "read", 64.0 * MIB, read),
+            ("# reads_pipe", "read", 16.0 * MIB, read),
+            ("# works", "read", 0.0, read),
+            ("# works", "written", 0.0, written),
+        ] {
+            let found = of_line(&io, &target, &text, name, direction);
+            near(found, known, all, name, &io);
+        }
+        let data = folder.join("known-io.data");
+        let is_data = |row: &Value| {
+            let name = row["file"].as_str().unwrap_or("");
+            name.strip_suffix(" (deleted)").unwrap_or(name) == data.to_str().unwrap()
+        };
+        let is_pipe = |row: &Value| {
+            row["file"]
+                .as_str()
+                .is_some_and(|it| it.starts_with("pipe"))
+        };
+        let known = 64.0 * MIB;
+        near(
+            sum(&io, "files", "written", is_data),
+            known,
+            written,
+            "file",
+            &io,
+        );
+        near(sum(&io, "files", "read", is_data), known, read, "file", &io);
+        let piped = sum(&io, "files", "read", is_pipe);
+        near(piped, 16.0 * MIB, read, "pipe", &io);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+#[test]
+fn threads_and_their_files_are_told_apart() {
+    let Some(target) = c("known_io.c", &[]) else {
+        return;
+    };
+    if !is_counted() {
+        return;
+    }
+    let text = fs::read_to_string(source("known_io.c")).unwrap();
+    let text: Vec<&str> = text.lines().collect();
+    let _alone = alone();
+    let folder = folder();
+    let file = folder.join("recording.profundo");
+    let program = Program::new(target).with(&[&folder]).options(&["--wall"]);
+    let output = program.command(Some(&file)).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let io = io(&file, &[]);
+    let (read, written) = (1000.0 * MIB, 1004.0 * MIB);
+    for (direction, known) in [("read", read), ("written", written)] {
+        let all = bytes(&io, direction);
+        assert!(all >= known && all <= known + MIB, "{direction}: {io:#}");
+    }
+    let target = source("known_io.c");
+    for (name, direction, known) in [("puts */", "written", written), ("gets */", "read", read)] {
+        let found = of_line(&io, &target, &text, name, direction);
+        near(found, known, known, name, &io);
+    }
+    for (name, direction, known) in [("written", "written", 1000.0 * MIB), ("read", "read", read)] {
+        let path = folder.join(format!("known-io.{name}"));
+        let of_file = |row: &Value| row["file"] == path.to_str().unwrap();
+        let found = sum(&io, "files", direction, of_file);
+        near(found, known, known, name, &io);
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
