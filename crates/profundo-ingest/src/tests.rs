@@ -10,6 +10,7 @@ use crate::ingest;
 
 mod generated;
 mod incremental;
+mod traffic;
 
 fn head(clock: u64, thread: u32, task: u64, end: End, frames: u16) -> SampleHead {
     let state = profundo_wire::State::Running;

@@ -3,16 +3,19 @@
 
 use std::collections::HashMap;
 
+use profundo_probe::regs::descriptor;
 use profundo_unwind::{Module, Modules, walk_with_registers};
 use profundo_wire::recording::{Event, ThreadInfo};
-use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State};
+use profundo_wire::{
+    Call, End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State, opened_words,
+};
 
 use crate::clock::Scale;
 use crate::copied::Copied;
 use crate::kernel;
 use crate::perf::Sample;
 use crate::proc;
-use crate::reading::{Counts, Look, Process, Reading, Unread, is_after_a_call, look};
+use crate::reading::{Counts, Look, Process, Reading, Unread, file, is_after_a_call, look};
 
 /// The deepest stack that is kept.
 const MAX_DEPTH: usize = 1024;
@@ -43,8 +46,23 @@ pub(crate) struct Outside {
     /// Its threads are read when they are sampled: a copy of the stack does not tell what an
     /// interpreter does.
     pub(crate) process: Option<Box<Process>>,
+    /// Whether it is told what system calls were on.
+    pub(crate) tells_calls: bool,
     /// Whether the kernel was told of as a module.
     kernel_told: bool,
+}
+
+/// What the system call was on that a sample was taken in, in words.
+fn call_of(sample: &Sample, clock: u64) -> Vec<u64> {
+    let registers = sample.registers.as_ref().filter(|_| sample.in_kernel);
+    let descriptor = registers.and_then(|(regs, general)| descriptor(regs, general));
+    let Some(descriptor) = descriptor else {
+        return Vec::new();
+    };
+    let name = file(sample.pid, u64::from(descriptor));
+    let mut words = opened_words(descriptor, &name);
+    words.extend(Call { clock, descriptor }.to_words());
+    words
 }
 
 impl Outside {
@@ -132,6 +150,9 @@ impl Outside {
             }
             .to_words();
             words.truncate(start + SAMPLE_HEAD_WORDS + depth);
+            if self.tells_calls {
+                words.extend(call_of(sample, clock));
+            }
         }
         leads_out
     }
@@ -199,6 +220,9 @@ impl Outside {
                     thread.sampled += weight;
                     self.sampled += weight;
                     leads_out |= is_lost;
+                    if self.tells_calls {
+                        words.extend(call_of(sample, clock));
+                    }
                 }
                 // What the kernel has copied is true of the native stack.
                 Err(_) => {

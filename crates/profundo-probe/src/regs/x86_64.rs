@@ -126,3 +126,22 @@ pub fn to_words(regs: Regs) -> [u64; 4] {
 pub fn from_words([ip, sp, fp, _]: [u64; 4]) -> Regs {
     Regs { ip, sp, fp }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_leaves_where_it_goes_on_and_its_first_argument() {
+        let regs = |ip| Regs { ip, sp: 0, fp: 0 };
+        let mut general = General([0; 16]);
+        (general.0[2], general.0[5]) = (0x1002, 7);
+        assert_eq!(descriptor(&regs(0x1002), &general), Some(7));
+        // It will be made again.
+        assert_eq!(descriptor(&regs(0x1000), &general), Some(7));
+        assert_eq!(descriptor(&regs(0x1001), &general), None);
+        // No descriptor, but the address of a lock.
+        general.0[5] = 0x7f00_0000_0000;
+        assert_eq!(descriptor(&regs(0x1002), &general), None);
+    }
+}

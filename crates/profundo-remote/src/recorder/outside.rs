@@ -175,6 +175,7 @@ impl Recorder {
             Err(std::io::Error::from_raw_os_error(libc::EPERM))
         };
         let mut outside = Outside::default();
+        outside.tells_calls = self.options.wall.is_some() && self.options.traffic;
         outside.sees_the_kernel = self.outside.kernel;
         let most_held = self.options.most_held;
         let reads = self.outside.reads;
@@ -333,6 +334,7 @@ impl Recorder {
         self.keys += 1;
         let now = profundo_probe::clock::now();
         let mut outside = Outside::default();
+        outside.tells_calls = self.options.wall.is_some() && self.options.traffic;
         outside.sees_the_kernel = self.outside.kernel;
         let most_held = self.options.most_held;
         let reads = self.outside.reads;

@@ -1,0 +1,204 @@
+//! What threads read and write, and what the calls were on that they were sampled in.
+
+use profundo_model::{Bytes, Nanos, Profile, Sample};
+use profundo_wire::recording::{Engine, Event, Finish, Instant, ProcessInfo, Start};
+use profundo_wire::{
+    Call, CodeHead, End, Gil, PythonEnd, PythonWord, SampleHead, State, TextKind, Traffic,
+    opened_words,
+};
+
+use crate::Ingest;
+
+/// One cycle is one nanosecond, and the recording begins at cycle 1000.
+fn at(cycles: u64) -> Instant {
+    Instant {
+        cycles,
+        monotonic: cycles,
+        unix: 0,
+    }
+}
+
+fn begun(keys: &[u32]) -> Ingest {
+    let mut ingest = Ingest::new(Start {
+        engine: Engine::PerfSignal,
+        is_wall: true,
+        period: 1000,
+        started: at(1000),
+    });
+    for &key in keys {
+        ingest.event(Event::Process(ProcessInfo {
+            key,
+            pid: 70 + key,
+            ..ProcessInfo::default()
+        }));
+    }
+    ingest
+}
+
+fn tell(ingest: &mut Ingest, process: u32, words: &[Vec<u64>]) {
+    let words = &words.concat();
+    ingest.event(Event::Words { process, words });
+}
+
+fn sample(clock: u64, python: &[u64]) -> Vec<u64> {
+    let head = SampleHead {
+        state: State::System,
+        end: End::Root,
+        frames: 1,
+        python: python.len() as u16,
+        python_end: PythonEnd::Whole,
+        gil: Gil::None,
+        clock,
+        weight: 10,
+        task: 0,
+        thread: 1,
+        tid: 71,
+    };
+    [&head.to_words()[..], &[0x10], python].concat()
+}
+
+fn call(clock: u64, descriptor: u32) -> Vec<u64> {
+    Call { clock, descriptor }.to_words().to_vec()
+}
+
+fn finish(ingest: Ingest) -> Profile {
+    ingest.finish(Finish {
+        ended: at(9000),
+        ..Finish::default()
+    })
+}
+
+fn files(profile: &Profile) -> Vec<&str> {
+    let file = |sample: &Sample| profile.strings.get(sample.file);
+    profile.samples.iter().map(file).collect()
+}
+
+#[test]
+fn counts_have_their_thread_and_their_time() {
+    let mut ingest = begun(&[1, 2]);
+    let told = Traffic {
+        thread: 1,
+        tid: 71,
+        waits: 3,
+        from: 1500,
+        to: 2500,
+        read: 10,
+        written: 20,
+        fetched: 30,
+        stored: 40,
+    };
+    let of = |thread, tid, from| Traffic {
+        thread,
+        tid,
+        from,
+        ..told
+    };
+    tell(
+        &mut ingest,
+        1,
+        &[sample(1400, &[]), told.to_words().to_vec()],
+    );
+    // Of a thread whose number nobody knows any more, and of one that nobody has ever heard of.
+    tell(&mut ingest, 1, &[of(0, 71, 1600).to_words().to_vec()]);
+    tell(&mut ingest, 1, &[of(0, 99, 1700).to_words().to_vec()]);
+    tell(&mut ingest, 2, &[of(4, 98, 1800).to_words().to_vec()]);
+    let profile = finish(ingest);
+    let rows = &profile.traffic;
+    let bytes = Bytes {
+        read: 10,
+        written: 20,
+        fetched: 30,
+        stored: 40,
+    };
+    assert!(rows.iter().all(|row| row.bytes == bytes && row.waits == 3));
+    let times: Vec<_> = rows.iter().map(|row| (row.from, row.to)).collect();
+    let expected = [500, 600, 700, 800].map(|from| (Nanos(from), Nanos(1500)));
+    assert_eq!(times, expected);
+    let tid = |row: &profundo_model::Traffic| profile.threads.get(row.thread).tid;
+    let tids: Vec<u32> = rows.iter().map(tid).collect();
+    assert_eq!(tids, [71, 71, 71, 98]);
+}
+
+#[test]
+fn a_sample_has_the_file_that_its_descriptor_was_then() {
+    let mut ingest = begun(&[1, 2]);
+    tell(
+        &mut ingest,
+        1,
+        &[opened_words(3, "/tmp/a"), opened_words(4, "/tmp/b")],
+    );
+    tell(
+        &mut ingest,
+        1,
+        &[
+            sample(1100, &[]),
+            call(1100, 3),
+            sample(1200, &[]),
+            call(1200, 4),
+            sample(1300, &[]),
+            // Of another sample, and what nobody has told of.
+            call(1299, 3),
+            sample(1400, &[]),
+            call(1400, 5),
+        ],
+    );
+    tell(&mut ingest, 1, &[opened_words(3, "/tmp/c")]);
+    tell(&mut ingest, 1, &[sample(1500, &[]), call(1500, 3)]);
+    // Another process has files of its own.
+    tell(&mut ingest, 2, &[sample(1600, &[]), call(1600, 3)]);
+    let profile = finish(ingest);
+    assert_eq!(files(&profile), ["/tmp/a", "/tmp/b", "", "", "/tmp/c", ""]);
+}
+
+#[test]
+fn a_sample_that_waits_for_its_code_keeps_its_file() {
+    let mut ingest = begun(&[1]);
+    let frame = PythonWord::Frame {
+        code: 1,
+        offset: 0,
+        is_call: false,
+    }
+    .to_word();
+    tell(&mut ingest, 1, &[opened_words(3, "/tmp/a")]);
+    tell(&mut ingest, 1, &[sample(1100, &[frame]), call(1100, 3)]);
+    assert_eq!(ingest.held_back(), 1);
+    let head = CodeHead {
+        minor: 12,
+        number: 1,
+        first_line: 1,
+        file: (TextKind::One, 4),
+        name: (TextKind::One, 1),
+        lines: 0,
+        lines_in_all: 0,
+    };
+    let text = |bytes: [u8; 8]| u64::from_ne_bytes(bytes);
+    let body = [text(*b"a.py\0\0\0\0"), text(*b"f\0\0\0\0\0\0\0")];
+    tell(&mut ingest, 1, &[[&head.to_words()[..], &body].concat()]);
+    ingest.event(Event::Clock(at(2000)));
+    let profile = finish(ingest);
+    assert_eq!(files(&profile), ["/tmp/a"]);
+}
+
+#[test]
+fn ever_new_files_do_not_fill_the_memory() {
+    let mut ingest = begun(&[1]);
+    for number in 0..6000 {
+        let clock = 1100 + number;
+        let opened = opened_words(3, &format!("/tmp/{number}"));
+        tell(
+            &mut ingest,
+            1,
+            &[opened, sample(clock, &[]), call(clock, 3)],
+        );
+    }
+    tell(
+        &mut ingest,
+        1,
+        &[opened_words(3, "/tmp/0"), sample(8000, &[]), call(8000, 3)],
+    );
+    let profile = finish(ingest);
+    let files = files(&profile);
+    let named = files.iter().filter(|file| !file.is_empty()).count();
+    assert_eq!(named, 4096 + 1);
+    assert_eq!(files.last(), Some(&"/tmp/0"));
+}
