@@ -174,14 +174,18 @@ fn sorted<K: Ord>(mut rows: Vec<IoRow<K>>) -> Vec<IoRow<K>> {
 
 /// The file that a sample's call was on.
 fn file_of<'a>(profile: &'a Profile, sample: &Sample) -> Option<&'a str> {
-    if sample.file != StringId::default() {
-        return Some(profile.strings.get(sample.file));
-    }
-    let innermost = profile.stacks.locations(sample.stack).next()?;
+    let name = match sample.file == StringId::default() {
+        true => waited_for(profile, sample.stack)?,
+        false => profile.strings.get(sample.file),
+    };
+    // One that was removed while it was in use is the same as before.
+    Some(name.strip_suffix(" (deleted)").unwrap_or(name)).filter(|name| !name.is_empty())
+}
+
+fn waited_for(profile: &Profile, stack: StackId) -> Option<&str> {
+    let innermost = profile.stacks.locations(stack).next()?;
     match profile.locations.get(innermost).kind {
-        LocationKind::Wait { frame, wait } => {
-            Some(wait.what_of(profile.function_name(frame))).filter(|what| !what.is_empty())
-        }
+        LocationKind::Wait { frame, wait } => Some(wait.what_of(profile.function_name(frame))),
         _ => None,
     }
 }

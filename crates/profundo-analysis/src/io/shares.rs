@@ -93,6 +93,10 @@ pub(super) fn share_out(
             None => Vec::new(),
         };
         let (read, written) = (row.bytes.read, row.bytes.written);
+        // Nobody knows when it was.
+        if span.from == span.to {
+            return (read, written);
+        }
         let (reads, writes) = (of(&acts.reads, read), of(&acts.writes, written));
         let mut left = (read, written);
         for (number, bytes) in reads {

@@ -128,7 +128,7 @@ fn calls_share_the_bytes_of_their_time() {
     let more = made.calling(2, "pread64");
     let writes = made.calling(3, "__write_nocancel");
     let works = made.calling(4, "strlen");
-    made.sample(2, 3, State::System, reads, "/tmp/a");
+    made.sample(2, 3, State::System, reads, "/tmp/a (deleted)");
     made.sample(4, 1, State::System, more, "/tmp/b");
     made.sample(5, 9, State::System, works, "");
     made.sample(6, 2, State::System, writes, "");
@@ -201,6 +201,8 @@ fn what_nobody_is_near_to_is_not_anybodys() {
     for from in [0, 300, 420, 500, 590, 700] {
         made.traffic(from, from + 10, 0, 0, 100);
     }
+    // Nobody knows when.
+    made.traffic(500, 500, 0, 0, 1000);
     // Another direction, and another thread.
     made.traffic(500, 510, 0, 10, 0);
     let other = made.0.hand_made_thread(2, "other");
@@ -212,7 +214,7 @@ fn what_nobody_is_near_to_is_not_anybodys() {
     made.0.traffic.push(row);
     let io = made.all();
     assert_eq!(made.line(&io, 1).written, 300);
-    assert_eq!((io.unseen.written, io.unseen.read), (300, 20));
+    assert_eq!((io.unseen.written, io.unseen.read), (1300, 20));
 }
 
 #[test]

@@ -85,12 +85,23 @@ impl Recorder {
         let Some(watched) = self.wall.as_mut().and_then(|wall| wall.watched.as_mut()) else {
             return;
         };
-        let pids = of.map_or_else(|| watched.traffic.pids(), |pid| vec![pid]);
-        for pid in pids {
-            let Watched { traffic, files, .. } = watched;
+        let Watched { traffic, files, .. } = watched;
+        let pids = of.map_or_else(|| traffic.pids(), |pid| vec![pid]);
+        for &pid in &pids {
             traffic.finish(pid, now, files, &mut told);
+        }
+        // Others are in its count only where they are of interest.
+        let first = self.root.filter(|_| self.options.follow);
+        let has_ended = |pid| proc::stat(pid).is_none_or(|stat| stat.has_ended());
+        if let Some(first) = first.filter(|&first| match of {
+            Some(pid) => pid == first && has_ended(pid),
+            None => true,
+        }) {
+            traffic.finish_first(first, now, files, &mut told);
+        }
+        for pid in pids {
             // One that goes on as another program goes on counting.
-            if proc::stat(pid).is_none_or(|stat| stat.has_ended()) {
+            if has_ended(pid) {
                 traffic.forget(pid, now, files);
             }
         }

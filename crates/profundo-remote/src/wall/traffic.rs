@@ -3,9 +3,10 @@
 //! A thread that sleeps reads and writes nothing, so it is not looked at; whoever has been given a CPU
 //! since the last look is. What a thread did after its last look is in nobody's count but the whole
 //! process's once it has ended: what that one is ahead of all that was told is told as the ended thread's.
-//! But the kernel adds to a process's count those of children that it has waited for. Nobody can tell them
-//! apart, so the count of a process that has done that is not used, and what its threads read and write in
-//! their last moments is not told.
+//! But the kernel adds to a process's count those of children that it has waited for, and nobody can tell
+//! them apart. So the count of a process that has done that is not used until the end: what the first
+//! process is ahead of all that was told of anybody then is what threads and children did in their last
+//! moments, or in lives that were too short to be looked at.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -67,6 +68,8 @@ pub(crate) struct Traffic {
     /// Processes that have ended, and when: who has not been waited for can be asked again, and would tell
     /// all of it once more.
     ended: HashMap<u32, u64>,
+    /// What was told of those.
+    told_of_ended: Counters,
     /// Why the kernel does not tell, once it has refused.
     refused: Option<io::Error>,
 }
@@ -193,10 +196,44 @@ impl Traffic {
         self.tell_rest(pid, all, now, out);
     }
 
+    /// At the end of all, or of the first process: what it is ahead of everybody. Nobody knows when that was.
+    pub(crate) fn finish_first(
+        &mut self,
+        pid: u32,
+        now: u64,
+        counts: &mut impl Counts,
+        out: &mut Vec<Stretch>,
+    ) {
+        let Ok(all) = counts.of_process(pid) else {
+            return;
+        };
+        let mut told = self.told_of_ended;
+        // Those that still live are in no other's count, but whether they do is known late.
+        self.processes.values().for_each(|it| told.add(&it.told));
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        let rest = all.counters.since(&process.before.counters).since(&told);
+        if rest == Counters::default() {
+            return;
+        }
+        process.told.add(&rest);
+        out.push(Stretch {
+            pid,
+            tid: pid,
+            from: now,
+            to: now,
+            waits: 0,
+            counters: rest,
+        });
+    }
+
     /// A process is gone, and its number may be another one's.
     pub(crate) fn forget(&mut self, pid: u32, now: u64, counts: &mut impl Counts) {
         self.ended.insert(pid, now);
-        self.processes.remove(&pid);
+        if let Some(process) = self.processes.remove(&pid) {
+            self.told_of_ended.add(&process.told);
+        }
         self.threads.retain(|&tid, thread| {
             if thread.pid == pid {
                 counts.forget(tid);

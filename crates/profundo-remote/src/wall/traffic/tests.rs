@@ -135,6 +135,19 @@ fn what_children_did_is_not_told_of_their_parent() {
     traffic.finish(1, 5 * MS, &mut counts, &mut out);
     let told: Vec<_> = out.iter().map(|it| it.counters.read).collect();
     assert_eq!(told, [10]);
+    // But for what the children have not told themselves, at the very end and without a time.
+    traffic.change(2, 2, Change::In, 6 * MS);
+    counts.threads.insert(2, 4000);
+    out = look(&mut traffic, 10 * MS, &mut counts);
+    assert_eq!(out.len(), 1);
+    traffic.forget(2, 11 * MS, &mut counts);
+    counts.threads.remove(&2);
+    out.clear();
+    for _ in 0..2 {
+        traffic.finish_first(1, 12 * MS, &mut counts, &mut out);
+    }
+    let told: Vec<_> = out.iter().map(|it| (it.from, it.to, it.counters)).collect();
+    assert_eq!(told, [(12 * MS, 12 * MS, read(1000))]);
 }
 
 #[test]
