@@ -8,7 +8,7 @@
 //! process is ahead of all that was told of anybody then is what threads and children did in their last
 //! moments, or in lives that were too short to be looked at.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -64,7 +64,11 @@ pub(crate) trait Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     threads: HashMap<u32, Thread>,
+    /// Those that are to be looked at: of a thousand that sleep there is none.
+    due: HashSet<u32>,
     processes: HashMap<u32, Process>,
+    /// Processes that a thread has gone from since they were looked at as a whole.
+    bereaved: HashSet<u32>,
     /// Processes that have ended, and when: who has not been waited for can be asked again, and would tell
     /// all of it once more.
     ended: HashMap<u32, u64>,
@@ -113,6 +117,7 @@ impl Traffic {
                 Ok(last) => {
                     let thread = Thread::new(pid, last, Some(now));
                     self.threads.insert(tid, thread);
+                    self.due.insert(tid);
                 }
                 Err(error) => self.note(error),
             }
@@ -129,6 +134,7 @@ impl Traffic {
             .entry(tid)
             .or_insert_with(|| Thread::new(pid, Counters::default(), None));
         thread.pid = pid;
+        self.due.insert(tid);
         thread.ran_since.get_or_insert(time);
         thread.is_on = change == Change::In;
         thread.waits += u32::from(change == Change::Out);
@@ -136,7 +142,8 @@ impl Traffic {
 
     /// Changes were lost: anybody may have run.
     pub(crate) fn lose_track(&mut self, now: u64) {
-        for thread in self.threads.values_mut() {
+        for (&tid, thread) in &mut self.threads {
+            self.due.insert(tid);
             thread.ran_since.get_or_insert(now);
             thread.is_on = true;
         }
@@ -152,12 +159,10 @@ impl Traffic {
     ) {
         self.ended.retain(|_, &mut ended| now < ended + LATE);
         // Before the threads: what they do meanwhile must not be told twice.
-        let bereaved = self.processes.iter().filter(|(_, it)| it.ended.is_some());
-        let bereaved: Vec<(u32, io::Result<Whole>)> = bereaved
-            .map(|(&pid, _)| (pid, counts.of_process(pid)))
-            .collect();
-        let ran = self.threads.iter().filter(|(_, it)| it.ran_since.is_some());
-        let mut tids: Vec<u32> = ran.map(|(&tid, _)| tid).collect();
+        let bereaved = self.bereaved.iter();
+        let bereaved: Vec<(u32, io::Result<Whole>)> =
+            bereaved.map(|&pid| (pid, counts.of_process(pid))).collect();
+        let mut tids: Vec<u32> = self.due.iter().copied().collect();
         let middle = start % tids.len().max(1);
         tids.rotate_left(middle);
         let mut is_complete = true;
@@ -231,12 +236,14 @@ impl Traffic {
     /// A process is gone, and its number may be another one's.
     pub(crate) fn forget(&mut self, pid: u32, now: u64, counts: &mut impl Counts) {
         self.ended.insert(pid, now);
+        self.bereaved.remove(&pid);
         if let Some(process) = self.processes.remove(&pid) {
             self.told_of_ended.add(&process.told);
         }
         self.threads.retain(|&tid, thread| {
             if thread.pid == pid {
                 counts.forget(tid);
+                self.due.remove(&tid);
             }
             thread.pid != pid
         });
@@ -263,6 +270,7 @@ impl Traffic {
 
     fn look_at(&mut self, tid: u32, now: u64, counts: &mut impl Counts, out: &mut Vec<Stretch>) {
         let Some(thread) = self.threads.get_mut(&tid) else {
+            self.due.remove(&tid);
             return;
         };
         let Some(from) = thread.ran_since else { return };
@@ -277,6 +285,9 @@ impl Traffic {
                 let more = counters.since(&last);
                 thread.last = counters;
                 thread.ran_since = thread.is_on.then_some(now);
+                if !thread.is_on {
+                    self.due.remove(&tid);
+                }
                 let waits = std::mem::take(&mut thread.waits);
                 if more == Counters::default() {
                     return;
@@ -293,9 +304,11 @@ impl Traffic {
             }
             Err(error) => {
                 counts.forget(tid);
+                self.due.remove(&tid);
                 if is_gone(&error) {
                     let process = self.processes.entry(pid).or_default();
                     process.ended.get_or_insert((tid, from));
+                    self.bereaved.insert(pid);
                     self.threads.remove(&tid);
                 } else {
                     thread.ran_since = None;
@@ -310,6 +323,7 @@ impl Traffic {
         let Some(process) = self.processes.get_mut(&pid) else {
             return;
         };
+        self.bereaved.remove(&pid);
         let Some((tid, from)) = process.ended.take() else {
             return;
         };
