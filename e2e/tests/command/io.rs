@@ -1,8 +1,9 @@
 //! What lines and files read and write: compared with what is known of the program.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use profundo_e2e::sys::skip;
 use serde_json::Value;
@@ -132,6 +133,79 @@ fn lines_and_files_have_their_bytes() {
         let piped = sum(&io, "files", "read", is_pipe);
         near(piped, 16.0 * MIB, read, "pipe", &io);
         fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+#[test]
+fn a_process_that_is_attached_to_has_its_bytes() {
+    const WORK: &str = "
+import sys
+piece = bytes(1 << 16)
+with open(sys.argv[1], 'wb', buffering=0) as file:
+    print('begun', flush=True)
+    while True:
+        file.seek(0)
+        file.write(piece)
+";
+    if !is_counted() {
+        return;
+    }
+    let Some(python) = pythons_for("an attached writer").into_iter().next() else {
+        return;
+    };
+    let _alone = alone();
+    let folder = folder();
+    let (data, file) = (folder.join("data"), folder.join("recording.profundo"));
+    let mut target = Command::new(&python.path);
+    let target = target.args(["-c", WORK]).arg(&data);
+    let mut target = Ending(target.stdout(Stdio::piped()).spawn().unwrap());
+    let mut begun = [0; 6];
+    target
+        .0
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut begun)
+        .unwrap();
+    let pid = target.0.id();
+    let written = || {
+        let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));
+        line.unwrap().parse::<f64>().unwrap()
+    };
+    let before = written();
+    let mut command = Command::new(profundo());
+    let command = command.args(["attach", &pid.to_string(), "--wall", "-d", "1", "-o"]);
+    let output = command.arg(&file).output().unwrap();
+    let most = written() - before;
+    drop(target);
+    assert!(output.status.success(), "{output:?}");
+    let io = io(&file, &[]);
+    if io["recording"]["notes"]
+        .to_string()
+        .contains("is not recorded")
+    {
+        return skip("what a process reads and writes cannot be recorded when attached");
+    }
+    let all = bytes(&io, "written");
+    assert!(all > 0.0 && all <= most, "{all} of {most}: {io:#}");
+    if io["samples"] == 0 {
+        return skip("time in the kernel is not sampled when attached");
+    }
+    let of_file = |row: &Value| row["file"] == data.to_str().unwrap();
+    let found = sum(&io, "files", "written", of_file);
+    // Between two samples there may be longer than a sample is near to, on a busy machine.
+    assert!(found >= all / 2.0, "{found} of {all}: {io:#}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// A process that ends with the test, however that ends.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -31,7 +31,7 @@ pub enum What {
     Callees,
     /// Both: who calls the function NAME, and what it calls
     Calls,
-    /// What was read and written, by file and by line (recorded with --wall)
+    /// What was read and written, by file and by line, where waiting was recorded too
     Io,
     /// The table of Python's statprof
     Statprof,

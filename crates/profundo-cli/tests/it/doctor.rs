@@ -49,6 +49,7 @@ fn the_list_is_for_people_and_for_programs() {
         "kernel time",
         "--wall",
         "--energy",
+        "I/O",
         "attach",
         "memory",
         "open files",

@@ -42,3 +42,27 @@ pub(super) fn look() -> Finding {
 pub(crate) fn try_own() -> io::Result<()> {
     File::open("/proc/thread-self/io").and_then(|file| read_counters(&file).map(drop))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_has_its_reason() {
+        let of = |code| refused(&io::Error::from_raw_os_error(code));
+        let missing = of(libc::ENOENT);
+        assert!(
+            missing.why.contains("CONFIG_TASK_IO_ACCOUNTING"),
+            "{missing}"
+        );
+        assert_eq!(missing.mend, None);
+        for code in [libc::EACCES, libc::EPERM] {
+            let closed = of(code);
+            assert!(
+                closed.to_string().ends_with("; run profundo as root"),
+                "{closed}"
+            );
+        }
+        assert_ne!(of(libc::EMFILE).why, missing.why);
+    }
+}
