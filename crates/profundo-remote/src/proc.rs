@@ -69,6 +69,11 @@ pub(crate) fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&read(pid, "stat"))
 }
 
+/// What a thread does: `R` if it runs, `S` if it sleeps.
+pub(crate) fn thread_state(pid: u32, tid: u32) -> Option<u8> {
+    parse_stat(&read(pid, &format!("task/{tid}/stat"))).map(|stat| stat.state)
+}
+
 fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     // The second field is a name in brackets, in which there may be anything.
     let end = bytes.iter().rposition(|&byte| byte == b')')?;

@@ -19,7 +19,7 @@ use super::spans::Change;
 const LATE: u64 = 2_000_000_000;
 
 /// How many files are kept open, one for each thread that is looked at.
-const MOST_OPEN: usize = 128;
+const MOST_OPEN: usize = 64;
 
 /// What has been read and written so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,6 +56,8 @@ pub(crate) trait Counts {
     fn of_thread(&mut self, pid: u32, tid: u32) -> io::Result<Counters>;
     /// Those of a process with all its threads, the ended ones too.
     fn of_process(&mut self, pid: u32) -> io::Result<Whole>;
+    /// Whether a thread has a CPU, or would have one.
+    fn runs(&mut self, pid: u32, tid: u32) -> bool;
     /// A thread will not be asked for again.
     fn forget(&mut self, tid: u32);
 }
@@ -115,7 +117,11 @@ impl Traffic {
         for &tid in tids {
             match counts.of_thread(pid, tid) {
                 Ok(last) => {
-                    let thread = Thread::new(pid, last, Some(now));
+                    let thread = Thread {
+                        // Who sleeps is looked at once more, and then when it has been woken.
+                        is_on: counts.runs(pid, tid),
+                        ..Thread::new(pid, last, Some(now))
+                    };
                     self.threads.insert(tid, thread);
                     self.due.insert(tid);
                 }
@@ -140,12 +146,16 @@ impl Traffic {
         thread.waits += u32::from(change == Change::Out);
     }
 
-    /// Changes were lost: anybody may have run.
+    /// Changes were lost: anybody may have run, and is looked at once.
     pub(crate) fn lose_track(&mut self, now: u64) {
         for (&tid, thread) in &mut self.threads {
             self.due.insert(tid);
             thread.ran_since.get_or_insert(now);
-            thread.is_on = true;
+        }
+        // Who runs unnoticed is ahead of what was told, and will tell it.
+        self.bereaved.clear();
+        for process in self.processes.values_mut() {
+            process.before.children = u64::MAX;
         }
     }
 
@@ -302,6 +312,8 @@ impl Traffic {
                     counters: more,
                 });
             }
+            // There is no descriptor left for it, for now.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {}
             Err(error) => {
                 counts.forget(tid);
                 self.due.remove(&tid);
@@ -353,7 +365,7 @@ impl Thread {
             pid,
             last,
             ran_since,
-            is_on: ran_since.is_some(),
+            is_on: false,
             waits: 0,
         }
     }
@@ -426,6 +438,10 @@ impl Counts for Files {
         // page fault.
         let children = crate::proc::stat(pid).map_or(0, |stat| stat.faults_of_children);
         Ok(Whole { counters, children })
+    }
+
+    fn runs(&mut self, pid: u32, tid: u32) -> bool {
+        crate::proc::thread_state(pid, tid) == Some(b'R')
     }
 
     fn forget(&mut self, tid: u32) {

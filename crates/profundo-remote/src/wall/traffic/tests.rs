@@ -17,6 +17,8 @@ struct Made {
     children: u64,
     asked: Vec<u32>,
     refuses: bool,
+    /// Threads that run when one begins with them.
+    running: Vec<u32>,
 }
 
 fn read(bytes: u64) -> Counters {
@@ -53,6 +55,10 @@ impl Counts for Made {
             counters: read(self.ended + self.threads.values().sum::<u64>()),
             children: self.children,
         })
+    }
+
+    fn runs(&mut self, _: u32, tid: u32) -> bool {
+        self.running.contains(&tid)
     }
 
     fn forget(&mut self, _: u32) {}
@@ -103,9 +109,33 @@ fn only_who_has_run_is_looked_at() {
 }
 
 #[test]
+fn who_sleeps_from_the_beginning_costs_one_look() {
+    let mut counts = Made::default();
+    counts.threads.extend((1..=1000).map(|tid| (tid, 5)));
+    counts.running.push(7);
+    let tids: Vec<u32> = (1..=1000).collect();
+    let mut traffic = Traffic::default();
+    traffic.begin(1, &tids, 0, &mut counts);
+    look(&mut traffic, 10 * MS, &mut counts);
+    counts.asked.clear();
+    counts.threads.insert(7, 6);
+    assert_eq!(look(&mut traffic, 20 * MS, &mut counts).len(), 1);
+    assert_eq!(counts.asked, [7]);
+    // The same where nobody knows who has run.
+    traffic.lose_track(20 * MS);
+    counts.asked.clear();
+    look(&mut traffic, 30 * MS, &mut counts);
+    assert_eq!(counts.asked.len(), 1000);
+    counts.asked.clear();
+    look(&mut traffic, 40 * MS, &mut counts);
+    assert_eq!(counts.asked, [7]);
+}
+
+#[test]
 fn what_an_ended_thread_did_last_is_not_lost() {
     let mut counts = Made::default();
     counts.threads.insert(1, 1000);
+    counts.running.push(1);
     let mut traffic = Traffic::default();
     traffic.begin(1, &[1], 0, &mut counts);
     traffic.change(1, 2, Change::In, MS);
