@@ -466,7 +466,7 @@ impl Ingest {
     /// The sample that was just taken in was in a system call on a file.
     fn call(&mut self, process: u32, call: &Call) {
         let ((program, ..), _) = self.program(process);
-        let Some(file) = program.files.get(call.descriptor) else {
+        let Some(file) = program.files.get(call.descriptor, call.clock) else {
             return;
         };
         let waiting = self.waiting.last_mut();

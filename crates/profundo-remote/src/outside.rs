@@ -60,7 +60,7 @@ fn call_of(sample: &Sample, clock: u64) -> Vec<u64> {
         return Vec::new();
     };
     let name = file(sample.pid, u64::from(descriptor));
-    let mut words = opened_words(descriptor, &name);
+    let mut words = opened_words(descriptor, clock, &name);
     words.extend(Call { clock, descriptor }.to_words());
     words
 }

@@ -10,15 +10,18 @@
 //!         └─────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Whoever reads it looks up what that is, and says so before, if it is not what it was:
+//! Whoever reads it looks up what that is, and says so before. Who looks late may find something else, so
+//! it is said as well which calls it is sure to be true of:
 //!
 //! ```text
 //!         ┌───────────┬───────────────────────┬─────────────────────────────────────────────┐
 //! word 0  │ kind = 11 │           0           │ words of the whole record                   │
-//!         ├───────────┴───────────────────────┼─────────────────────────────────────────────┤
-//! word 1  │ the descriptor                    │ characters of the text                      │
+//!         ├───────────┴───────────────────────┴─────────────────────────────────────────────┤
+//! word 1  │ the cycle counter of the first call that it is true of                          │
+//!         ├───────────────────────────────────┬─────────────────────────────────────────────┤
+//! word 2  │ the descriptor                    │ characters of the text                      │
 //!         ├───────────────────────────────────┴─────────────────────────────────────────────┤
-//! word 2… │ the text, two characters a word: a file's path; none if it is not known         │
+//! word 3… │ the text, two characters a word: a file's path; none if it is not known         │
 //!         └─────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
@@ -61,24 +64,27 @@ impl Call {
     }
 }
 
-/// What a descriptor is from now on.
+/// What a descriptor is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened<'a> {
     /// The descriptor.
     pub descriptor: u32,
+    /// The cycle counter of the first call that it is true of.
+    pub since: u64,
     words: &'a [u64],
     characters: u32,
 }
 
 /// How many words stand before the text.
-const HEAD_WORDS: usize = 2;
+const HEAD_WORDS: usize = 3;
 
-/// The words that say what a descriptor is from now on.
-pub fn opened_words(descriptor: u32, name: &str) -> Vec<u64> {
+/// The words that say what a descriptor is, for calls from a time on.
+pub fn opened_words(descriptor: u32, since: u64, name: &str) -> Vec<u64> {
     let (body, characters) = words_of_text(name);
     let words = HEAD_WORDS + body.len();
     let head = [
         KIND_OPENED << 56 | words as u64,
+        since,
         u64::from(descriptor) << 32 | u64::from(characters),
     ];
     head.into_iter().chain(body).collect()
@@ -86,11 +92,12 @@ pub fn opened_words(descriptor: u32, name: &str) -> Vec<u64> {
 
 impl<'a> Opened<'a> {
     pub(crate) fn from_words(words: &'a [u64]) -> Option<Self> {
-        let (&[_, second], body) = words.split_first_chunk::<HEAD_WORDS>()?;
-        let characters = second as u32;
+        let (&[_, since, last], body) = words.split_first_chunk::<HEAD_WORDS>()?;
+        let characters = last as u32;
         let is_whole = body.len() == (characters as usize).div_ceil(2);
         is_whole.then_some(Self {
-            descriptor: (second >> 32) as u32,
+            descriptor: (last >> 32) as u32,
+            since,
             words: body,
             characters,
         })
@@ -115,7 +122,7 @@ mod tests {
         };
         let mut words = call.to_words().to_vec();
         for name in ["", "/tmp/päth/🦀", "pipe"] {
-            words.extend(opened_words(u32::MAX, name));
+            words.extend(opened_words(u32::MAX, 1 << 63, name));
         }
         let mut records = Reader::new(&words).map(Result::unwrap);
         assert_eq!(records.next(), Some(Record::Call(call)));
@@ -123,10 +130,8 @@ mod tests {
             let Some(Record::Opened(opened)) = records.next() else {
                 panic!("{name} is no record");
             };
-            assert_eq!(
-                (opened.descriptor, opened.name().as_str()),
-                (u32::MAX, name)
-            );
+            assert_eq!((opened.descriptor, opened.since), (u32::MAX, 1 << 63));
+            assert_eq!(opened.name(), name);
         }
     }
 
@@ -136,8 +141,8 @@ mod tests {
         words[2] = u64::MAX;
         let unknown = Some(Err(Error::UnknownRecord { at: 0 }));
         assert_eq!(Reader::new(&words).next(), unknown);
-        let mut words = opened_words(3, "abc");
-        words[1] += 2;
+        let mut words = opened_words(3, 0, "abc");
+        words[2] += 2;
         assert_eq!(Reader::new(&words).next(), unknown);
     }
 }

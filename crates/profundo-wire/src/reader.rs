@@ -64,7 +64,7 @@ pub enum Record<'a> {
     Traffic(Traffic),
     /// What the system call was on that the sample before it was taken in.
     Call(Call),
-    /// What a descriptor is from now on.
+    /// What a descriptor is.
     Opened(Opened<'a>),
 }
 

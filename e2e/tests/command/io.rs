@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::command::profundo;
 use crate::program::{Program, alone, number};
-use crate::targets::{c, pythons_for, scratch, source};
+use crate::targets::{Python, c, pythons_for, scratch, source};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -82,58 +82,66 @@ fn lines_and_files_have_their_bytes() {
     if !is_counted() {
         return;
     }
+    for python in pythons_for("known_io.py") {
+        // How soon the recorder looks is chance on a busy machine.
+        let named: Vec<f64> = (0..5)
+            .map(|_| bytes_with_a_name(&python))
+            .take_while(|&named| named < 64.0 * MIB)
+            .collect();
+        assert!(
+            named.len() < 5,
+            "{:?}: of 128 MiB {named:?} have their file",
+            python.version
+        );
+    }
+}
+
+/// Records the program, compares, and returns how many bytes have the name of their file.
+fn bytes_with_a_name(python: &Python) -> f64 {
     let target = source("known_io.py");
     let text = fs::read_to_string(&target).unwrap();
     let text: Vec<&str> = text.lines().collect();
-    for python in pythons_for("known_io.py") {
-        let _alone = alone();
-        let folder = folder();
-        let file = folder.join("recording.profundo");
-        let program = Program::new(&python.path)
-            .with(&[target.as_os_str(), folder.as_os_str()])
-            .options(&["--wall"]);
-        let output = program.command(Some(&file)).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        let io = io(&file, &["--process", "known_io.py"]);
-        let (read, written) = (80.0 * MIB, 64.0 * MIB);
-        // The kernel's own count, but for what an interpreter reads when it starts.
-        let all = bytes(&io, "read");
-        assert!(all >= read && all <= read + 8.0 * MIB, "{all}: {io:#}");
-        let all = bytes(&io, "written");
-        assert!(all >= written && all <= written + MIB, "{all}: {io:#}");
-        for (name, direction, known, all) in [
-            ("# writes", "written", 64.0 * MIB, written),
-            ("# reads_pieces", "read", 64.0 * MIB, read),
-            ("# reads_pipe", "read", 16.0 * MIB, read),
-            ("# works", "read", 0.0, read),
-            ("# works", "written", 0.0, written),
-        ] {
-            let found = of_line(&io, &target, &text, name, direction);
-            near(found, known, all, name, &io);
-        }
-        let data = folder.join("known-io.data");
-        let is_data = |row: &Value| {
-            let name = row["file"].as_str().unwrap_or("");
-            name == data.to_str().unwrap()
-        };
-        let is_pipe = |row: &Value| {
-            row["file"]
-                .as_str()
-                .is_some_and(|it| it.starts_with("pipe"))
-        };
-        let known = 64.0 * MIB;
-        near(
-            sum(&io, "files", "written", is_data),
-            known,
-            written,
-            "file",
-            &io,
-        );
-        near(sum(&io, "files", "read", is_data), known, read, "file", &io);
-        let piped = sum(&io, "files", "read", is_pipe);
-        near(piped, 16.0 * MIB, read, "pipe", &io);
-        fs::remove_dir_all(folder).unwrap();
+    let _alone = alone();
+    let folder = folder();
+    let file = folder.join("recording.profundo");
+    let program = Program::new(&python.path)
+        .with(&[target.as_os_str(), folder.as_os_str()])
+        .options(&["--wall"]);
+    let output = program.command(Some(&file)).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let io = io(&file, &["--process", "known_io.py"]);
+    let (read, written) = (80.0 * MIB, 64.0 * MIB);
+    // The kernel's own count, but for what an interpreter reads when it starts.
+    let all = bytes(&io, "read");
+    assert!(all >= read && all <= read + 8.0 * MIB, "{all}: {io:#}");
+    let all = bytes(&io, "written");
+    assert!(all >= written && all <= written + MIB, "{all}: {io:#}");
+    for (name, direction, known, all) in [
+        ("# writes", "written", 64.0 * MIB, written),
+        ("# reads_pieces", "read", 64.0 * MIB, read),
+        ("# reads_pipe", "read", 16.0 * MIB, read),
+        ("# works", "read", 0.0, read),
+        ("# works", "written", 0.0, written),
+    ] {
+        let found = of_line(&io, &target, &text, name, direction);
+        near(found, known, all, name, &io);
     }
+    // The file of a call is looked up soon after. On a machine that is too busy for that it is a
+    // descriptor, but it is no other file.
+    let data = folder.join("known-io.data");
+    let is_named = |row: &Value| row["file"] == data.to_str().unwrap();
+    let begins = |row: &Value, with| row["file"].as_str().is_some_and(|it| it.starts_with(with));
+    let is_data = |row: &Value| is_named(row) || begins(row, "descriptor ");
+    let known = 64.0 * MIB;
+    let sum =
+        |direction, is_wanted: &dyn Fn(&Value) -> bool| sum(&io, "files", direction, is_wanted);
+    near(sum("written", &is_data), known, written, "file", &io);
+    near(sum("read", &is_data), known, read, "file", &io);
+    let piped = sum("read", &|row| begins(row, "pipe, "));
+    near(piped, 16.0 * MIB, read, "pipe", &io);
+    let named = sum("read", &is_named) + sum("written", &is_named);
+    fs::remove_dir_all(folder).unwrap();
+    named
 }
 
 #[test]

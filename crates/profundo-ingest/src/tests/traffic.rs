@@ -125,7 +125,7 @@ fn a_sample_has_the_file_that_its_descriptor_was_then() {
     tell(
         &mut ingest,
         1,
-        &[opened_words(3, "/tmp/a"), opened_words(4, "/tmp/b")],
+        &[opened_words(3, 0, "/tmp/a"), opened_words(4, 0, "/tmp/b")],
     );
     tell(
         &mut ingest,
@@ -142,12 +142,29 @@ fn a_sample_has_the_file_that_its_descriptor_was_then() {
             call(1400, 5),
         ],
     );
-    tell(&mut ingest, 1, &[opened_words(3, "/tmp/c")]);
+    tell(&mut ingest, 1, &[opened_words(3, 1450, "/tmp/c")]);
     tell(&mut ingest, 1, &[sample(1500, &[]), call(1500, 3)]);
+    // Looked up too late to be known, and then once more.
+    tell(&mut ingest, 1, &[opened_words(3, 1700, "/tmp/d")]);
+    tell(&mut ingest, 1, &[sample(1550, &[]), call(1550, 3)]);
+    tell(&mut ingest, 1, &[opened_words(3, 1900, "/tmp/d")]);
+    tell(&mut ingest, 1, &[sample(1750, &[]), call(1750, 3)]);
     // Another process has files of its own.
-    tell(&mut ingest, 2, &[sample(1600, &[]), call(1600, 3)]);
+    tell(&mut ingest, 2, &[sample(1800, &[]), call(1800, 3)]);
     let profile = finish(ingest);
-    assert_eq!(files(&profile), ["/tmp/a", "/tmp/b", "", "", "/tmp/c", ""]);
+    assert_eq!(
+        files(&profile),
+        [
+            "/tmp/a",
+            "/tmp/b",
+            "",
+            "",
+            "/tmp/c",
+            "descriptor 3",
+            "/tmp/d",
+            ""
+        ]
+    );
 }
 
 #[test]
@@ -159,7 +176,7 @@ fn a_sample_that_waits_for_its_code_keeps_its_file() {
         is_call: false,
     }
     .to_word();
-    tell(&mut ingest, 1, &[opened_words(3, "/tmp/a")]);
+    tell(&mut ingest, 1, &[opened_words(3, 0, "/tmp/a")]);
     tell(&mut ingest, 1, &[sample(1100, &[frame]), call(1100, 3)]);
     assert_eq!(ingest.held_back(), 1);
     let head = CodeHead {
@@ -184,7 +201,7 @@ fn ever_new_files_do_not_fill_the_memory() {
     let mut ingest = begun(&[1]);
     for number in 0..6000 {
         let clock = 1100 + number;
-        let opened = opened_words(3, &format!("/tmp/{number}"));
+        let opened = opened_words(3, 0, &format!("/tmp/{number}"));
         tell(
             &mut ingest,
             1,
@@ -194,11 +211,16 @@ fn ever_new_files_do_not_fill_the_memory() {
     tell(
         &mut ingest,
         1,
-        &[opened_words(3, "/tmp/0"), sample(8000, &[]), call(8000, 3)],
+        &[
+            opened_words(3, 0, "/tmp/0"),
+            sample(8000, &[]),
+            call(8000, 3),
+        ],
     );
     let profile = finish(ingest);
     let files = files(&profile);
     let named = files.iter().filter(|file| !file.is_empty()).count();
-    assert_eq!(named, 4096 + 1);
+    // And `descriptor 3`, which is a name too.
+    assert_eq!(named, 4095 + 1);
     assert_eq!(files.last(), Some(&"/tmp/0"));
 }

@@ -149,17 +149,20 @@ const SYS_EPOLL_PWAIT2: i64 = 441;
 
 /// What a descriptor of a process is, without what changes from one to the next.
 pub(crate) fn file(pid: u32, descriptor: u64) -> String {
-    let Ok(path) = fs::read_link(format!("/proc/{pid}/fd/{}", descriptor as i32)) else {
-        return format!("descriptor {}", descriptor as i32);
-    };
+    open_file(pid, descriptor).unwrap_or_else(|| format!("descriptor {}", descriptor as i32))
+}
+
+/// The same; `None` if it is not open.
+pub(crate) fn open_file(pid: u32, descriptor: u64) -> Option<String> {
+    let path = fs::read_link(format!("/proc/{pid}/fd/{}", descriptor as i32)).ok()?;
     let path = path.to_string_lossy();
-    match path.split_once(":[") {
+    Some(match path.split_once(":[") {
         // Numbers of sockets and pipes say nothing to a person, and every one would be a row.
         Some((kind @ ("socket" | "pipe"), _)) => {
             format!("{kind}, descriptor {}", descriptor as i32)
         }
         _ => path.into_owned(),
-    }
+    })
 }
 
 #[cfg(test)]

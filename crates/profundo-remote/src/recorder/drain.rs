@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 
 use profundo_wire::recording::Event;
-use profundo_wire::{Reader, Record, opened_words};
 
 use super::Recorder;
 use crate::program::{Program, Way};
@@ -101,8 +100,9 @@ impl Recorder {
         program.allow_again();
         program.tell_runtime(sink);
         if !self.words.is_empty() {
-            if self.wall.is_some() {
-                let opened = opened(program.pid, self.words.chunks());
+            let watched = self.wall.as_mut().and_then(|wall| wall.watched.as_mut());
+            if let Some(watched) = watched {
+                let opened = watched.opened(program.pid, &self.scale, self.words.chunks());
                 let (process, words) = (key, &opened[..]);
                 sink(Event::Words { process, words });
             }
@@ -113,27 +113,6 @@ impl Recorder {
         }
         busy
     }
-}
-
-/// What the descriptors are that system calls were on, in words.
-fn opened<'a>(pid: u32, chunks: impl Iterator<Item = &'a [u64]>) -> Vec<u64> {
-    /// More are not looked up at one turn.
-    const MOST: usize = 64;
-    let mut told: Vec<u32> = Vec::new();
-    let records = chunks.flat_map(Reader::new).map_while(Result::ok);
-    for record in records {
-        if let Record::Call(call) = record
-            && !told.contains(&call.descriptor)
-            && told.len() < MOST
-        {
-            told.push(call.descriptor);
-        }
-    }
-    let words = told.into_iter().flat_map(|descriptor| {
-        let name = crate::reading::file(pid, u64::from(descriptor));
-        opened_words(descriptor, &name)
-    });
-    words.collect()
 }
 
 impl Program {

@@ -3,17 +3,23 @@
 use std::collections::HashMap;
 
 use profundo_wire::recording::Event;
+use profundo_wire::{Reader, Record, opened_words};
 
 use super::Recorder;
 use super::wall::Wall;
+use crate::clock::Scale;
 use crate::permits::{traffic_refused, try_traffic};
 use crate::proc;
 use crate::program::Way;
+use crate::reading::{file, open_file};
 use crate::sys;
 use crate::wall::{Change, Files, Stretch, Traffic};
 
 /// Looking may take this part of the time between two ticks.
 const PART: u64 = 20;
+
+/// What a descriptor is it has been for so long, in nanoseconds; what was before nobody knows.
+const SAME: u64 = 100_000_000;
 
 /// Who is looked at, and how.
 #[derive(Debug, Default)]
@@ -21,6 +27,8 @@ pub(super) struct Watched {
     traffic: Traffic,
     files: Files,
     has_told: bool,
+    /// When descriptors of processes were last seen open.
+    seen: HashMap<(u32, u32), u64>,
 }
 
 impl Watched {
@@ -41,6 +49,49 @@ impl Watched {
     /// A thread of a process was given a CPU or left it.
     pub(super) fn change(&mut self, (pid, tid): (u32, u32), change: Change, time: u64) {
         self.traffic.change(pid, tid, change, time);
+    }
+
+    /// What the descriptors are that system calls were on, in words.
+    pub(super) fn opened<'a>(
+        &mut self,
+        pid: u32,
+        scale: &Scale,
+        chunks: impl Iterator<Item = &'a [u64]>,
+    ) -> Vec<u64> {
+        /// More are not looked up at one turn.
+        const MOST: usize = 64;
+        /// More are not remembered.
+        const MOST_SEEN: usize = 1 << 14;
+        let mut told: Vec<u32> = Vec::new();
+        let records = chunks.flat_map(Reader::new).map_while(Result::ok);
+        for record in records {
+            if let Record::Call(call) = record
+                && !told.contains(&call.descriptor)
+                && told.len() < MOST
+            {
+                told.push(call.descriptor);
+            }
+        }
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        let since = scale.cycles_at(now.saturating_sub(SAME));
+        if self.seen.len() > MOST_SEEN {
+            self.seen.clear();
+        }
+        let mut words = Vec::new();
+        for descriptor in told {
+            let seen = self.seen.entry((pid, descriptor)).or_default();
+            let name = match open_file(pid, u64::from(descriptor)) {
+                Some(name) => {
+                    *seen = now;
+                    name
+                }
+                // Closed just now: what was said of it holds for calls up to then.
+                None if now - *seen < SAME => continue,
+                None => file(pid, u64::from(descriptor)),
+            };
+            words.extend(opened_words(descriptor, since, &name));
+        }
+        words
     }
 
     pub(super) fn lose_track(&mut self, now: u64) {
