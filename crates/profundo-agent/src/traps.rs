@@ -13,8 +13,7 @@ use profundo_probe::shared::trap_state;
 use profundo_probe::{sys, traps};
 
 use crate::home::{Whose, home};
-use crate::real;
-use crate::threads;
+use crate::{real, session, threads};
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
@@ -54,11 +53,14 @@ pub fn offer() {
     }
 }
 
-/// Has the clocks use the other signal from now on. Waits until they do, for a while: a command
-/// that is gone has no clocks. Returns whether it is sure.
+/// Has the clocks use the other signal from now on. Waits until they do, or the command is gone, which
+/// then has no clocks; and not for ever, should it have been stopped. Returns whether it is sure.
 fn give_up() -> bool {
     const TURN: u64 = 1_000_000;
-    const TURNS: usize = 50;
+    /// On a machine with much to do the command may have to wait for a CPU.
+    const TURNS: usize = 2000;
+    /// As often it is not asked whether it is there.
+    const SURE: usize = 50;
     let Some(home) = home().filter(|home| home.records()) else {
         return true;
     };
@@ -69,9 +71,12 @@ fn give_up() -> bool {
     }
     state.store(trap_state::UNWELCOME, Ordering::Release);
     threads::tell(home);
-    for _ in 0..TURNS {
+    for turn in 0..TURNS {
         if state.load(Ordering::Acquire) == trap_state::NEVER {
             return true;
+        }
+        if turn >= SURE && !session::control().is_some_and(session::is_alive) {
+            break;
         }
         sys::futex_wait(state, trap_state::UNWELCOME, TURN);
     }

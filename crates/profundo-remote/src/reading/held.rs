@@ -286,9 +286,13 @@ mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
 
+    /// It ends by itself should the test fail.
     fn spinner() -> Child {
         Command::new("sh")
-            .args(["-c", "while :; do :; done"])
+            .args([
+                "-c",
+                "i=0; while [ $i -lt 100000000 ]; do i=$((i + 1)); done",
+            ])
             .stdin(Stdio::null())
             .spawn()
             .unwrap()
@@ -299,6 +303,7 @@ mod tests {
         let mut child = spinner();
         let pid = child.id();
         let mut stopper = Stopper::default();
+        stopper.has_some_patience = true;
         let mut held = 0;
         for _ in 0..200 {
             match stopper.hold(pid, pid) {
