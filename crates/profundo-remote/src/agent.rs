@@ -483,7 +483,7 @@ impl Agent {
         /// A signal that is blocked for a moment comes after it.
         const SUSPICIOUS: u64 = 50_000_000;
         /// So many looks are left out at most for a thread that does not run.
-        const MOST: u8 = 7;
+        const MOST: u8 = 15;
         let enough = SUSPICIOUS.max(3 * period);
         for thread in &mut self.threads {
             if thread.samples != thread.looked.0 {

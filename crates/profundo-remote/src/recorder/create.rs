@@ -113,6 +113,7 @@ impl Recorder {
             side_band: None,
             watcher: None,
             counter: None,
+            has_samples: false,
             outside: OutsideSampling::keeping_in(options.cache.clone()),
             generated: Default::default(),
             polling: None,

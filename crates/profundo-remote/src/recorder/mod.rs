@@ -93,6 +93,8 @@ pub struct Recorder {
     watcher: Option<Watcher>,
     counter: Option<Counter>,
     outside: OutsideSampling,
+    /// Whether there were samples at the last look.
+    has_samples: bool,
     generated: Generated,
     /// Where perf events are not permitted.
     polling: Option<Polling>,
@@ -339,6 +341,7 @@ impl Recorder {
         self.attend(sink);
         self.words_drained = 0;
         let busy = self.drain(sink) | self.sample_outside(sink);
+        self.has_samples = busy;
         sink(Event::Clock(sys::instant()));
         self.bury(sink);
         self.look_at_generated_code(sink);

@@ -17,6 +17,8 @@ use crate::wall::{Change, Emission, Spans};
 
 /// Nanoseconds between two times that short waits are added up.
 const SETTLE: u64 = 1_000_000_000;
+/// So much longer is a tick while nobody runs.
+const STILL: u64 = 3;
 /// Reading may take this part of the time between two ticks.
 const PART: u64 = 20;
 
@@ -34,6 +36,8 @@ pub(super) struct Wall {
     next: u64,
     settled: u64,
     pub(super) random: u64,
+    /// Whether anybody was given a CPU, or left one, since the last tick.
+    has_switched: bool,
     /// Whether changes were lost, which is told once.
     has_lost: bool,
 }
@@ -97,6 +101,7 @@ impl Recorder {
                     next: now + tick,
                     settled: now,
                     random: profundo_probe::clock::now() | 1,
+                    has_switched: false,
                     has_lost: false,
                 });
                 if self.running {
@@ -155,7 +160,11 @@ impl Recorder {
         if let Some(wall) = &mut self.wall {
             // At random, so that nothing that sleeps in step with us is seen too often or never.
             let part = wall.draw() % (wall.tick + 1);
-            wall.next = now + wall.tick / 2 + part;
+            let pause = wall.tick / 2 + part;
+            // Where everybody sleeps there is nothing to see.
+            let is_still = !wall.has_switched && !self.has_samples;
+            wall.next = now + if is_still { pause * STILL } else { pause };
+            wall.has_switched = false;
         }
         let mut told = Vec::new();
         self.follow_switches(&mut told);
@@ -225,6 +234,7 @@ impl Recorder {
     fn follow_switches(&mut self, told: &mut Vec<Told>) {
         let Some(wall) = &mut self.wall else { return };
         let (switches, lost) = wall.switches.read();
+        wall.has_switched |= lost || !switches.is_empty();
         if !self.running {
             return;
         }
