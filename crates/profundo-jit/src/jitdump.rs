@@ -44,8 +44,8 @@ pub struct JitDump {
     is_over: bool,
     /// What was loaded last, by its number, as long as it may be moved.
     loaded: FxHashMap<u64, Code>,
-    /// Lines of the code that is loaded next, with its address.
-    lines: Option<(u64, Vec<Entry>)>,
+    /// The debug record of the code that is loaded next, with its address.
+    debug: Option<(u64, Vec<u8>)>,
     /// The last source file, which mostly is the next one too.
     file: Option<Arc<str>>,
 }
@@ -156,7 +156,9 @@ impl JitDump {
             LOAD => self.load(&bytes, Some(time), out),
             MOVE => self.moved(&bytes, clock(time), out),
             _ if size > longest => None,
-            _ => self.debug(&bytes),
+            _ => Cursor(&bytes)
+                .u64()
+                .map(|start| self.debug = Some((start, bytes))),
         };
         Some(())
     }
@@ -188,13 +190,14 @@ impl JitDump {
         let _ = (at.u32()?, at.u32()?, at.u64()?);
         let (start, size, number) = (at.u64()?, at.u64()?, at.u64()?);
         let name = at.text()?;
-        let entries = self.lines.take().filter(|(address, _)| *address == start);
+        let debug = self.debug.take().filter(|(address, _)| *address == start);
         if size == 0 || start.checked_add(size).is_none() || name.is_empty() {
             return None;
         }
         let name = name_of(name);
         let off = if is_v8(&name) { V8_OFF } else { 0 };
-        let entries = entries.map(|(_, entries)| entries).unwrap_or_default();
+        let entries = debug.and_then(|(_, record)| self.entries(&record, v8_file(&name)));
+        let entries = entries.unwrap_or_default();
         let code = Code {
             start,
             size,
@@ -227,20 +230,37 @@ impl JitDump {
         Some(())
     }
 
-    fn debug(&mut self, body: &[u8]) -> Option<()> {
+    /// The entries of a debug record, of a function that V8 has said to lie in a file.
+    fn entries(&mut self, record: &[u8], v8_file: Option<&str>) -> Option<Vec<Entry>> {
         /// Stands for the file of the entry before.
         const SAME: &[u8] = b"\xff";
-        let mut at = Cursor(body);
-        let (start, count) = (at.u64()?, at.u64()?);
+        let mut at = Cursor(record);
+        let (_, count) = (at.u64()?, at.u64()?);
         let mut entries = Vec::new();
+        if let Some(name) = v8_file.filter(|name| has_one_name(at.0, count, name)) {
+            let file = name_of(name.as_bytes());
+            for entry in at.0.chunks_exact(ENTRY + name.len() + 1) {
+                let mut at = Cursor(entry);
+                let (address, line) = (at.u64()?, at.u32()?);
+                let file = Arc::clone(&file);
+                entries.push(Entry {
+                    address,
+                    line,
+                    file,
+                });
+            }
+            self.file = Some(file);
+            return Some(entries);
+        }
         for _ in 0..count {
             let (Some(address), Some(line), Some(_)) = (at.u64(), at.u32(), at.u32()) else {
                 break;
             };
             let Some(name) = at.text() else { break };
+            let is_file = is_text(name) && (v8_file.is_none() || is_like_a_file(name));
             let file = match &self.file {
                 Some(file) if name == SAME || name == file.as_bytes() => Arc::clone(file),
-                _ if is_text(name) => name_of(name),
+                _ if is_file => name_of(name),
                 _ => Arc::default(),
             };
             self.file = Some(Arc::clone(&file));
@@ -250,9 +270,35 @@ impl JitDump {
                 file,
             });
         }
-        self.lines = Some((start, entries));
-        Some(())
+        Some(entries)
     }
+}
+
+/// Of an entry, what stands before its file.
+const ENTRY: usize = 16;
+
+/// Whether all entries are as long as they are with one name. Then they have that one, whatever V8 has
+/// written in its place: sometimes it has given the memory of the name away by then, and only its length is
+/// still right.
+fn has_one_name(entries: &[u8], count: u64, name: &str) -> bool {
+    let each = (ENTRY + name.len() + 1) as u64;
+    count.checked_mul(each) == Some(entries.len() as u64)
+}
+
+/// The file in a name as V8 gives it: `JS:*burn /src/hot.js:2:14`.
+fn v8_file(name: &str) -> Option<&str> {
+    if !is_v8(name) {
+        return None;
+    }
+    let (_, place) = name.split_once(' ')?;
+    let (place, _column) = place.rsplit_once(':')?;
+    let (file, _line) = place.rsplit_once(':')?;
+    (!file.is_empty()).then_some(file)
+}
+
+/// Paths, addresses and `evalmachine.<anonymous>` have one of these.
+fn is_like_a_file(name: &[u8]) -> bool {
+    name.iter().any(|letter| b"/:.<".contains(letter))
 }
 
 /// The lines of a piece of code, sorted. Addresses outside of it say nothing.

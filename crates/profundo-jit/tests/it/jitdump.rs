@@ -142,6 +142,34 @@ fn v8_writes_addresses_as_they_are_in_perfs_file() {
 }
 
 #[test]
+fn a_name_that_v8_has_given_away_is_known_by_its_length() {
+    // Written over, with a zero in it; in the third one with letters.
+    let lines: &[(u64, u32, &[u8])] = &[
+        (0x1040, 3, b"/src/x.js"),
+        (0x1048, 4, b"\x49\xe8\0c/x.js"),
+        (0x104c, 5, b"Y~\0c/x.js"),
+    ];
+    let dump = Dump::new(0)
+        .lines(0x1000, lines)
+        .load(1, 0x1000, 0x10, 1, "JS:*hot /src/x.js:1:1")
+        // Of several files, as where something was inlined, each has its own or none.
+        .lines(
+            0x2000,
+            &[
+                (0x2040, 7, b"/other.js"),
+                (0x2044, 8, b"Y~"),
+                (0x2048, 9, b"node:fs"),
+            ],
+        )
+        .load(2, 0x2000, 0x10, 2, "JS:*hot /src/x.js:1:1");
+    let expected = [
+        "1 1000+10 JS:*hot /src/x.js:1:1 0@/src/x.js:3 8@/src/x.js:4 c@/src/x.js:5",
+        "2 2000+10 JS:*hot /src/x.js:1:1 0@/other.js:7 4@:8 8@node:fs:9",
+    ];
+    assert_eq!(read(&dump.0), expected);
+}
+
+#[test]
 fn a_file_that_was_cut_tells_what_comes_before() {
     let whole = good();
     let all = read(&whole);
