@@ -163,7 +163,7 @@ fn a_name_that_v8_has_given_away_is_known_by_its_length() {
         )
         .load(2, 0x2000, 0x10, 2, "JS:*hot /src/x.js:1:1");
     let expected = [
-        "1 1000+10 JS:*hot /src/x.js:1:1 0@/src/x.js:3 8@/src/x.js:4 c@/src/x.js:5",
+        "1 1000+10 JS:*hot /src/x.js:1:1 0@/src/x.js:3 8@/src/x.js:4 12@/src/x.js:5",
         "2 2000+10 JS:*hot /src/x.js:1:1 0@/other.js:7 4@:8 8@node:fs:9",
     ];
     assert_eq!(read(&dump.0), expected);

@@ -9,6 +9,7 @@
 //! recorder.
 
 mod blocked;
+mod calls;
 mod codes;
 mod held;
 mod interpreter;

@@ -5,6 +5,7 @@ use std::fs;
 use profundo_wire::WaitKind;
 
 use super::blocked::Blocked;
+use super::calls;
 use crate::proc;
 
 /// What a thread waits for.
@@ -68,7 +69,11 @@ impl Wait {
             libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_sync_file_range => {
                 wait(WaitKind::Write, file(pid, first))
             }
-            call => wait(WaitKind::Other, format!("system call {call}")),
+            call => {
+                let name = calls::name(call).map(str::to_owned);
+                let name = name.unwrap_or_else(|| format!("system call {call}"));
+                wait(WaitKind::Other, name)
+            }
         }
     }
 }
@@ -193,7 +198,12 @@ mod tests {
         assert_eq!(of(libc::SYS_wait4, [u64::MAX; 6]).what, "");
         assert_eq!(of(libc::SYS_ppoll, [0, 2, 0, 0, 0, 0]).kind, WaitKind::Poll);
         assert_eq!(of(libc::SYS_ppoll, [0; 6]).kind, WaitKind::Sleep);
-        assert_eq!(of(libc::SYS_mount, [0; 6]).kind, WaitKind::Other);
+        let mount = of(libc::SYS_mount, [0; 6]);
+        assert_eq!(
+            (mount.kind, mount.what.as_str()),
+            (WaitKind::Other, "mount")
+        );
+        assert_eq!(of(9999, [0; 6]).what, "system call 9999");
     }
 
     #[test]
