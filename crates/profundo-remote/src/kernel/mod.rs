@@ -144,7 +144,7 @@ mod tests {
         names.meet(0xffff_ffff_8100_0151);
         names.meet(0xffff_ffff_c000_0010);
         names.meet(0xffff_8000_0000_0000);
-        let expected = ["ffffffff81000200 do_work", "ffffffffc0100000 in_module"];
+        let expected = ["ffffffff81000200 do_work", "ffffffffc0000400 in_module"];
         assert_eq!(told(&mut names), expected);
         // The call is in what comes before.
         names.meet(0xffff_ffff_8100_0100);

@@ -21,8 +21,10 @@ use crate::sys;
 
 const MAGIC: [u8; 8] = *b"PROFKERN";
 const HEAD: usize = 16;
-/// The last function known ends somewhere.
-const LARGEST: u64 = 1 << 20;
+/// Where no other function follows soon, it ends somewhere.
+const LARGEST: u64 = 1 << 16;
+/// What comes and goes without being a module: where it lies there is another one later.
+const PASSING: [&[u8]; 3] = [b"[bpf]", b"[__builtin__ftrace]", b"[__builtin__kprobes]"];
 const FOLDER: &str = "profundo/kernel";
 
 /// The kernel's functions.
@@ -67,6 +69,9 @@ impl Table {
                 let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
                 let address = u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()?;
                 let is_code = matches!(kind, b"t" | b"T" | b"w" | b"W");
+                let is_passing = words.next().is_some_and(|owner| PASSING.contains(&owner));
+                // Its place is known, so that it is not taken for the function before it.
+                let name = if is_passing { b"" } else { name };
                 (is_code && is_kernels(address)).then_some((address, name))
             })
             .collect();
@@ -122,7 +127,7 @@ impl Table {
         let end = next.min(start.saturating_add(LARGEST));
         let from = at.checked_sub(1).map_or(Some(0), |it| self.end(it))?;
         let name = self.names()?.get(from..self.end(at)?)?;
-        (address < end).then_some(Function { start, end, name })
+        (address < end && !name.is_empty()).then_some(Function { start, end, name })
     }
 
     fn address(&self, at: usize) -> Option<u64> {
@@ -222,7 +227,7 @@ pub(super) mod tests {
     pub(in crate::kernel) const TEXT: &[u8] =
         b"ffffffff81000000 T _text\nffffffff81000000 T _stext\n\
         ffffffff81000100 t do_work\nffffffff81000180 d data\nffffffff81000200 W end\n\
-        ffffffffc0000000 t in_module\t[thing]\n0000000000000000 A percpu\nnonsense\n\xff\n";
+        ffffffffc0000000 t in_module\t[thing]\nffffffffc0000400 t bpf_prog_1\t[bpf]\n0000000000000000 A percpu\nnonsense\n\xff\n";
 
     #[test]
     fn a_function_has_its_name_and_its_end() {
@@ -236,6 +241,11 @@ pub(super) mod tests {
         assert_eq!(of(0xffff_ffff_8100_01ff), Some((0x100, &b"do_work"[..])));
         assert_eq!(of(0xffff_ffff_8100_0200), Some((0x200, &b"end"[..])));
         assert_eq!(of(0xffff_ffff_c000_0001), Some((0, &b"in_module"[..])));
+        assert_eq!(
+            of(0xffff_ffff_c000_0400),
+            None,
+            "it is another one tomorrow"
+        );
         assert_eq!(of(0xffff_8000_0000_0000), None);
         assert_eq!(of(u64::MAX), None);
         assert!(Table::parse(b"0000000000000000 T _text\n").is_empty());
