@@ -24,6 +24,7 @@ mod file;
 mod folded;
 mod frame;
 mod growing;
+mod heap;
 mod ids;
 mod kind;
 mod location;
@@ -47,6 +48,7 @@ pub use file::{File, FileTable};
 pub use folded::FoldedError;
 pub use frame::{Frame, FrameKey, FrameTable, Language};
 pub use growing::{CodeObject, Growing, Mapping};
+pub use heap::{Amount, Block, Domain, Gauge, Heap, Moment, Sampling, Site};
 pub use ids::{
     FileId, FrameId, LocationId, ModuleId, ProcessId, StackId, StringId, TaskId, ThreadId,
 };

@@ -1,9 +1,9 @@
 //! All tables together, and the few questions that join them.
 
 use crate::{
-    File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Growing, Language, LocationId,
-    LocationKind, LocationTable, Meta, ModuleTable, Process, Sample, SourceLines, StackTable,
-    StringTable, TaskTable, ThreadTable, Traffic,
+    File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Growing, Heap, Language,
+    LocationId, LocationKind, LocationTable, Meta, ModuleTable, Process, Sample, SourceLines,
+    StackTable, StringTable, TaskTable, ThreadTable, Traffic,
 };
 
 /// A profile.
@@ -35,6 +35,8 @@ pub struct Profile {
     pub growing: Growing,
     /// What threads have read and written, where that was recorded, in the order in which it was told.
     pub traffic: Vec<Traffic>,
+    /// What was allocated, where that was recorded.
+    pub heap: Heap,
     /// Samples, in the order in which they were taken, oldest first.
     pub samples: Vec<Sample>,
 }

@@ -22,6 +22,7 @@ pub mod claims;
 pub mod clock;
 pub mod code;
 pub mod handlers;
+pub mod heap;
 pub mod memory;
 pub mod python;
 pub mod recorder;

@@ -165,6 +165,12 @@ pub fn futex_wait(word: &AtomicU32, value: u32, nanoseconds: u64) {
     }
 }
 
+/// Lets another thread have the CPU.
+pub fn let_others_run() {
+    // SAFETY: no arguments.
+    unsafe { arch::syscall4(libc::SYS_sched_yield, 0, 0, 0, 0) };
+}
+
 /// Sets the calling thread's mask of signals, bit n for signal n + 1; returns the one before.
 pub fn set_signal_mask(mask: u64) -> u64 {
     let mut before = 0_u64;

@@ -1,0 +1,208 @@
+//! What was allocated: blocks that were followed to their end, or sums of all blocks by stack.
+//!
+//! A sampled profile has [`Block`]s, each of which stands for many that are alike; a profile of
+//! everything that a program allocates has one [`Site`] for each stack, with exact sums. A profile has
+//! one or the other. Both lie beside the samples of time, and share their stacks, threads and tasks.
+
+use crate::{Nanos, ProcessId, StackId, StringId, TaskId, ThreadId};
+
+/// Which allocations were recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Sampling {
+    /// None: memory was not looked at.
+    #[default]
+    None,
+    /// One about each so many bytes, at random: a large one is as good as certain.
+    Bytes(u64),
+    /// Each with this probability, whatever its size.
+    Events(f64),
+    /// All of them.
+    All,
+}
+
+impl Sampling {
+    /// How likely it is that an allocation of this size is recorded. Exact for the draw that
+    /// samplers of bytes make: gaps of exponential length between the bytes that are hit.
+    pub fn probability(self, size: u64) -> f64 {
+        match self {
+            Self::None => 0.0,
+            Self::All => 1.0,
+            Self::Events(rate) => rate.clamp(0.0, 1.0),
+            Self::Bytes(mean) => -(-(size as f64) / (mean.max(1) as f64)).exp_m1(),
+        }
+    }
+
+    /// How many allocations one of this size stands for that was recorded.
+    pub fn weight(self, size: u64) -> f64 {
+        match self.probability(size) {
+            none if none <= 0.0 => 1.0,
+            probability => 1.0 / probability,
+        }
+    }
+}
+
+/// Whose allocator a block came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[non_exhaustive]
+pub enum Domain {
+    /// The C library's, or what stands in its place; Rust's and C++'s are in it.
+    #[default]
+    Native,
+    /// An interpreter's, for its objects and what belongs to them.
+    Python,
+    /// The kernel's: pages that were asked for by `mmap`, or by moving the end of the data.
+    Mapped,
+}
+
+/// A block that was recorded when it was allocated. A block that is resized is another block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Block {
+    /// When, since the start of the recording.
+    pub time: Nanos,
+    /// When it was freed; `None` if it never was, as long as anybody looked.
+    pub freed: Option<Nanos>,
+    /// The raw cycle counter at the allocation; 0 where there is none.
+    pub clock: u64,
+    /// How many bytes were asked for.
+    pub size: u64,
+    /// Who asked.
+    pub thread: ThreadId,
+    /// The task current on that thread.
+    pub task: TaskId,
+    /// Where.
+    pub stack: StackId,
+    /// From whom.
+    pub domain: Domain,
+    /// What it holds, as `Vec<u8>` or `dict`; empty where that is not known.
+    pub type_name: StringId,
+    /// Whether it is where something keeps its elements that can grow.
+    pub is_buffer: bool,
+}
+
+/// A number of blocks, and how large they are together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Amount {
+    /// How many.
+    pub count: u64,
+    /// Bytes that were asked for.
+    pub bytes: u64,
+}
+
+impl std::ops::AddAssign for Amount {
+    fn add_assign(&mut self, more: Self) {
+        self.count = self.count.saturating_add(more.count);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+    }
+}
+
+/// What was allocated on one stack, exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Site {
+    /// In which process.
+    pub process: ProcessId,
+    /// Where.
+    pub stack: StackId,
+    /// From whom.
+    pub domain: Domain,
+    /// All of it.
+    pub allocated: Amount,
+    /// What was freed of it.
+    pub freed: Amount,
+    /// What was freed soon: before its thread had allocated a second time, or within a moment.
+    pub temporary: Amount,
+    /// What was there when the process had most.
+    pub at_peak: Amount,
+    /// How long all that was freed had lived, together.
+    pub lifetimes: Nanos,
+}
+
+impl Site {
+    /// What was never freed.
+    pub fn live(&self) -> Amount {
+        Amount {
+            count: self.allocated.count.saturating_sub(self.freed.count),
+            bytes: self.allocated.bytes.saturating_sub(self.freed.bytes),
+        }
+    }
+}
+
+/// How much a [`Site`] had at one moment of the recording. It is told where it has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moment {
+    /// The site, by its row.
+    pub site: u32,
+    /// When.
+    pub time: Nanos,
+    /// What it had allocated by then.
+    pub allocated: Amount,
+    /// What of that had not been freed.
+    pub live: Amount,
+}
+
+/// What a process had of the machine's memory at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Gauge {
+    /// Which process.
+    pub process: ProcessId,
+    /// When.
+    pub time: Nanos,
+    /// Bytes in memory, those that are shared included.
+    pub resident: u64,
+    /// Bytes in memory, each that is shared by its part; `None` where it was not looked at then.
+    pub proportional: Option<u64>,
+    /// Bytes in memory that are no file's.
+    pub anonymous: u64,
+    /// Bytes that were moved out of memory.
+    pub swapped: u64,
+    /// Page faults so far that were served from memory.
+    pub minor_faults: u64,
+    /// Page faults so far that had to read.
+    pub major_faults: u64,
+    /// Bytes in blocks that are in use, as far as they are counted.
+    pub in_use: u64,
+    /// Bytes that the interpreter has asked the kernel for, to make objects in.
+    pub arenas: u64,
+}
+
+/// What was allocated, and what that did to the machine's memory.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Heap {
+    /// Which allocations were recorded.
+    pub sampling: Sampling,
+    /// Those that were, oldest first.
+    pub blocks: Vec<Block>,
+    /// Exact sums.
+    pub sites: Vec<Site>,
+    /// How the sums came about, oldest first.
+    pub moments: Vec<Moment>,
+    /// The machine's memory, oldest first.
+    pub gauges: Vec<Gauge>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_stands_for_as_many_as_its_chance_says() {
+        let by_bytes = Sampling::Bytes(512 << 10);
+        // A small block stands for the mean distance.
+        let small = by_bytes.weight(8) * 8.0;
+        assert!((small / (512 << 10) as f64 - 1.0).abs() < 1e-4, "{small}");
+        // A large one for itself.
+        assert_eq!(by_bytes.weight(1 << 30), 1.0);
+        assert_eq!(Sampling::Events(0.25).weight(1), 4.0);
+        assert_eq!(Sampling::All.weight(0), 1.0);
+    }
+
+    #[test]
+    fn what_was_not_freed_is_live() {
+        let amount = |count, bytes| Amount { count, bytes };
+        let site = Site {
+            allocated: amount(3, 100),
+            freed: amount(2, 60),
+            ..Site::default()
+        };
+        assert_eq!(site.live(), amount(1, 40));
+    }
+}

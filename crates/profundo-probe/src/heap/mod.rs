@@ -1,0 +1,12 @@
+//! What runs inside of `malloc`: when to look, and which blocks are followed until they are freed.
+//!
+//! Nothing in here allocates or calls the C library. A signal handler that interrupts it must not come back
+//! in: who calls keeps a mark for its thread.
+
+pub mod followed;
+pub mod gaps;
+mod spin;
+
+pub use followed::{Followed, Full};
+pub use gaps::Gaps;
+pub use spin::Spin;
