@@ -97,6 +97,7 @@ fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
         follow: options.follows(),
         wall: options.wall.then_some(profundo_remote::WALL_TICK),
         energy: options.energy.then(|| profundo_remote::POWERCAP.into()),
+        memory: options.memory(),
         paused: options.paused || options.start_after.is_some(),
         agent,
         ..Options::default()

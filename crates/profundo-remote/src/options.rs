@@ -20,6 +20,18 @@ pub enum EngineChoice {
     None,
 }
 
+/// Which allocations are looked at, beside the machine's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// One about each so many bytes, at random.
+    Sampled {
+        /// How many bytes that are.
+        mean: u64,
+    },
+    /// All of them.
+    Exact,
+}
+
 /// How to record.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -40,6 +52,8 @@ pub struct Options {
     pub energy: Option<PathBuf>,
     /// Whether what they read and write is recorded as well.
     pub traffic: bool,
+    /// Whether memory is looked at, and which allocations.
+    pub memory: Option<Memory>,
     /// Whether to begin without sampling, until told.
     pub paused: bool,
     /// The agent's file. Without one everything is sampled from outside.
@@ -62,6 +76,7 @@ impl Default for Options {
             wall: None,
             energy: None,
             traffic: true,
+            memory: None,
             paused: false,
             agent: None,
             cache: None,

@@ -236,7 +236,35 @@ pub fn refuse(why: &str) -> ! {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Parser};
+    use profundo_remote::Memory;
+
+    #[test]
+    fn what_follows_memory_is_the_program() {
+        let parse = |words: &[&str]| {
+            let typed = super::Arguments::try_parse_from(words).unwrap();
+            let super::Verb::Run(run) = typed.verb else {
+                panic!("{words:?}")
+            };
+            (run.recording.memory(), run.command.words.len())
+        };
+        let sampled = |mean| Some(Memory::Sampled { mean });
+        let plain = ["profundo", "run", "app.py", "exact"];
+        assert_eq!(parse(&plain), (None, 2));
+        let asked = ["profundo", "run", "--memory", "app.py", "exact"];
+        assert_eq!(parse(&asked), (sampled(512 << 10), 2));
+        let exact = ["profundo", "run", "--memory=exact", "app.py"];
+        assert_eq!(parse(&exact), (Some(Memory::Exact), 1));
+        let finer = [
+            "profundo",
+            "run",
+            "--memory",
+            "--memory-sample",
+            "4K",
+            "app.py",
+        ];
+        assert_eq!(parse(&finer), (sampled(4096), 1));
+    }
 
     #[test]
     fn the_options_go_together() {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use profundo_remote::Memory;
 
 use super::values::{Size, rate, seconds, some_seconds};
 
@@ -20,6 +21,18 @@ pub enum EngineChoice {
     /// From outside, without anything in the program
     PerfRing,
 }
+
+/// Which allocations are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MemoryChoice {
+    /// Some, at random: large ones always, small ones as they come
+    Sampled,
+    /// Every single one
+    Exact,
+}
+
+/// Bytes between two allocations that are recorded.
+const MEMORY_SAMPLE: u64 = 512 << 10;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]
@@ -39,6 +52,21 @@ pub struct Recording {
     /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's
     #[arg(long)]
     pub energy: bool,
+    /// Record what memory is allocated and who keeps it, and the machine's memory over time; each single
+    /// allocation if `exact`
+    #[arg(
+        long,
+        value_enum,
+        value_name = "exact",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "sampled",
+        hide_possible_values = true
+    )]
+    pub memory: Option<MemoryChoice>,
+    /// Bytes between two allocations that are recorded, about [default: 512K]
+    #[arg(long, value_name = "SIZE", requires = "memory", hide = true)]
+    pub memory_sample: Option<Size>,
     /// Begin sampling only then
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub start_after: Option<Duration>,
@@ -121,6 +149,20 @@ impl Recording {
     /// Whether started processes are recorded too.
     pub fn follows(&self) -> bool {
         !self.no_children
+    }
+
+    /// Which allocations are recorded.
+    pub fn memory(&self) -> Option<Memory> {
+        let memory = match self.memory? {
+            MemoryChoice::Sampled => Memory::Sampled {
+                mean: self.memory_sample.map_or(MEMORY_SAMPLE, |size| size.0),
+            },
+            MemoryChoice::Exact if self.memory_sample.is_some() => super::refuse(
+                "--memory=exact records every allocation, so --memory-sample is not for it",
+            ),
+            MemoryChoice::Exact => Memory::Exact,
+        };
+        Some(memory)
     }
 
     /// The time between two samples in nanoseconds.

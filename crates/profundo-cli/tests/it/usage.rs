@@ -59,6 +59,9 @@ fn wrong_usage_is_code_2_with_a_suggestion() {
         &["report", "x.profundo", "--sortedby", "size"],
         &["report", "x.profundo", "flat", "--recur", "flat"],
         &["export", "x.profundo"],
+        &["record", "--memory=all", "true"],
+        &["record", "--memory-sample", "1M", "true"],
+        &["record", "--memory=exact", "--memory-sample", "1M", "true"],
         &["ctl", "1"],
         &["ctl", "one", "start"],
     ] {
