@@ -8,7 +8,10 @@
 use core::cell::Cell;
 
 use profundo_unwind::{End, General, Memory, Modules, Observer, Regs, walk_observed};
-use profundo_wire::{AGAIN_HEAD_WORDS, Again, AgainHead, CALL_WORDS, Call, PythonEnd};
+use profundo_wire::{
+    AGAIN_HEAD_WORDS, Again, AgainHead, BLOCK_WORDS, Block, CALL_WORDS, Call, PythonEnd,
+    SITE_WORDS, Site,
+};
 
 use crate::buffer::{Buffer, Room};
 use crate::memory::StackMemory;
@@ -43,8 +46,32 @@ pub(crate) struct Beginning<'a> {
     pub(crate) stack_end: u64,
     /// Whether the walk came upon code in no listed module.
     pub(crate) is_unlisted: &'a Cell<bool>,
-    /// What the system call was on that was interrupted, if that is wanted.
-    pub(crate) call: Option<Call>,
+    /// What is told behind the sample.
+    pub(crate) told: Told,
+}
+
+/// What stands behind a sample, and belongs to it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Told {
+    Nothing,
+    /// What the system call was on that was interrupted.
+    Call(Call),
+    /// What was allocated.
+    Block(Block),
+    /// Which number the stack has.
+    Site(Site),
+}
+
+impl Told {
+    /// How many words it takes.
+    pub(crate) fn words(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Call(_) => CALL_WORDS,
+            Self::Block(_) => BLOCK_WORDS,
+            Self::Site(_) => SITE_WORDS,
+        }
+    }
 }
 
 /// The interpreter's part: how its entries are found again.
@@ -63,18 +90,21 @@ impl Beginning<'_> {
         self.is_unlisted.get()
     }
 
-    /// Writes behind the first `used` words of a room, which are a record, what its system call was on, if
-    /// there is room for it. Returns what is used then.
+    /// Writes behind the first `used` words of a room, which are a record, what is told besides, if there is
+    /// room for it. Returns what is used then.
     #[inline]
-    pub(crate) fn append_call(&self, words: &mut [u64], used: usize) -> usize {
-        let behind = words.get_mut(used..).and_then(<[u64]>::first_chunk_mut);
-        match (self.call, behind) {
-            (Some(call), Some(behind)) => {
-                *behind = call.to_words();
-                used + CALL_WORDS
-            }
-            _ => used,
+    pub(crate) fn append_told(&self, words: &mut [u64], used: usize) -> usize {
+        let behind = words.get_mut(used..used + self.told.words());
+        let Some(behind) = behind else {
+            return used;
+        };
+        match self.told {
+            Told::Nothing => {}
+            Told::Call(call) => behind.copy_from_slice(&call.to_words()),
+            Told::Block(block) => behind.copy_from_slice(&block.to_words()),
+            Told::Site(site) => behind.copy_from_slice(&site.to_words()),
         }
+        used + behind.len()
     }
 
     /// Writes behind the first `used` words of a room, which are a record, what it takes to walk its
@@ -95,8 +125,10 @@ impl Beginning<'_> {
         if !self.recorder.may_write_again(before + stack) {
             return (room, used);
         }
-        let room = buffer.roomier(room, used, before + stack);
-        let behind = room.words.get_mut(used..).unwrap_or_default();
+        let told = self.told.words();
+        let room = buffer.roomier(room, used, before + stack + told);
+        let most = room.words.len().saturating_sub(told);
+        let behind = room.words.get_mut(used..most).unwrap_or_default();
         let Some((head, behind)) = behind.split_first_chunk_mut() else {
             return (room, used);
         };

@@ -3,10 +3,10 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use profundo_unwind::{End as WalkEnd, WalkCache, walk, walk_observed};
+use profundo_unwind::{End as WalkEnd, General, Regs, WalkCache, walk, walk_observed};
 use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State};
 
-use crate::again::{Beginning, Entries, Unlisted};
+use crate::again::{Beginning, Entries, Told, Unlisted};
 use crate::buffer::{Buffer, Room};
 use crate::caches::Caches;
 use crate::claims::Claim;
@@ -20,6 +20,9 @@ use crate::{CodeMap, clock, regs, sys};
 
 /// The deepest stack that is kept; what is deeper ends in `[truncated]`.
 pub const MAX_DEPTH: usize = 4096;
+
+/// How many words all registers of a thread are, the vector ones included.
+pub(crate) const ALL_REGISTERS: usize = 48;
 
 /// A tenth of a millisecond or so, in cycles: what the deepest stacks take.
 const LONGEST: u64 = 1 << 18;
@@ -40,6 +43,13 @@ pub struct Event {
     pub system_call: SystemCall,
     /// Take it only if the wall-clock helper has asked for this thread, as often as it asked.
     pub only_if_wanted: bool,
+}
+
+impl Event {
+    /// Whether it is one of a clock's that ticks while the thread runs, and whose ticks add up to its time.
+    fn is_tick(&self) -> bool {
+        self.system_call != SystemCall::Counted && !self.only_if_wanted
+    }
 }
 
 /// What to make of a thread that was inside a system call.
@@ -155,7 +165,12 @@ impl Probe {
             return;
         };
         if slot.busy.swap(true, Ordering::Relaxed) {
-            self.counters.reentrant.fetch_add(1, Ordering::Relaxed);
+            if event.is_tick() {
+                // It was about to tell of an allocation, or of another tick.
+                slot.owe(event.weight);
+            } else {
+                self.counters.reentrant.fetch_add(1, Ordering::Relaxed);
+            }
             return;
         }
         // SAFETY: passed on.
@@ -175,7 +190,7 @@ impl Probe {
         if event.tag != 0 && !slot.accepts_tag(event.tag) {
             return;
         }
-        let is_tick = event.system_call != SystemCall::Counted && !event.only_if_wanted;
+        let is_tick = event.is_tick();
         if is_tick && slot.is_too_soon(clock) {
             slot.owe(event.weight);
             return;
@@ -203,6 +218,30 @@ impl Probe {
         if is_tick {
             event.weight = event.weight.saturating_add(slot.take_owed());
         }
+        let told = match (&self.recorder, event.state) {
+            (Some(recorder), State::System) => recorder
+                .call_at(&registers, &general, clock)
+                .map_or(Told::Nothing, Told::Call),
+            _ => Told::Nothing,
+        };
+        // SAFETY: passed on.
+        let all = || unsafe { regs::all_from_context(context, &general) };
+        self.write_sample(slot, (event, clock), (registers, general), all, told);
+        slot.note_cost(clock, clock::now());
+    }
+
+    /// Walks the stack of the calling thread from these registers, and writes a sample of it with what
+    /// is told behind it. Returns whether there was room.
+    ///
+    /// `all` gives what all registers hold, where that is known.
+    pub(crate) fn write_sample(
+        &self,
+        slot: &Slot,
+        (event, clock): (Event, u64),
+        (registers, general): (Regs, General),
+        all: impl FnOnce() -> [u64; ALL_REGISTERS],
+        told: Told,
+    ) -> bool {
         let cache = self.cache_of(slot);
         let stack_end = self.stack_end(slot.tid(), registers.sp, regs::thread_pointer());
         let mut memory = StackMemory::new(slot, registers.sp, stack_end);
@@ -255,10 +294,7 @@ impl Probe {
             general: &general,
             stack_end,
             is_unlisted: &is_unlisted,
-            call: match event.state {
-                State::System => recorder.call_at(&registers, &general, clock),
-                _ => None,
-            },
+            told,
         });
         let beginning = beginning.as_ref();
         let last = |identity| slot.claim(identity);
@@ -270,8 +306,7 @@ impl Probe {
                 last,
             ),
             Some(interpreter) => self.record_in(last, |buffer, claim| {
-                // SAFETY: passed on.
-                let all = unsafe { regs::all_from_context(context, &general) };
+                let all = all();
                 let sampled = Sampled {
                     all: &all,
                     head: head_of(who, event, clock),
@@ -284,11 +319,12 @@ impl Probe {
                 record::write(interpreter, buffer, claim, &sampled, native)
             }),
         };
-        if let Some((identity, claim)) = recorded {
-            slot.set_claim(identity, Some(claim));
-            slot.samples.fetch_add(1, Ordering::Relaxed);
-        }
-        slot.note_cost(clock, clock::now());
+        let Some((identity, claim)) = recorded else {
+            return false;
+        };
+        slot.set_claim(identity, Some(claim));
+        slot.samples.fetch_add(1, Ordering::Relaxed);
+        true
     }
 
     /// Whether the calling thread is taking a sample at this instant, which only code that the
@@ -474,7 +510,8 @@ fn write(
     if buffer.is_full() {
         return None;
     }
-    let written = walk_into(buffer, buffer.open(claim)?, &mut walk)?;
+    let behind = beginning.map_or(0, |it| it.told.words());
+    let written = walk_into(buffer, buffer.open(claim)?, behind, &mut walk)?;
     let Written {
         room,
         depth,
@@ -500,20 +537,22 @@ fn write(
         None => (room, words),
         Some(beginning) => beginning.append(buffer, room, words, Entries::default(), |_| true),
     };
-    let words = beginning.map_or(words, |it| it.append_call(room.words, words));
+    let words = beginning.map_or(words, |it| it.append_told(room.words, words));
     Some(buffer.commit(room, words))
 }
 
-/// Walks into the room; if that was too small for the stack, once more into a new chunk.
+/// Walks into the room, but the last words of it, so many as are wanted `behind`; if that was too small
+/// for the stack, once more into a new chunk.
 fn walk_into<'a>(
     buffer: &'a Buffer,
     room: Room<'a>,
+    behind: usize,
     walk: &mut impl FnMut(&mut [u64]) -> (usize, End),
 ) -> Option<Written<'a>> {
     let limit = room
         .words
         .len()
-        .saturating_sub(SAMPLE_HEAD_WORDS)
+        .saturating_sub(SAMPLE_HEAD_WORDS + behind)
         .min(MAX_DEPTH);
     let out = room
         .words
@@ -523,7 +562,7 @@ fn walk_into<'a>(
         return Some(Written { room, depth, end });
     }
     buffer.abandon(room);
-    let room = buffer.open_for(SAMPLE_HEAD_WORDS + MAX_DEPTH)?;
+    let room = buffer.open_for(SAMPLE_HEAD_WORDS + MAX_DEPTH + behind)?;
     let out = room
         .words
         .get_mut(SAMPLE_HEAD_WORDS..SAMPLE_HEAD_WORDS + MAX_DEPTH)?;

@@ -78,6 +78,13 @@ impl Stacks {
         self.run_on_ours(work)
     }
 
+    /// Runs `work` on a stack of ours, or here if all of them are lent at this instant.
+    pub(crate) fn run_elsewhere(&self, mut work: impl FnMut()) {
+        if !self.run_on_ours(&mut work) {
+            work();
+        }
+    }
+
     fn run_on_ours<F: FnOnce()>(&self, work: F) -> bool {
         let Some((number, top)) = self.lend() else {
             return false;

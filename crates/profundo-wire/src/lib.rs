@@ -20,8 +20,8 @@
 //! the interpreter's code object, written when it is met for the first time: see [`Code`]; the
 //! name that a thread or a task has in the interpreter: see [`ThreadName`] and [`TaskName`]; what
 //! it takes to walk a sample's stack again: see [`Again`]; what a blocked thread waits for: see
-//! [`Wait`]; what a thread has read and written: see [`Traffic`]; and what a system call was on: see
-//! [`Call`] and [`Opened`]. All but the sample say in the low
+//! [`Wait`]; what a thread has read and written: see [`Traffic`]; what a system call was on: see
+//! [`Call`] and [`Opened`]; and what was allocated and freed: see [`Block`], [`Freed`] and [`Site`]. All but the sample say in the low
 //! half of word 0 how many words they are, and a reader skips those of a kind that it does not know.
 //! The byte `python` of word 0 holds the state of the interpreter's lock in its low two bits
 //! and why the walk of its stack ended in the next three.
@@ -38,6 +38,7 @@
 extern crate alloc;
 
 mod again;
+mod block;
 mod call;
 mod code;
 mod name;
@@ -49,6 +50,7 @@ mod traffic;
 mod wait;
 
 pub use again::{AGAIN_HEAD_WORDS, Again, AgainHead};
+pub use block::{BLOCK_WORDS, Block, FREED_WORDS, Freed, SITE_WORDS, Site, Source};
 pub use call::{CALL_WORDS, Call, Opened, opened_words};
 pub use code::{CODE_HEAD_WORDS, Code, CodeHead, Text, TextKind};
 pub use name::{

@@ -1,6 +1,7 @@
 //! Words back into records, one after another, borrowing the addresses.
 
 use crate::again::{AGAIN_HEAD_WORDS, Again, AgainHead, KIND_AGAIN};
+use crate::block::{Block, Freed, KIND_BLOCK, KIND_FREED, KIND_SITE, Site};
 use crate::call::{Call, KIND_CALL, KIND_OPENED, Opened};
 use crate::code::{CODE_HEAD_WORDS, Code, CodeHead, KIND_CODE};
 use crate::name::{
@@ -66,6 +67,12 @@ pub enum Record<'a> {
     Call(Call),
     /// What a descriptor is.
     Opened(Opened<'a>),
+    /// What the sample before it has allocated.
+    Block(Block),
+    /// What was freed.
+    Freed(Freed),
+    /// The number that the stack of the sample before it has.
+    Site(Site),
 }
 
 /// Iterates over the records in a slice of words, but those of a kind that it does not know. It ends
@@ -154,6 +161,9 @@ fn other(words: &[u64]) -> Result<Option<Record<'_>>, ()> {
         Some(KIND_TRAFFIC) => Ok(Some(Record::Traffic(Traffic::from_words(words).ok_or(())?))),
         Some(KIND_CALL) => Ok(Some(Record::Call(Call::from_words(words).ok_or(())?))),
         Some(KIND_OPENED) => Ok(Some(Record::Opened(Opened::from_words(words).ok_or(())?))),
+        Some(KIND_BLOCK) => Ok(Some(Record::Block(Block::from_words(words).ok_or(())?))),
+        Some(KIND_FREED) => Ok(Some(Record::Freed(Freed::from_words(words).ok_or(())?))),
+        Some(KIND_SITE) => Ok(Some(Record::Site(Site::from_words(words).ok_or(())?))),
         _ => Ok(None),
     }
 }

@@ -20,6 +20,8 @@ pub enum State {
     WallRunning = 3,
     /// Taken on the wall clock, where a thread or task waits.
     WallWaiting = 4,
+    /// Asking an allocator for memory: the first address is where that call returns to.
+    Allocating = 5,
 }
 
 /// Why the walk ended where it did.
@@ -120,6 +122,7 @@ impl State {
             Self::System,
             Self::WallRunning,
             Self::WallWaiting,
+            Self::Allocating,
         ]
         .into_iter()
         .find(|state| *state as u8 == code)

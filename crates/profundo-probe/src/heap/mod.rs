@@ -6,7 +6,9 @@
 pub mod followed;
 pub mod gaps;
 mod spin;
+mod tell;
 
 pub use followed::{Followed, Full};
 pub use gaps::Gaps;
 pub use spin::Spin;
+pub use tell::{Caller, Untold};

@@ -104,15 +104,21 @@ pub(crate) fn write(
     };
 
     let mut room = buffer.open(claim)?;
+    let behind = sampled.beginning.map_or(0, |it| it.told.words());
     let is_last = room.words.len() == CHUNK_WORDS;
-    let mut filled = writer.fill(&mut memory, room.words, is_last, &mut native);
+    let mut filled = writer.fill(
+        &mut memory,
+        all_but(room.words, behind),
+        is_last,
+        &mut native,
+    );
     if filled.is_short {
-        give_back(buffer, room, filled.codes);
-        room = buffer.open_for(SAMPLE_HEAD_WORDS + MAX_DEPTH)?;
-        filled = writer.fill(&mut memory, room.words, true, &mut native);
+        give_back(buffer, room, filled.codes, behind);
+        room = buffer.open_for(SAMPLE_HEAD_WORDS + MAX_DEPTH + behind)?;
+        filled = writer.fill(&mut memory, all_but(room.words, behind), true, &mut native);
     }
     let Some(kept) = buffer.reserve(filled.native) else {
-        give_back(buffer, room, filled.codes);
+        give_back(buffer, room, filled.codes, behind);
         return None;
     };
     if kept < filled.native {
@@ -131,7 +137,7 @@ pub(crate) fn write(
         },
         ..sampled.head
     };
-    let words = in_order(room.words, &filled, kept, &head);
+    let words = in_order(all_but(room.words, behind), &filled, kept, &head);
     let wanted = sampled.beginning.filter(|it| it.is_wanted());
     let (room, words) = match wanted {
         None => (room, words),
@@ -142,8 +148,14 @@ pub(crate) fn write(
         }
     };
     let beginning = sampled.beginning;
-    let words = beginning.map_or(words, |it| it.append_call(room.words, words));
+    let words = beginning.map_or(words, |it| it.append_told(room.words, words));
     Some(buffer.commit(room, words))
+}
+
+/// The words but the last ones, which are kept for what is told behind the sample.
+fn all_but(words: &mut [u64], last: usize) -> &mut [u64] {
+    let count = words.len().saturating_sub(last);
+    words.get_mut(..count).unwrap_or_default()
 }
 
 /// Turns what was filled into records; returns how many words they are.
@@ -172,13 +184,14 @@ fn in_order(words: &mut [u64], filled: &Filled, kept: usize, head: &SampleHead) 
 
 /// Gives a room back without a sample, but with the code objects in it: they will not be told
 /// again.
-fn give_back(buffer: &Buffer, room: Room<'_>, codes: usize) {
-    let count = room.words.len() - codes;
+fn give_back(buffer: &Buffer, room: Room<'_>, codes: usize, behind: usize) {
+    let words = all_but(room.words, behind);
+    let count = words.len().saturating_sub(codes);
     if count == 0 {
         buffer.abandon(room);
         return;
     }
-    room.words.copy_within(codes.., 0);
+    words.copy_within(codes.., 0);
     buffer.commit_others(room, count);
 }
 
