@@ -21,12 +21,13 @@ mod ends;
 mod environment;
 mod exec;
 mod files;
+mod following;
 mod fork;
 mod home;
 mod loadable;
 mod lock;
 mod masks;
-
+mod memory;
 mod process;
 mod python;
 mod quiet;

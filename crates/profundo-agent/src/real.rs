@@ -4,17 +4,14 @@
 //! child of a fork, where another thread's lock on the loader may never be given back. A call that
 //! comes before that (from the constructor of another library) looks them up itself.
 
-use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 
 use libc::{
     epoll_event, fd_set, pid_t, pollfd, posix_spawn_file_actions_t, posix_spawnattr_t,
     pthread_attr_t, pthread_cond_t, pthread_mutex_t, pthread_t, siginfo_t, sigset_t, timespec,
 };
 
-use crate::symbols::{self, Scope};
-
-static RESOLVED: AtomicBool = AtomicBool::new(false);
+use crate::following::functions;
 
 /// The list of arguments, or of variables, of a program.
 pub type Strings = *const *const c_char;
@@ -24,33 +21,6 @@ pub type ThreadFunction = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 pub type ThrdFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// A handler as `signal` takes it.
 pub type Handler = usize;
-
-macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
-        #[allow(non_camel_case_types)]
-        #[derive(Clone, Copy)]
-        enum Name { $($name),* }
-
-        const NAMES: &[&CStr] = &[$(
-            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => c"",
-            }
-        ),*];
-
-        static ADDRESSES: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
-
-        $(
-            /// The C library's function. `None`: it has none.
-            #[inline]
-            pub fn $name() -> Option<unsafe extern "C-unwind" fn($($argument),*) -> $result> {
-                let address = address(Name::$name);
-                // SAFETY: the address is that of the function of this name, or 0, which is `None`.
-                unsafe { core::mem::transmute(address) }
-            }
-        )*
-    };
-}
 
 functions! {
     execve: fn(*const c_char, Strings, Strings) -> c_int;
@@ -97,33 +67,6 @@ functions! {
     pthread_key_create: fn(*mut c_uint, Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
     pthread_setspecific: fn(c_uint, *const c_void) -> c_int;
     __register_atfork: fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int;
-}
-
-#[inline]
-fn address(name: Name) -> usize {
-    let known = || {
-        ADDRESSES
-            .get(name as usize)
-            .map_or(0, |address| address.load(Ordering::Relaxed))
-    };
-    let address = known();
-    if address != 0 || RESOLVED.load(Ordering::Acquire) {
-        return address;
-    }
-    resolve();
-    known()
-}
-
-/// Looks all of them up.
-#[cold]
-pub fn resolve() {
-    symbols::find_all(NAMES, Scope::AfterUs, |index, symbol| {
-        if let Some(address) = ADDRESSES.get(index) {
-            address.store(symbol.address, Ordering::Relaxed);
-        }
-    });
-    // Release pairs with the acquire above.
-    RESOLVED.store(true, Ordering::Release);
 }
 
 /// Sets `errno`.

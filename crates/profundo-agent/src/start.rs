@@ -10,7 +10,8 @@ use profundo_probe::{clock, sys, urgent};
 
 use crate::home::{self, Home, home};
 use crate::{
-    ends, environment, fork, process, python, real, session, signals, symbols, threads, traps,
+    ends, environment, fork, memory, process, python, real, session, signals, symbols, threads,
+    traps,
 };
 
 /// Before, during and after the start.
@@ -107,6 +108,10 @@ fn record(control: &'static Control) -> Option<()> {
     threads::make_key();
     fork::watch();
     ends::watch();
+    memory::begin(control);
+    if memory::is_on() {
+        memory::look_for_allocator(home);
+    }
     python::look(home, true);
     home.set_records(true);
     signals::install();
@@ -114,6 +119,7 @@ fn record(control: &'static Control) -> Option<()> {
     if wait(home, control) == ring_state::REFUSED {
         urgent::set_probe(None);
         home.set_records(false);
+        memory::leave();
     }
     Some(())
 }

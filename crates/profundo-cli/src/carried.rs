@@ -4,23 +4,47 @@
 //! not begin with writing it. Programs that outlive the command may go on loading it from there. What
 //! no command has used for a month is removed: see `unused`.
 
+mod face;
 mod unused;
 
+use std::borrow::Cow;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use profundo_remote::MEMORY_SYMBOLS;
 
 /// What the names of agents begin with.
 const PREFIX: &str = "libprofundo-agent-";
 
 static AGENT: &[u8] = include_bytes!(env!("PROFUNDO_AGENT"));
 
+/// What an agent is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum For {
+    /// For time alone.
+    Time,
+    /// For allocations as well.
+    Memory,
+}
+
+impl For {
+    /// The bytes of the file. Either way there are as many.
+    fn bytes(self) -> Result<Cow<'static, [u8]>> {
+        match self {
+            Self::Memory => Ok(AGENT.into()),
+            Self::Time => face::without(AGENT, MEMORY_SYMBOLS)
+                .map(Cow::Owned)
+                .context("the agent that this profundo carries is damaged"),
+        }
+    }
+}
+
 /// The path of the agent's file, which is written where it does not exist yet.
-pub fn file() -> Result<PathBuf> {
+pub fn file(what: For) -> Result<PathBuf> {
     if AGENT.is_empty() {
         bail!(
             "this profundo was built without its agent; build it with `cargo build -p profundo-cli`"
@@ -28,13 +52,17 @@ pub fn file() -> Result<PathBuf> {
     }
     // By the beginning of its name its frames are known as the profiler's own.
     let name = format!(
-        "{PREFIX}{:08x}-{:x}.so",
+        "{PREFIX}{:08x}-{:x}{}.so",
         crc32fast::hash(AGENT),
-        AGENT.len()
+        AGENT.len(),
+        match what {
+            For::Time => "",
+            For::Memory => "-memory",
+        }
     );
     let mut last = None;
     for folder in folders() {
-        match place(&folder, &name) {
+        match place(&folder, &name, what) {
             Ok(path) => return Ok(path),
             Err(error) => last = Some(error),
         }
@@ -64,7 +92,7 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-fn place(folder: &Path, name: &str) -> io::Result<PathBuf> {
+fn place(folder: &Path, name: &str, what: For) -> io::Result<PathBuf> {
     // The first two separate the names of preloaded libraries, the third is a variable in one.
     if folder
         .as_os_str()
@@ -93,6 +121,7 @@ fn place(folder: &Path, name: &str) -> io::Result<PathBuf> {
         return Ok(path);
     }
     unused::remove(folder);
+    let bytes = what.bytes().map_err(io::Error::other)?;
     // Another command may be writing it as well: the last one to rename wins, with the same bytes.
     let beside = folder.join(format!(".{name}.{}", std::process::id()));
     let written = OpenOptions::new()
@@ -101,7 +130,7 @@ fn place(folder: &Path, name: &str) -> io::Result<PathBuf> {
         .truncate(true)
         .mode(0o500)
         .open(&beside)
-        .and_then(|mut file| file.write_all(AGENT))
+        .and_then(|mut file| file.write_all(&bytes))
         .and_then(|()| fs::rename(&beside, &path));
     if let Err(error) = written {
         let _ = fs::remove_file(&beside);

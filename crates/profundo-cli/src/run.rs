@@ -84,7 +84,10 @@ fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
     }
     let agent = match options.engine {
         options::EngineChoice::PerfRing => None,
-        _ => Some(carried::file()?),
+        _ => Some(carried::file(match options.memory() {
+            None => carried::For::Time,
+            Some(_) => carried::For::Memory,
+        })?),
     };
     let mut recorder = Recorder::create(Options {
         period: options.period(),

@@ -432,6 +432,7 @@ impl Ingest {
                     program.files.open(profile, &told);
                 }
                 Ok(Record::Call(call)) => self.call(process, &call),
+                Ok(Record::Block(_) | Record::Freed(_) | Record::Site(_)) => {}
                 Ok(Record::Wait(told)) => wait = Some(self.wait(process, &told)),
                 Ok(Record::Sample {
                     head,
@@ -714,6 +715,7 @@ fn state(state: profundo_wire::State) -> State {
         profundo_wire::State::System => State::System,
         profundo_wire::State::WallRunning => State::WallRunning,
         profundo_wire::State::WallWaiting => State::WallWaiting,
+        profundo_wire::State::Allocating => State::Running,
     }
 }
 

@@ -42,6 +42,9 @@ pub use options::{EngineChoice, Memory, Options};
 pub use recorder::{ChildLimit, Recorder, WakeHandle};
 pub use session::{Remains, SessionHandle, find_remains, find_session, salvage};
 
+/// What an agent exports for the sake of allocations alone.
+pub use profundo_probe::shared::MEMORY_SYMBOLS;
+
 /// Nanoseconds between two looks for threads that wait.
 pub const WALL_TICK: u64 = wall::TICK;
 

@@ -384,7 +384,10 @@ impl Attended {
                     | Record::Wait(_)
                     | Record::Traffic(_)
                     | Record::Call(_)
-                    | Record::Opened(_),
+                    | Record::Opened(_)
+                    | Record::Block(_)
+                    | Record::Freed(_)
+                    | Record::Site(_),
                 ) => {}
                 Err(_) => self.seen.unreadable += 1,
             }

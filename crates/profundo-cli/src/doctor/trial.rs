@@ -62,7 +62,7 @@ fn recorded() -> Result<Profile> {
     let mut recorder = Recorder::create(Options {
         engine: EngineChoice::Auto,
         follow: false,
-        agent: Some(carried::file()?),
+        agent: Some(carried::file(carried::For::Time)?),
         ..Options::default()
     })?;
     let signals = Signals::take()?;

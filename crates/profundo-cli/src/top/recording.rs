@@ -141,7 +141,7 @@ pub fn record(
     let mut told = Vec::new();
     let agent = match (target, live.engine) {
         (Target::Process(_), _) | (_, options::EngineChoice::PerfRing) => None,
-        _ => Some(carried::file()?),
+        _ => Some(carried::file(carried::For::Time)?),
     };
     let mut recorder = Recorder::create(Options {
         period: live.period(),

@@ -28,6 +28,14 @@ pub mod entry_state {
     pub const TAKEN: u32 = 2;
 }
 
+/// What [`Control::memory`] says, besides a number of bytes.
+pub mod memory_kind {
+    /// Allocations are not recorded.
+    pub const NONE: u64 = 0;
+    /// All of them are counted.
+    pub const EXACT: u64 = u64::MAX;
+}
+
 /// The session.
 #[derive(Debug)]
 #[repr(C)]
@@ -55,6 +63,8 @@ pub struct Control {
     /// no account. Processes in another one have ids that mean nothing to the command: they are
     /// followed, and take no ring.
     pub namespace: AtomicU64,
+    /// Which allocations are recorded: one about each so many bytes, or one of [`memory_kind`].
+    pub memory: AtomicU64,
     /// Incremented by `profundo ctl PID clear` and the like; the command acts on a change.
     pub request: AtomicU32,
     /// Incremented by a process that finds no ring, each time before it waits for one.
@@ -67,7 +77,7 @@ pub struct Control {
     pub farewells: AtomicU32,
     /// 1 if handlers are to say what the system calls were on that they have interrupted.
     pub calls: AtomicU32,
-    reserved: [AtomicU32; 24],
+    reserved: [AtomicU32; 22],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The last words, in a circle.

@@ -43,11 +43,11 @@ mod control;
 mod ring;
 
 pub use control::{
-    Control, Farewell, MAX_FAREWELLS, MAX_RINGS, RingEntry, SessionState, entry_state,
+    Control, Farewell, MAX_FAREWELLS, MAX_RINGS, RingEntry, SessionState, entry_state, memory_kind,
 };
 pub use ring::{
-    CHUNKS, Ends, ForeignModule, Header, LISTED, Listings, RECORDS, Ring, Silence, ring_state,
-    start_kind, trap_state,
+    CHUNKS, Ends, ForeignModule, Header, LISTED, Listings, MemoryCounts, RECORDS, Ring, Silence,
+    ring_state, start_kind, trap_state,
 };
 
 pub use crate::records::record_state;
@@ -68,9 +68,49 @@ pub mod file {
 /// entry of `LD_PRELOAD`.
 pub const SESSION_VARIABLE: &str = "PROFUNDO_SESSION";
 
+/// What the agent exports for the sake of allocations alone. It is taken out of the file that is loaded
+/// where they are not recorded, so that nobody calls it in vain.
+pub const MEMORY_SYMBOLS: &[&str] = &[
+    "malloc",
+    "free",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "mmap",
+    "mmap64",
+    "munmap",
+    "mremap",
+    "sbrk",
+    "_Znwm",
+    "_Znam",
+    "_ZnwmRKSt9nothrow_t",
+    "_ZnamRKSt9nothrow_t",
+    "_ZnwmSt11align_val_t",
+    "_ZnamSt11align_val_t",
+    "_ZnwmSt11align_val_tRKSt9nothrow_t",
+    "_ZnamSt11align_val_tRKSt9nothrow_t",
+    "_ZdlPv",
+    "_ZdaPv",
+    "_ZdlPvm",
+    "_ZdaPvm",
+    "_ZdlPvRKSt9nothrow_t",
+    "_ZdaPvRKSt9nothrow_t",
+    "_ZdlPvSt11align_val_t",
+    "_ZdaPvSt11align_val_t",
+    "_ZdlPvmSt11align_val_t",
+    "_ZdaPvmSt11align_val_t",
+    "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+    "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+];
+
 /// At the start of `control` and of each ring. Its last byte is the layout's version: an agent
 /// that finds another one does nothing.
-pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x03");
+pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x04");
 
 /// How much address space `tables` takes: little enough for a program that limits its own. The
 /// file is as long as what is in it, and grows: nothing may be touched that no module's list names.

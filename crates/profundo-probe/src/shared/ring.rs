@@ -81,6 +81,21 @@ pub struct Silence {
     pub heard: AtomicU32,
 }
 
+/// What an agent says of allocations, besides the records.
+#[derive(Debug)]
+#[repr(C)]
+pub struct MemoryCounts {
+    /// How many were to be told of, and were not: there was no room, or the thread was in a handler that had
+    /// interrupted us.
+    pub lost: AtomicU64,
+    /// How many were told of, but not followed, because there were too many.
+    pub unfollowed: AtomicU64,
+    /// How many ends of blocks could not be told.
+    pub unfreed: AtomicU64,
+    /// Bytes that the interpreter has asked the kernel for to make objects in, and not given back.
+    pub arenas: AtomicU64,
+}
+
 /// The head of a ring.
 #[derive(Debug)]
 #[repr(C, align(128))]
@@ -152,6 +167,10 @@ pub struct Header {
     /// Set by the handler when it has said what a system call was on: that can be looked up only while
     /// it is open. The command takes it back when it looks.
     pub calls: AtomicU32,
+    /// 1 if the program has an allocator that comes before the agent's: what it allocates is out of sight.
+    pub allocator_hidden: AtomicU32,
+    /// What is said of allocations.
+    pub memory: MemoryCounts,
 }
 
 /// An executable range in the target's memory: a [`Module`] of the target's, made by another

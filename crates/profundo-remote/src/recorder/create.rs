@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use profundo_probe::shared::SessionState;
+use profundo_probe::shared::{SessionState, memory_kind};
 use profundo_wire::recording::Engine;
 
 use super::attach::instead_of_perf;
@@ -17,7 +17,7 @@ use crate::clock::Scale;
 use crate::error::Error;
 use crate::jitter::Jitter;
 use crate::modules::Store;
-use crate::options::{EngineChoice, Options};
+use crate::options::{EngineChoice, Memory, Options};
 use crate::perf::{Counter, SideBand, Signal, TaskClock};
 use crate::permits::{may_be_read, perf_refused};
 use crate::reading::Counts;
@@ -69,6 +69,12 @@ impl Recorder {
         control
             .calls
             .store(u32::from(wants_calls), Ordering::Relaxed);
+        let memory = match options.memory {
+            None => memory_kind::NONE,
+            Some(Memory::Sampled { mean }) => mean.max(1),
+            Some(Memory::Exact) => memory_kind::EXACT,
+        };
+        control.memory.store(memory, Ordering::Relaxed);
         // Ids from another namespace would mean other processes here.
         let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |data| data.ino());
         control.namespace.store(namespace, Ordering::Relaxed);

@@ -96,7 +96,10 @@ impl Told {
                         | Record::Wait(_)
                         | Record::Traffic(_)
                         | Record::Call(_)
-                        | Record::Opened(_) => {}
+                        | Record::Opened(_)
+                        | Record::Block(_)
+                        | Record::Freed(_)
+                        | Record::Site(_) => {}
                     }
                 }
             }

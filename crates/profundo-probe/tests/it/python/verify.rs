@@ -112,6 +112,9 @@ impl Verify {
                 | Record::Traffic(_)
                 | Record::Call(_)
                 | Record::Opened(_)
+                | Record::Block(_)
+                | Record::Freed(_)
+                | Record::Site(_)
                 | Record::Sample { .. } => continue,
             };
             let kept = Code {

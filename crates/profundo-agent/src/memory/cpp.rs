@@ -1,0 +1,198 @@
+//! C++'s operators `new` and `delete`.
+//!
+//! Usually they call `malloc` and `free`, which we see, so ours go straight on to the real ones. Only where the
+//! library with the allocator has operators of its own, which do not ask its `malloc`, they are counted here.
+
+use core::arch::naked_asm;
+use core::ffi::{c_char, c_void};
+use core::mem::zeroed;
+use core::ptr;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use profundo_wire::Source;
+
+use crate::memory::calls::{caller, count, given_back};
+use crate::memory::local::{Local, local};
+use crate::memory::real;
+
+type Block = *mut c_void;
+type Tag = *const c_char;
+
+/// How many operators there are at most.
+const OPERATORS: usize = 20;
+
+/// Where each goes straight on to; 0: to the function below.
+static TARGETS: [AtomicUsize; OPERATORS] = [const { AtomicUsize::new(0) }; OPERATORS];
+
+/// The operators that hand out memory.
+macro_rules! new {
+    ($($index:literal $name:ident($($argument:ident: $type:ty),*) $inner:ident, $stack:literal, $frame:literal, $base:literal;)*) => {$(
+        /// # Safety
+        /// As for the operator.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                ".cfi_startproc",
+                "mov rax, qword ptr [rip + {targets} + {index}]",
+                "test rax, rax",
+                "jz 2f",
+                "jmp rax",
+                "2:",
+                concat!("mov ", $stack, ", rsp"),
+                concat!("mov ", $frame, ", rbp"),
+                concat!("mov ", $base, ", rbx"),
+                "jmp {inner}",
+                ".cfi_endproc",
+                targets = sym TARGETS,
+                index = const $index * 8,
+                inner = sym $inner,
+            )
+        }
+
+        unsafe extern "C-unwind" fn $inner(
+            size: usize,
+            $($argument: $type,)*
+            stack: *const u64,
+            frame: u64,
+            base: u64,
+        ) -> Block {
+            let is_counted = is_counted();
+            let Some(real) = real::$name() else {
+                return ptr::null_mut();
+            };
+            let local = local();
+            if !is_counted {
+                pass($index, real as usize);
+                // SAFETY: the program's own arguments.
+                return unsafe { real(size, $($argument),*) };
+            }
+            let taken = Taken { local, left: local.take() };
+            // SAFETY: the program's own arguments.
+            let block = unsafe { real(size, $($argument),*) };
+            let left = taken.left;
+            drop(taken);
+            // SAFETY: this is called by the operator.
+            let caller = || unsafe { caller(stack, frame, base) };
+            // Nothing of what telling takes counts, and it does not allocate.
+            count(local, left, (block, size, Source::Native), caller);
+            block
+        }
+    )*};
+}
+
+/// The operators that take memory back.
+macro_rules! delete {
+    ($($index:literal $name:ident($($argument:ident: $type:ty),*) $inner:ident;)*) => {$(
+        /// # Safety
+        /// As for the operator.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                ".cfi_startproc",
+                "mov rax, qword ptr [rip + {targets} + {index}]",
+                "test rax, rax",
+                "jz 2f",
+                "jmp rax",
+                "2:",
+                "jmp {inner}",
+                ".cfi_endproc",
+                targets = sym TARGETS,
+                index = const $index * 8,
+                inner = sym $inner,
+            )
+        }
+
+        unsafe extern "C-unwind" fn $inner(block: Block, $($argument: $type),*) {
+            let is_counted = is_counted();
+            let Some(real) = real::$name() else {
+                return;
+            };
+            if is_counted {
+                given_back(block);
+            } else {
+                pass($index, real as usize);
+            }
+            // SAFETY: the program's own arguments.
+            unsafe { real(block, $($argument),*) };
+        }
+    )*};
+}
+
+new! {
+    0 _Znwm() new_one, "rsi", "rdx", "rcx";
+    1 _Znam() new_many, "rsi", "rdx", "rcx";
+    2 _ZnwmRKSt9nothrow_t(tag: Tag) new_one_or_none, "rdx", "rcx", "r8";
+    3 _ZnamRKSt9nothrow_t(tag: Tag) new_many_or_none, "rdx", "rcx", "r8";
+    4 _ZnwmSt11align_val_t(alignment: usize) new_one_aligned, "rdx", "rcx", "r8";
+    5 _ZnamSt11align_val_t(alignment: usize) new_many_aligned, "rdx", "rcx", "r8";
+    6 _ZnwmSt11align_val_tRKSt9nothrow_t(alignment: usize, tag: Tag) new_one_aligned_or_none, "rcx", "r8", "r9";
+    7 _ZnamSt11align_val_tRKSt9nothrow_t(alignment: usize, tag: Tag) new_many_aligned_or_none, "rcx", "r8", "r9";
+}
+
+delete! {
+    8 _ZdlPv() delete_one;
+    9 _ZdaPv() delete_many;
+    10 _ZdlPvm(size: usize) delete_one_sized;
+    11 _ZdaPvm(size: usize) delete_many_sized;
+    12 _ZdlPvRKSt9nothrow_t(tag: Tag) delete_one_or_none;
+    13 _ZdaPvRKSt9nothrow_t(tag: Tag) delete_many_or_none;
+    14 _ZdlPvSt11align_val_t(alignment: usize) delete_one_aligned;
+    15 _ZdaPvSt11align_val_t(alignment: usize) delete_many_aligned;
+    16 _ZdlPvmSt11align_val_t(size: usize, alignment: usize) delete_one_sized_aligned;
+    17 _ZdaPvmSt11align_val_t(size: usize, alignment: usize) delete_many_sized_aligned;
+    18 _ZdlPvSt11align_val_tRKSt9nothrow_t(alignment: usize, tag: Tag) delete_one_aligned_or_none;
+    19 _ZdaPvSt11align_val_tRKSt9nothrow_t(alignment: usize, tag: Tag) delete_many_aligned_or_none;
+}
+
+/// From now on the operator goes straight on to the real one.
+#[cold]
+fn pass(index: usize, real: usize) {
+    if let Some(target) = TARGETS.get(index) {
+        target.store(real, Ordering::Relaxed);
+    }
+}
+
+/// Whether the operators are to be counted, because the library with `malloc` has its own.
+fn is_counted() -> bool {
+    const UNKNOWN: u32 = 0;
+    const NO: u32 = 1;
+    const YES: u32 = 2;
+    static ANSWER: AtomicU32 = AtomicU32::new(UNKNOWN);
+    match ANSWER.load(Ordering::Acquire) {
+        UNKNOWN => {
+            // What was not there when the rest was looked up may be by now.
+            real::resolve();
+            let operator = real::_Znwm().map(|it| base_of(it as usize));
+            let malloc = real::malloc().map(|it| base_of(it as usize));
+            let is_counted = operator.is_some() && operator == malloc;
+            ANSWER.store(if is_counted { YES } else { NO }, Ordering::Release);
+            is_counted
+        }
+        answer => answer == YES,
+    }
+}
+
+/// Where the file is loaded that an address lies in.
+fn base_of(address: usize) -> usize {
+    // SAFETY: zeroed is a valid one.
+    let mut info: libc::Dl_info = unsafe { zeroed() };
+    // SAFETY: the place is ours; the call allocates nothing.
+    match unsafe { libc::dladdr(address as *const c_void, &mut info) } {
+        0 => 0,
+        _ => info.dli_fbase as usize,
+    }
+}
+
+/// Gives the thread its bytes back when an operator throws.
+struct Taken {
+    local: &'static Local,
+    left: u64,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.local.set(self.left);
+    }
+}

@@ -1,0 +1,130 @@
+//! What each thread has for itself: how many bytes it may still allocate before one is looked at.
+//!
+//! It is in the thread's own static block, which is there from the thread's first instruction to its last and
+//! is found by two instructions. Rust's own thread-locals in a library are found by a call, which may
+//! allocate.
+
+use core::arch::{asm, global_asm};
+use core::cell::Cell;
+use core::mem::offset_of;
+
+use profundo_probe::heap::Gaps;
+
+/// A number of bytes that nobody ever allocates.
+pub const NEVER: u64 = u64::MAX;
+
+/// All zero at first: then the first allocation is looked at, and the rest is set up.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Local {
+    /// An allocation is looked at if it has at least so many bytes. What has less is taken off.
+    left: Cell<u64>,
+    /// What `left` was when the last block was begun to be followed, and that block's number.
+    left_then: Cell<u64>,
+    last: Cell<u64>,
+    gaps: Cell<Gaps>,
+    /// Whether gaps were drawn.
+    is_set_up: Cell<bool>,
+    /// Whether the interpreter's allocator is at work.
+    is_in_python: Cell<bool>,
+    /// Where calls with many arguments came from: `rsp`, `rbp` and `rbx`.
+    caller: [Cell<u64>; 3],
+}
+
+const BYTES: usize = size_of::<Local>();
+
+/// Where in it the caller's registers are.
+pub const CALLER: usize = offset_of!(Local, caller);
+
+global_asm!(
+    ".pushsection .tbss.profundo_local, \"awT\", @nobits",
+    ".balign 64",
+    ".hidden profundo_local",
+    ".globl profundo_local",
+    ".type profundo_local, @object",
+    ".size profundo_local, {bytes}",
+    "profundo_local:",
+    ".zero {bytes}",
+    ".popsection",
+    bytes = const BYTES,
+);
+
+/// The calling thread's.
+#[inline(always)]
+pub fn local() -> &'static Local {
+    let address: *const Local;
+    // SAFETY: `fs:0` holds the thread pointer, and the offset from it is in the table that the linker has made
+    // for that. Nothing is written.
+    unsafe {
+        asm!(
+            "mov {address}, qword ptr fs:[0]",
+            "add {address}, qword ptr [rip + profundo_local@GOTTPOFF]",
+            address = out(reg) address,
+            options(nostack, readonly),
+        );
+    }
+    // SAFETY: all zero is a valid one, it is aligned, and only this thread and its handlers reach it, through
+    // cells. It lives as long as the thread, which does not hand it on.
+    unsafe { &*address }
+}
+
+impl Local {
+    /// Takes what is left, so that calls inside of this one count nothing.
+    #[inline(always)]
+    pub fn take(&self) -> u64 {
+        self.left.replace(NEVER)
+    }
+
+    /// Sets what is left.
+    #[inline(always)]
+    pub fn set(&self, left: u64) {
+        self.left.set(left);
+    }
+
+    /// Draws how much is left until the next look, with so many bytes between two of them as a mean.
+    pub fn draw(&self, mean: u64) -> u64 {
+        let mut gaps = match self.is_set_up.replace(true) {
+            true => self.gaps.get(),
+            // No two threads have the same address at the same cycle.
+            false => Gaps::new(profundo_probe::clock::now() ^ (self as *const Self as u64) << 16),
+        };
+        // What was drawn is hit by an allocation that has more bytes than that.
+        let left = gaps.gap(mean).saturating_add(1);
+        self.gaps.set(gaps);
+        left
+    }
+
+    /// Whether gaps were drawn before.
+    pub fn is_set_up(&self) -> bool {
+        self.is_set_up.get()
+    }
+
+    /// Notes that a block is followed from here on.
+    pub fn follow(&self, number: u64, left: u64) {
+        self.last.set(number);
+        self.left_then.set(left);
+    }
+
+    /// Whether nothing was allocated since a block was begun to be followed.
+    pub fn is_right_after(&self, number: u64) -> bool {
+        self.last.get() == number && self.left_then.get() == self.left.get()
+    }
+
+    /// Says whether the interpreter's allocator is at work.
+    #[inline(always)]
+    pub fn set_in_python(&self, is_in: bool) {
+        self.is_in_python.set(is_in);
+    }
+
+    /// Whether it is.
+    pub fn is_in_python(&self) -> bool {
+        self.is_in_python.get()
+    }
+
+    /// Where the call came from that was just made: `rsp`, `rbp`, `rbx`.
+    #[inline(always)]
+    pub fn caller(&self) -> [u64; 3] {
+        let [a, b, c] = &self.caller;
+        [a.get(), b.get(), c.get()]
+    }
+}

@@ -1,0 +1,26 @@
+//! What the program allocates.
+//!
+//! The agent stands before `malloc` and its family, C++'s operators, `mmap`, and the interpreter's allocators.
+//! **Whoever asked for memory gets it as if nobody stood there**: the real function is always called, with the
+//! same arguments, and nothing is put into a block or beside it. What is added to each call is counting down
+//! its bytes from a number that was drawn ([`local`]); when that runs out, a stack is told of, and the block is
+//! followed until it is freed ([`sampled`]).
+//!
+//! A call inside of another one, such as the `malloc` that `operator new` makes, is part of that one: the
+//! outermost counts.
+//!
+//! These functions are exported by the agent only where memory is recorded: the command takes their names out
+//! of the file that it loads into other programs.
+
+mod calls;
+mod cpp;
+mod local;
+mod mapped;
+mod maps;
+mod python;
+mod real;
+mod sampled;
+mod state;
+
+pub use python::install as watch_python;
+pub use state::{begin, is_on, leave, look_for_allocator};

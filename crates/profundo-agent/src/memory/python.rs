@@ -1,0 +1,199 @@
+//! The interpreter's own allocators: that of its objects, and that of what belongs to them.
+//!
+//! They are replaced by ones of ours that call them, by the function that the interpreter has for that, before
+//! it has begun. Blocks stay as they are, so it does not matter which of them came before and which after, or
+//! whether somebody else replaces ours. What they take from `malloc` is part of what they hand out.
+
+use core::arch::naked_asm;
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::{MaybeUninit, transmute};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use profundo_wire::Source;
+
+use crate::memory::calls::{caller, count};
+use crate::memory::local::{Local, local};
+use crate::memory::sampled::{self, let_go, may_be_followed};
+use crate::memory::state;
+use crate::symbols::{self, Scope};
+
+type Block = *mut c_void;
+
+/// `PyMemAllocatorEx`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Allocator {
+    context: *mut c_void,
+    malloc: unsafe extern "C-unwind" fn(*mut c_void, usize) -> Block,
+    calloc: unsafe extern "C-unwind" fn(*mut c_void, usize, usize) -> Block,
+    realloc: unsafe extern "C-unwind" fn(*mut c_void, Block, usize) -> Block,
+    free: unsafe extern "C-unwind" fn(*mut c_void, Block),
+}
+
+/// Those that were there before ours.
+struct Before(UnsafeCell<MaybeUninit<[Allocator; 2]>>);
+
+// SAFETY: written before ours are known to the interpreter.
+unsafe impl Sync for Before {}
+
+static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::uninit()));
+
+/// `PYMEM_DOMAIN_MEM` and `PYMEM_DOMAIN_OBJ`. What is outside of both is `malloc`'s.
+const DOMAINS: [c_int; 2] = [1, 2];
+
+/// Puts ours before the interpreter's, if allocations are recorded.
+pub fn install() {
+    static IS_DONE: AtomicBool = AtomicBool::new(false);
+    if state::heap().is_none() || IS_DONE.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    const NAMES: [&CStr; 2] = [c"PyMem_GetAllocator", c"PyMem_SetAllocator"];
+    let mut found = [0; 2];
+    symbols::find_all(&NAMES, Scope::All, |index, symbol| {
+        if let Some(place) = found.get_mut(index) {
+            *place = symbol.address;
+        }
+    });
+    let [get, set] = found;
+    if get == 0 || set == 0 {
+        return;
+    }
+    // SAFETY: the interpreter's functions of these names have these types, and may be called before it begins.
+    unsafe {
+        let get = transmute::<usize, unsafe extern "C" fn(c_int, *mut Allocator)>(get);
+        let set = transmute::<usize, unsafe extern "C" fn(c_int, *mut Allocator)>(set);
+        let before = BEFORE.0.get().cast::<Allocator>();
+        for (index, domain) in DOMAINS.into_iter().enumerate() {
+            let before = before.add(index);
+            get(domain, before);
+            let mut ours = Allocator {
+                context: before.cast(),
+                malloc: transmute::<*const (), _>(malloc as *const ()),
+                calloc: transmute::<*const (), _>(calloc as *const ()),
+                realloc: transmute::<*const (), _>(realloc as *const ()),
+                free,
+            };
+            set(domain, &mut ours);
+        }
+    }
+}
+
+macro_rules! entry {
+    ($($name:ident => $inner:path, $stack:literal, $frame:literal, $base:literal;)*) => {$(
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(
+                ".cfi_startproc",
+                concat!("mov ", $stack, ", rsp"),
+                concat!("mov ", $frame, ", rbp"),
+                concat!("mov ", $base, ", rbx"),
+                "jmp {inner}",
+                ".cfi_endproc",
+                inner = sym $inner,
+            )
+        }
+    )*};
+}
+
+entry! {
+    malloc => malloc_from, "rdx", "rcx", "r8";
+    calloc => calloc_from, "rcx", "r8", "r9";
+    realloc => realloc_from, "rcx", "r8", "r9";
+}
+
+/// Runs an allocator of the interpreter's.
+#[inline(always)]
+fn within(local: &Local, get: impl FnOnce() -> Block) -> Block {
+    local.set_in_python(true);
+    let block = get();
+    local.set_in_python(false);
+    block
+}
+
+unsafe extern "C-unwind" fn malloc_from(
+    before: *const Allocator,
+    size: usize,
+    stack: *const u64,
+    frame: u64,
+    base: u64,
+) -> Block {
+    let local = local();
+    let left = local.take();
+    // SAFETY: the context is the allocator before; the arguments are the interpreter's.
+    let block = within(local, || unsafe {
+        ((*before).malloc)((*before).context, size)
+    });
+    // SAFETY: this is called by an entry.
+    count(local, left, (block, size, Source::Python), || unsafe {
+        caller(stack, frame, base)
+    });
+    block
+}
+
+unsafe extern "C-unwind" fn calloc_from(
+    before: *const Allocator,
+    many: usize,
+    size: usize,
+    stack: *const u64,
+    frame: u64,
+    base: u64,
+) -> Block {
+    let local = local();
+    let left = local.take();
+    // SAFETY: as above.
+    let block = within(local, || unsafe {
+        ((*before).calloc)((*before).context, many, size)
+    });
+    let all = many.saturating_mul(size);
+    // SAFETY: this is called by an entry.
+    count(local, left, (block, all, Source::Python), || unsafe {
+        caller(stack, frame, base)
+    });
+    block
+}
+
+unsafe extern "C-unwind" fn realloc_from(
+    before: *const Allocator,
+    old: Block,
+    size: usize,
+    stack: *const u64,
+    frame: u64,
+    base: u64,
+) -> Block {
+    let local = local();
+    let followed = if !old.is_null() && may_be_followed(old as u64) {
+        let_go(local, old as u64)
+    } else {
+        None
+    };
+    let left = local.take();
+    // SAFETY: as above.
+    let block = within(local, || unsafe {
+        ((*before).realloc)((*before).context, old, size)
+    });
+    if block.is_null() {
+        local.set(left);
+        if let Some(followed) = followed {
+            sampled::follow_again(followed);
+        }
+        return block;
+    }
+    // SAFETY: this is called by an entry.
+    count(local, left, (block, size, Source::Python), || unsafe {
+        caller(stack, frame, base)
+    });
+    block
+}
+
+unsafe extern "C-unwind" fn free(before: *mut c_void, block: Block) {
+    let before: *const Allocator = before.cast_const().cast();
+    let local = local();
+    if may_be_followed(block as u64) {
+        let_go(local, block as u64);
+    }
+    local.set_in_python(true);
+    // SAFETY: as above.
+    unsafe { ((*before).free)((*before).context, block) };
+    local.set_in_python(false);
+}

@@ -1,0 +1,134 @@
+//! The few allocations that are looked at, and the ends of those that are followed.
+
+use core::sync::atomic::Ordering;
+
+use profundo_probe::heap::{Caller, Untold, followed};
+use profundo_wire::{Block, Freed, Source};
+
+use crate::fork;
+use crate::home::Home;
+use crate::memory::local::Local;
+use crate::memory::state::{Heap, heap, mean};
+
+/// While nothing is recorded it is looked again whether that has changed after so many bytes.
+const AGAIN: u64 = 1 << 20;
+
+/// A block that was handed out, and what was left of the thread's bytes before.
+#[derive(Clone, Copy)]
+pub struct Given {
+    pub address: u64,
+    pub size: u64,
+    pub source: Source,
+    pub left: u64,
+}
+
+/// Looks at an allocation. Until it returns, nothing that the thread allocates counts.
+#[cold]
+#[inline(never)]
+pub fn look(local: &Local, given: Given, caller: Caller) {
+    if given.address == 0 {
+        return local.set(given.left);
+    }
+    let mean = mean();
+    let (Some(heap), true) = (heap(), mean > 0) else {
+        return local.set(AGAIN);
+    };
+    if !local.is_set_up() {
+        // The first one of this thread is no other than those that follow.
+        let left = local.draw(mean);
+        if left > given.size {
+            return local.set(left - given.size);
+        }
+    }
+    match fork::home_of_this_process() {
+        Some(home) => {
+            let number = tell(home, heap, given, caller);
+            let left = local.draw(mean);
+            local.follow(number.unwrap_or(0), left);
+            local.set(left);
+        }
+        None => local.set(local.draw(mean)),
+    }
+}
+
+/// Tells of a block and follows it; returns its number.
+fn tell(home: Home, heap: &Heap, given: Given, caller: Caller) -> Option<u64> {
+    let number = heap.numbers.fetch_add(1, Ordering::Relaxed) + 1;
+    let block = Block {
+        number,
+        size: given.size,
+        address: given.address,
+        source: given.source,
+        ..Block::default()
+    };
+    // SAFETY: a process that has entered itself has a probe.
+    let probe = unsafe { home.probe() };
+    let lost = &home.ring().header.memory.lost;
+    match probe.tell_block(&caller, block) {
+        Ok(()) => {}
+        Err(Untold::Unwanted) => return None,
+        Err(Untold::Stranger | Untold::Full) => {
+            lost.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+    }
+    let is_kept = if given.source == Source::Mapped {
+        heap.mapped.insert(given.address, given.size, number)
+    } else {
+        let block = followed::Block {
+            address: given.address,
+            number,
+            size: given.size,
+        };
+        let inserted = heap.followed.insert(block);
+        if let Ok(Some(former)) = inserted {
+            // It was freed by a way that is out of sight.
+            freed(home, former.number, false);
+        }
+        inserted.is_ok()
+    };
+    if !is_kept {
+        let unfollowed = &home.ring().header.memory.unfollowed;
+        unfollowed.fetch_add(1, Ordering::Relaxed);
+    }
+    Some(number)
+}
+
+/// Whether the block that lies there may be followed.
+#[inline(always)]
+pub fn may_be_followed(address: u64) -> bool {
+    heap().is_some_and(|heap| heap.followed.may_have(address))
+}
+
+/// Lets go of the block that lies there, which is about to be freed, if it is followed.
+#[cold]
+#[inline(never)]
+pub fn let_go(local: &Local, address: u64) -> Option<followed::Block> {
+    let found = heap()?.followed.remove(address)?;
+    let home = fork::home_of_this_process()?;
+    freed(home, found.number, local.is_right_after(found.number));
+    Some(found)
+}
+
+/// Tells that a block was freed.
+pub fn freed(home: Home, number: u64, at_once: bool) {
+    let freed = Freed {
+        clock: 0,
+        number,
+        at_once,
+    };
+    // SAFETY: as above.
+    if !unsafe { home.probe() }.tell_freed(freed) {
+        let header = &home.ring().header;
+        header.memory.unfreed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Goes on following a block that was not freed after all. That it was is told already: it is told of as gone
+/// once more when it really is.
+#[cold]
+pub fn follow_again(block: followed::Block) {
+    if let Some(heap) = heap() {
+        let _ = heap.followed.insert(block);
+    }
+}

@@ -1,0 +1,90 @@
+//! Whether allocations are recorded in this process, and what is kept for that.
+
+use core::mem::offset_of;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use profundo_probe::heap::Followed;
+use profundo_probe::shared::{Control, memory_kind};
+
+use crate::home::Home;
+use crate::memory::mapped::Mapped;
+use crate::symbols::{self, Scope, Symbol};
+use crate::{files, memory};
+
+/// How many blocks can be followed at one time: at the usual distance of half a megabyte those of a heap
+/// of 64 gigabytes.
+const FOLLOWED: usize = 1 << 17;
+
+/// What is kept. All zero at first, and zero again in the child of a fork, which has none of its parent's
+/// blocks to account for, and whose other threads do not exist that may hold a lock.
+#[repr(C)]
+pub struct Heap {
+    /// The number of the last block.
+    pub numbers: AtomicU64,
+    pub mapped: Mapped,
+    pub followed: Followed<FOLLOWED>,
+}
+
+static HEAP: AtomicPtr<Heap> = AtomicPtr::new(ptr::null_mut());
+/// The usual distance of two looks; 0: nothing is recorded.
+static MEAN: AtomicU64 = AtomicU64::new(0);
+
+/// What is kept, if anything is recorded.
+#[inline(always)]
+pub fn heap() -> Option<&'static Heap> {
+    // Acquire pairs with the release in `begin`. SAFETY: it is mapped for ever, and all zero is valid.
+    unsafe { HEAP.load(Ordering::Acquire).as_ref() }
+}
+
+/// The usual distance of two looks in bytes; 0 if nothing is recorded.
+pub fn mean() -> u64 {
+    MEAN.load(Ordering::Relaxed)
+}
+
+/// Whether anything is recorded.
+pub fn is_on() -> bool {
+    heap().is_some()
+}
+
+/// Begins to record what is allocated, if that is wanted.
+pub fn begin(control: &Control) {
+    let mean = match control.memory.load(Ordering::Relaxed) {
+        memory_kind::NONE | memory_kind::EXACT => return,
+        mean => mean,
+    };
+    memory::real::resolve();
+    let Some(place) = files::map_zeroed(size_of::<Heap>()) else {
+        return;
+    };
+    // SAFETY: the memory is ours and unused.
+    if !unsafe { files::advise(place, size_of::<Heap>(), libc::MADV_WIPEONFORK) } {
+        return;
+    }
+    debug_assert_eq!(offset_of!(Heap, numbers), 0);
+    MEAN.store(mean, Ordering::Relaxed);
+    // Release pairs with the acquire in `heap`.
+    HEAP.store(place.cast::<Heap>().as_ptr(), Ordering::Release);
+    // What this thread has allocated before was let pass.
+    memory::local::local().set(0);
+}
+
+/// Stops for ever: the program restricts its system calls.
+pub fn leave() {
+    MEAN.store(0, Ordering::Relaxed);
+    HEAP.store(ptr::null_mut(), Ordering::Relaxed);
+}
+
+/// Says in the ring whether the program's own allocator comes before ours, which is then never called.
+pub fn look_for_allocator(home: Home) {
+    let mut first = None;
+    symbols::find_all(&[c"malloc"], Scope::All, |_, symbol| first = Some(symbol));
+    let ours = NonNull::new(memory::calls::malloc as *mut u8);
+    let is_ours = first.is_none_or(|Symbol { address, .. }| {
+        ours.is_some_and(|ours| ours.as_ptr() as usize == address)
+    });
+    let header = &home.ring().header;
+    header
+        .allocator_hidden
+        .store(u32::from(!is_ours), Ordering::Relaxed);
+}
