@@ -98,6 +98,9 @@ impl Sink {
             let profile = self.ingest.profile_mut();
             profile.samples.clear();
             profile.traffic.clear();
+            profile.heap.taken += profile.heap.blocks.len() as u64;
+            profile.heap.blocks.clear();
+            profile.heap.ends.clear();
             return false;
         };
         if !flushes {

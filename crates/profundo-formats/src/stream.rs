@@ -93,6 +93,7 @@ impl<W: Write> StreamWriter<W> {
         self.stream.growing(profile)?;
         profile.growing = Growing::default();
         self.write_ready(profile)?;
+        self.write_heap(profile)?;
         if self.traffic.len() >= TRAFFIC {
             self.write_traffic(profile)?;
         }
@@ -116,6 +117,7 @@ impl<W: Write> StreamWriter<W> {
         self.write_ready(profile)?;
         self.traffic.extend(self.coarse.end_traffic());
         self.write_traffic(profile)?;
+        self.write_heap(profile)?;
         profile.meta.notes.extend(self.coarse.note());
         let mut out = self.stream.finish(profile)?;
         out.flush().map_err(Error::Write)?;
@@ -128,6 +130,17 @@ impl<W: Write> StreamWriter<W> {
             .pass(self.stream.size(), samples, &mut self.ready);
         let traffic = profile.traffic.drain(..);
         self.coarse.pass_traffic(traffic, &mut self.traffic);
+    }
+
+    /// Takes the profile's blocks, and what else there is of its heap but the sums, and writes it.
+    fn write_heap(&mut self, profile: &mut Profile) -> Result<(), Error> {
+        let blocks = std::mem::take(&mut profile.heap.blocks);
+        self.stream.heap(profile, &blocks)?;
+        let heap = &mut profile.heap;
+        heap.taken += blocks.len() as u64;
+        heap.ends.clear();
+        heap.moments.clear();
+        Ok(())
     }
 
     fn write_traffic(&mut self, profile: &Profile) -> Result<(), Error> {

@@ -14,6 +14,7 @@ mod chunk;
 mod code;
 mod column;
 mod growing;
+mod heap;
 mod meta;
 mod name;
 mod owner;

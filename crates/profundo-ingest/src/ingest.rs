@@ -6,8 +6,8 @@
 //! stands behind younger ones; whoever needs the order sorts, and finds little to do.
 
 use profundo_model::{
-    Energy, EnergyZone, Engine, Gil, Growing, LocationId, Loss, Meta, Nanos, Process, ProcessEnd,
-    ProcessId, Profile, Sample, SampleKind, State, StringId, ThreadId,
+    Energy, EnergyZone, Engine, Gil, Growing, Heap, LocationId, Loss, Meta, Nanos, Process,
+    ProcessEnd, ProcessId, Profile, Sample, SampleKind, State, StringId, ThreadId,
 };
 use profundo_wire::recording::{
     self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start,
@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::clock::Clock;
 use crate::files::Files;
 use crate::generated::{Extents, Owners, Split, is_kernels, name_all, name_unnamed};
+use crate::heap::{Blocks, NO_TIME, Told, sampling};
 use crate::modules::Registry;
 use crate::people::{Numbering, Numbers, People, root_task_of};
 use crate::stacks::Stacks;
@@ -66,6 +67,9 @@ pub struct Ingest {
     told: u64,
     /// Samples that wait for a code object.
     waiting: Vec<Waiting>,
+    /// The last sample of an allocation, until what was allocated is told.
+    allocating: Option<Sample>,
+    blocks: Blocks,
     /// Whether the only process keeps its own numbers.
     is_single: bool,
     /// How many processes the profile had when it was gone on with.
@@ -105,6 +109,8 @@ struct Waiting {
     wait: Option<LocationId>,
     /// What it was at.
     file: StringId,
+    /// What it has allocated.
+    allocated: Option<Told>,
     tellings: u8,
 }
 
@@ -113,6 +119,10 @@ impl Ingest {
     pub fn new(start: Start) -> Self {
         let profile = Profile {
             meta: meta(&start),
+            heap: Heap {
+                sampling: sampling(start.allocations),
+                ..Heap::default()
+            },
             ..Profile::default()
         };
         Self::with(profile, start)
@@ -140,17 +150,19 @@ impl Ingest {
             registry: Registry::of(&profile),
             numbers: Numbers::after(&profile),
             rows_before: profile.processes.len(),
-            profile,
             processes: FxHashMap::default(),
             lost_before: LossCounts::default(),
             held_back: Vec::new(),
             traffic: Vec::new(),
             told: 0,
             waiting: Vec::new(),
+            allocating: None,
+            blocks: Blocks::after(&profile.heap),
             is_single: false,
             most_stacks: MOST_STACKS,
             generated: Owners::default(),
             extents: Extents::default(),
+            profile,
         }
     }
 
@@ -365,6 +377,7 @@ impl Ingest {
     }
 
     fn ended(&mut self, end: &recording::ProcessEnd) {
+        self.blocks.forget(end.process);
         let ((program, ..), profile) = self.program(end.process);
         program.ended = Some(end.ended);
         let row = &mut profile.processes[program.id.index()];
@@ -432,7 +445,9 @@ impl Ingest {
                     program.files.open(profile, &told);
                 }
                 Ok(Record::Call(call)) => self.call(process, &call),
-                Ok(Record::Block(_) | Record::Freed(_) | Record::Site(_)) => {}
+                Ok(Record::Block(block)) => self.allocated(process, Told::Block(block)),
+                Ok(Record::Site(site)) => self.allocated(process, Told::Site(site)),
+                Ok(Record::Freed(freed)) => self.blocks.freed(process, &freed),
                 Ok(Record::Wait(told)) => wait = Some(self.wait(process, &told)),
                 Ok(Record::Sample {
                     head,
@@ -447,6 +462,7 @@ impl Ingest {
                             words: [frames, python].concat().into(),
                             wait,
                             file: StringId::default(),
+                            allocated: None,
                             tellings: 0,
                         });
                     }
@@ -477,6 +493,24 @@ impl Ingest {
             (Some(waiting), _) => waiting.file = file,
             (None, Some(sample)) if sample.clock == call.clock => sample.file = file,
             _ => {}
+        }
+    }
+
+    /// The sample that was just taken in has allocated something.
+    fn allocated(&mut self, process: u32, told: Told) {
+        let clock = told.clock();
+        let waiting = self.waiting.last_mut();
+        let waiting = waiting.filter(|it| it.process == process && it.head.clock == clock);
+        if let Some(waiting) = waiting {
+            waiting.allocated = Some(told);
+            return;
+        }
+        let Some(sample) = self.allocating.take().filter(|it| it.clock == clock) else {
+            return;
+        };
+        match told {
+            Told::Block(block) => self.blocks.block(process, &sample, &block),
+            Told::Site(_) => {}
         }
     }
 
@@ -524,7 +558,10 @@ impl Ingest {
         let (thread, task) = program.people.of(profile, numbers, head, |task| {
             program.stacks.task_name(task)
         });
+        let is_allocation = head.state == profundo_wire::State::Allocating;
         match head.end {
+            // What is lost of these is no time.
+            _ if is_allocation => {}
             End::Truncated => profile.meta.loss.truncated += 1,
             End::Broken | End::FramePointerUnknown => profile.meta.loss.broken += 1,
             _ => match head.python_end {
@@ -533,8 +570,8 @@ impl Ingest {
                 profundo_wire::PythonEnd::Broken => profile.meta.loss.broken += 1,
             },
         }
-        self.held_back.push(Sample {
-            time: Nanos(0),
+        let sample = Sample {
+            time: NO_TIME,
             weight: Nanos(head.weight),
             clock: head.clock,
             thread,
@@ -543,7 +580,11 @@ impl Ingest {
             state: state(head.state),
             gil: gil(head.gil),
             ..Sample::default()
-        });
+        };
+        match is_allocation {
+            true => self.allocating = Some(sample),
+            false => self.held_back.push(sample),
+        }
         if generates {
             let seen = self
                 .extents
@@ -582,8 +623,14 @@ impl Ingest {
             let at_once = sample.tellings > PATIENCE;
             let words = (frames, python);
             let is_taken = self.sample(sample.process, &sample.head, words, sample.wait, at_once);
-            if is_taken && let Some(taken) = self.held_back.last_mut() {
-                taken.file = sample.file;
+            match (is_taken, sample.allocated) {
+                (true, Some(told)) => self.allocated(sample.process, told),
+                (true, None) => {
+                    if let Some(taken) = self.held_back.last_mut() {
+                        taken.file = sample.file;
+                    }
+                }
+                (false, _) => {}
             }
             !is_taken
         });
@@ -596,6 +643,7 @@ impl Ingest {
         let traffic = self.traffic.drain(..);
         let traffic = traffic.map(|(thread, told)| traffic_of(thread, &told, clock));
         self.profile.traffic.extend(traffic);
+        self.blocks.let_go(clock, &mut self.profile.heap);
         if self.held_back.is_empty() {
             return;
         }

@@ -15,6 +15,7 @@ mod clock;
 mod codes;
 mod files;
 mod generated;
+mod heap;
 mod ingest;
 mod merge;
 mod modules;
@@ -45,6 +46,7 @@ pub fn ingest(recording: &Recording) -> Profile {
         is_wall: false,
         period: recording.period,
         started: recording.started,
+        ..Start::default()
     })
     .single();
     ingest.event(Event::Process(ProcessInfo {

@@ -5,7 +5,7 @@ use profundo_model::{
     Avma, CodeAddress, LocationId, LocationKind, ProcessId, Profile, Reason, StackId, StringId,
 };
 use profundo_wire::recording::ModuleInfo;
-use profundo_wire::{Code, PythonEnd, PythonWord, SampleHead, python_task_code};
+use profundo_wire::{Code, PythonEnd, PythonWord, SampleHead, State, python_task_code};
 use rustc_hash::FxHashMap;
 
 use crate::codes::Codes;
@@ -151,9 +151,12 @@ impl Stacks {
     ) -> Option<StackId> {
         // Before a module was unloaded, an address may have meant something else.
         let is_settled = head.clock >= self.modules.settled();
+        // Where a call returns to is one instruction after what it is about.
+        let is_call = head.state == State::Allocating;
         if is_settled {
             self.key.clear();
-            let first = (head.end as u64) << 40 | (head.python_end as u64) << 32;
+            let first =
+                u64::from(is_call) << 48 | (head.end as u64) << 40 | (head.python_end as u64) << 32;
             self.key.push(first | frames.len() as u64);
             self.key.extend_from_slice(frames);
             self.key.extend_from_slice(python);
@@ -169,14 +172,21 @@ impl Stacks {
             self.last.clear();
         }
         let same = self.last.iter().zip(levels.iter().rev());
-        let same = same.take_while(|(known, level)| known.words == words_of(**level, frames));
+        let same =
+            same.take_while(|(known, level)| known.words == words_of(**level, frames, is_call));
         let same = same.count();
         self.last.truncate(same);
         let new = levels.len() - same;
         let found = levels[..new].iter().rev().try_for_each(|&level| {
-            let location = self.locate(profile, level, frames, head.clock, is_settled, at_once)?;
+            let location = match level {
+                Level::Native(index) => {
+                    let is_leaf = index == 0 && !is_call;
+                    self.address(profile, frames[index], is_leaf, head.clock, is_settled)
+                }
+                level => self.locate(profile, level, at_once)?,
+            };
             self.last.push(Known {
-                words: words_of(level, frames),
+                words: words_of(level, frames, is_call),
                 location,
                 stack: StackId(0),
             });
@@ -282,20 +292,10 @@ impl Stacks {
         self.locations.get(..=line.unwrap_or(0)).unwrap_or_default()
     }
 
-    /// The location of a level. `None` if its code was not told of yet.
-    fn locate(
-        &mut self,
-        profile: &mut Profile,
-        level: Level,
-        frames: &[u64],
-        clock: u64,
-        is_settled: bool,
-        at_once: bool,
-    ) -> Option<LocationId> {
+    /// The location of a level that is no native one. `None` if its code was not told of yet.
+    fn locate(&mut self, profile: &mut Profile, level: Level, at_once: bool) -> Option<LocationId> {
         match level {
-            Level::Native(index) => {
-                Some(self.address(profile, frames[index], index == 0, clock, is_settled))
-            }
+            Level::Native(_) => None,
             Level::Reason(why) => Some(reason(profile, why)),
             Level::Python {
                 code,
@@ -343,9 +343,9 @@ impl Stacks {
 }
 
 /// What tells a level from others.
-fn words_of(level: Level, frames: &[u64]) -> (u64, u64) {
+fn words_of(level: Level, frames: &[u64], is_call: bool) -> (u64, u64) {
     match level {
-        Level::Native(index) => (u64::from(index == 0), frames[index]),
+        Level::Native(index) => (u64::from(index == 0 && !is_call), frames[index]),
         Level::Python {
             code,
             offset,

@@ -77,6 +77,19 @@ pub struct Block {
     pub type_name: StringId,
     /// Whether it is where something keeps its elements that can grow.
     pub is_buffer: bool,
+    /// Whether it was freed before its thread had allocated anything else.
+    pub is_temporary: bool,
+}
+
+/// The end of a block that was taken out of the profile before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BlockEnd {
+    /// Which one, counted from the first of all blocks.
+    pub row: u64,
+    /// When it was freed.
+    pub freed: Nanos,
+    /// As for a block.
+    pub is_temporary: bool,
 }
 
 /// A number of blocks, and how large they are together.
@@ -108,11 +121,11 @@ pub struct Site {
     pub allocated: Amount,
     /// What was freed of it.
     pub freed: Amount,
-    /// What was freed soon: before its thread had allocated a second time, or within a moment.
+    /// What was freed before its thread had allocated anything else.
     pub temporary: Amount,
     /// What was there when the process had most.
     pub at_peak: Amount,
-    /// How long all that was freed had lived, together.
+    /// How long all of it has lived, together; what was never freed until the end of the recording.
     pub lifetimes: Nanos,
 }
 
@@ -169,8 +182,12 @@ pub struct Gauge {
 pub struct Heap {
     /// Which allocations were recorded.
     pub sampling: Sampling,
-    /// Those that were, oldest first.
+    /// Those that were, about in the order in which they were allocated.
     pub blocks: Vec<Block>,
+    /// How many were taken out before the first of them, while the profile grew.
+    pub taken: u64,
+    /// The ends of those that were taken out.
+    pub ends: Vec<BlockEnd>,
     /// Exact sums.
     pub sites: Vec<Site>,
     /// How the sums came about, oldest first.

@@ -292,6 +292,18 @@ pub enum HowEnded {
     Replaced,
 }
 
+/// Which allocations are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Allocations {
+    /// None.
+    #[default]
+    None,
+    /// One about each so many bytes.
+    Bytes(u64),
+    /// All of them, as sums by stack.
+    All,
+}
+
 /// A recording from outside, when it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Start {
@@ -301,6 +313,8 @@ pub struct Start {
     pub period: u64,
     /// Whether waiting is told of as well, so that the samples add up to elapsed time.
     pub is_wall: bool,
+    /// Which allocations are told of.
+    pub allocations: Allocations,
     /// When.
     pub started: Instant,
 }

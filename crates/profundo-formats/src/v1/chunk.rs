@@ -40,6 +40,11 @@ pub(super) const SOURCES: Kind = *b"SRCE";
 pub(super) const CODES: Kind = *b"CODE";
 pub(super) const MAPPINGS: Kind = *b"MAPS";
 pub(super) const TRAFFIC: Kind = *b"TRAF";
+pub(super) const HEAP: Kind = *b"HEAP";
+pub(super) const BLOCKS: Kind = *b"BLCK";
+pub(super) const ENDS: Kind = *b"FREE";
+pub(super) const SITES: Kind = *b"SITE";
+pub(super) const MOMENTS: Kind = *b"MOMT";
 pub(super) const SAMPLES: Kind = *b"SAMP";
 pub(super) const END: Kind = *b"END.";
 
@@ -49,6 +54,7 @@ pub(super) const LOCATIONS_NAMED: Kind = *b"loca";
 pub(super) const PROCESSES_AGAIN: Kind = *b"proc";
 pub(super) const THREADS_AGAIN: Kind = *b"thrd";
 pub(super) const TASKS_AGAIN: Kind = *b"task";
+pub(super) const SITES_AGAIN: Kind = *b"site";
 
 /// No payload is longer than this, so one chunk cannot make a reader allocate more.
 pub(super) const MAX_RAW: usize = 64 << 20;

@@ -1,7 +1,7 @@
 //! The numbers that enum values have in a file: their places in these lists, which only ever
 //! grow at the end. A reader that meets a higher number takes the nearest thing and says so.
 
-use profundo_model::{Engine, Gil, Language, Role, SampleKind, State};
+use profundo_model::{Domain, Engine, Gil, Language, Role, SampleKind, State};
 
 use crate::Error;
 
@@ -43,6 +43,8 @@ pub(super) const STATES: &[State] = &[
 ];
 
 pub(super) const GILS: &[Gil] = &[Gil::None, Gil::Held, Gil::Waiting, Gil::Released];
+
+pub(super) const DOMAINS: &[Domain] = &[Domain::Native, Domain::Python, Domain::Mapped];
 
 /// The kinds of [`profundo_model::ProcessEnd`].
 pub(super) mod end {

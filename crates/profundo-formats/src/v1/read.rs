@@ -11,7 +11,7 @@ use super::chunk::{self, Next, Packed, Unpacker};
 use super::code::value_of;
 use super::column::Columns;
 use super::sample::LastSeen;
-use super::{growing, meta, name, owner, place, sample, traffic};
+use super::{growing, heap, meta, name, owner, place, sample, traffic};
 use crate::{Damage, Error, Warning};
 
 /// Reads the chunks from `offset` on.
@@ -80,6 +80,8 @@ pub(super) struct Decoder {
     pub(super) locations: Vec<LocationId>,
     pub(super) stacks: Vec<StackId>,
     pub(super) sources: usize,
+    /// How many ends of blocks there were.
+    pub(super) ends: usize,
     pub(super) last_seen: LastSeen,
     warnings: Vec<Warning>,
 }
@@ -94,6 +96,7 @@ impl Decoder {
             locations: Vec::new(),
             stacks: Vec::new(),
             sources: 0,
+            ends: 0,
             last_seen: LastSeen::new(),
             warnings: Vec::new(),
         }
@@ -125,6 +128,11 @@ impl Decoder {
             ),
             chunk::SOURCES => (self.sources, name::sources::decode),
             chunk::TRAFFIC => (self.profile.traffic.len(), traffic::decode),
+            chunk::HEAP => (0, heap::sampling::decode),
+            chunk::BLOCKS => (self.profile.heap.blocks.len(), heap::blocks::decode),
+            chunk::ENDS => (self.ends, heap::ends::decode),
+            chunk::SITES => (self.profile.heap.sites.len(), heap::sites::decode),
+            chunk::MOMENTS => (self.profile.heap.moments.len(), heap::moments::decode),
             chunk::SAMPLES => (self.profile.samples.len(), sample::decode),
             // Rows that are there already.
             chunk::MODULES_AGAIN => (self.profile.modules.len(), place::modules::decode),
@@ -132,6 +140,7 @@ impl Decoder {
             chunk::PROCESSES_AGAIN => (self.profile.processes.len(), owner::processes::decode),
             chunk::THREADS_AGAIN => (self.profile.threads.len(), owner::threads::decode),
             chunk::TASKS_AGAIN => (self.profile.tasks.len(), owner::tasks::decode),
+            chunk::SITES_AGAIN => (self.profile.heap.sites.len(), heap::sites::decode),
             chunk::END => (0, |decoder, columns| meta::decode_end(decoder, columns)),
             // A newer writer's: it need not even be unpacked.
             _ => return Ok(Ok(())),
@@ -151,8 +160,15 @@ impl Decoder {
             } {
                 return Err(Damage::Order { expected, found });
             }
-            // Ids are 32 bits wide; only samples and traffic have none.
-            let has_ids = ![chunk::SAMPLES, chunk::TRAFFIC].contains(&chunk.kind);
+            // Ids are 32 bits wide; what is not pointed at has none.
+            let has_ids = ![
+                chunk::SAMPLES,
+                chunk::TRAFFIC,
+                chunk::BLOCKS,
+                chunk::ENDS,
+                chunk::MOMENTS,
+            ]
+            .contains(&chunk.kind);
             if last > u64::from(u32::MAX) && has_ids {
                 return Err(Damage::Length);
             }

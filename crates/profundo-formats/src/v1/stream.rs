@@ -8,7 +8,9 @@
 use std::io::Write;
 use std::ops::Range;
 
-use profundo_model::{FrameId, Meta, Module, Process, Profile, Sample, Task, Thread, Traffic};
+use profundo_model::{
+    Block, FrameId, Meta, Module, Process, Profile, Sample, Site, Task, Thread, Traffic,
+};
 
 use super::chunk::{self, Kind};
 use super::write::{BATCH, Encode, Encoder, ROWS};
@@ -25,6 +27,7 @@ pub(crate) struct Stream<W> {
     tasks: Vec<Task>,
     modules: Vec<Module>,
     frames: Vec<Box<[FrameId]>>,
+    sites: Vec<Site>,
 }
 
 impl<W: Write> Stream<W> {
@@ -40,6 +43,7 @@ impl<W: Write> Stream<W> {
             tasks: Vec::new(),
             modules: Vec::new(),
             frames: Vec::new(),
+            sites: Vec::new(),
         })
     }
 
@@ -74,6 +78,27 @@ impl<W: Write> Stream<W> {
         Ok(())
     }
 
+    /// Appends what was allocated: `blocks`, and what of the rest of the profile's heap is new.
+    pub(crate) fn heap(&mut self, profile: &Profile, blocks: &[Block]) -> Result<(), Error> {
+        self.encoder.heap(profile, blocks)?;
+        self.remember(profile);
+        Ok(())
+    }
+
+    /// Appends what has changed in the sums by stack.
+    fn sites(&mut self, profile: &Profile) -> Result<(), Error> {
+        let sites = &profile.heap.sites;
+        let written = self.sites.len();
+        let changed = changes(&self.sites, |row| self.sites[row] == sites[row]);
+        for rows in changed {
+            self.encoder.sites(profile, chunk::SITES_AGAIN, rows)?;
+        }
+        self.encoder
+            .sites(profile, chunk::SITES, written..sites.len())?;
+        self.sites.clone_from(sites);
+        Ok(())
+    }
+
     /// Appends what whoever goes on with the recording would need.
     pub(crate) fn growing(&mut self, profile: &Profile) -> Result<(), Error> {
         self.encoder.growing(profile)?;
@@ -86,6 +111,7 @@ impl<W: Write> Stream<W> {
         self.encoder.strings(profile, profile.strings.len())?;
         self.encoder.processes(profile, profile.processes.len())?;
         self.owners(profile)?;
+        self.sites(profile)?;
         if self.meta != profile.meta {
             self.encoder.meta(&profile.meta)?;
             self.meta.clone_from(&profile.meta);
@@ -97,6 +123,7 @@ impl<W: Write> Stream<W> {
     /// Appends all that is missing, and the end mark. Gives back what was written to.
     pub(crate) fn finish(mut self, profile: &Profile) -> Result<W, Error> {
         self.encoder.the_rest(profile)?;
+        self.sites(profile)?;
         self.owners(profile)?;
         self.names(profile)?;
         self.encoder.meta(&profile.meta)?;
@@ -181,6 +208,8 @@ impl<W: Write> Stream<W> {
         extend(&mut self.modules, modules, written.modules);
         let locations = profile.locations.iter().map(|(_, row)| &row.frames);
         extend(&mut self.frames, locations, written.locations);
+        let sites = profile.heap.sites.iter().copied();
+        extend(&mut self.sites, sites, written.sites);
     }
 }
 

@@ -4,12 +4,12 @@
 use std::io::Write;
 use std::ops::Range;
 
-use profundo_model::{Growing, LocationKind, Meta, Profile, Sample, Traffic};
+use profundo_model::{Block, Growing, LocationKind, Meta, Profile, Sample, Sampling, Traffic};
 
 use super::chunk::{self, ChunkWriter, Kind};
 use super::column::Payload;
 use super::sample::LastSeen;
-use super::{growing, meta, name, owner, place, sample, traffic};
+use super::{growing, heap, meta, name, owner, place, sample, traffic};
 use crate::Error;
 
 /// Samples in a chunk: at 1000 a second a cut file loses the last 16 s of one thread at most, and
@@ -30,6 +30,7 @@ pub(crate) fn write(profile: &Profile, out: &mut dyn Write, offset: usize) -> Re
         encoder.samples(profile, batch)?;
     }
     encoder.traffic(profile, &profile.traffic)?;
+    encoder.heap(profile, &profile.heap.blocks)?;
     encoder.the_rest(profile)?;
     encoder.end().map(drop)
 }
@@ -50,6 +51,11 @@ pub(super) struct Written {
     pub(super) codes: usize,
     pub(super) mappings: usize,
     pub(super) traffic: usize,
+    pub(super) sampling: Sampling,
+    pub(super) blocks: usize,
+    pub(super) ends: usize,
+    pub(super) sites: usize,
+    pub(super) moments: usize,
 }
 
 impl Default for Written {
@@ -70,6 +76,11 @@ impl Default for Written {
             codes: 0,
             mappings: 0,
             traffic: 0,
+            sampling: Sampling::None,
+            blocks: 0,
+            ends: 0,
+            sites: 0,
+            moments: 0,
         }
     }
 }
@@ -127,6 +138,69 @@ impl<W: Write> Encoder<W> {
             self.written.traffic += part.len();
         }
         Ok(())
+    }
+
+    /// What was allocated, behind the rows that it needs: `blocks`, and those of the profile's sites that
+    /// are not in the file yet.
+    pub(super) fn heap(&mut self, profile: &Profile, blocks: &[Block]) -> Result<(), Error> {
+        let heap = &profile.heap;
+        if self.written.sampling != heap.sampling {
+            let payload = heap::sampling::encode(heap.sampling);
+            self.out.write(chunk::HEAP, payload.as_bytes())?;
+            self.written.sampling = heap.sampling;
+        }
+        for part in blocks.chunks(ROWS) {
+            let (mut threads, mut tasks) = (Need::default(), Need::default());
+            let (mut stacks, mut strings) = (Need::default(), Need::default());
+            for row in part {
+                threads.row(row.thread.index());
+                tasks.row(row.task.index());
+                stacks.row(row.stack.index());
+                strings.row(row.type_name.index());
+            }
+            self.strings(profile, strings.0)?;
+            self.threads(profile, threads.0)?;
+            self.tasks(profile, tasks.0)?;
+            self.stacks(profile, stacks.0)?;
+            let payload = heap::blocks::encode(part, self.written.blocks)?;
+            self.out.write(chunk::BLOCKS, payload.as_bytes())?;
+            self.written.blocks += part.len();
+        }
+        for part in heap.ends.chunks(ROWS) {
+            let payload = heap::ends::encode(part, self.written.ends);
+            self.out.write(chunk::ENDS, payload.as_bytes())?;
+            self.written.ends += part.len();
+        }
+        let new = self.written.sites..heap.sites.len();
+        self.sites(profile, chunk::SITES, new)?;
+        for part in heap.moments.chunks(ROWS) {
+            let payload = heap::moments::encode(part, self.written.moments);
+            self.out.write(chunk::MOMENTS, payload.as_bytes())?;
+            self.written.moments += part.len();
+        }
+        Ok(())
+    }
+
+    /// Writes sums by stack: new ones, or some again.
+    pub(super) fn sites(
+        &mut self,
+        profile: &Profile,
+        kind: Kind,
+        rows: Range<usize>,
+    ) -> Result<(), Error> {
+        let sites = profile.heap.sites.get(rows.clone()).unwrap_or_default();
+        let (mut processes, mut stacks) = (Need::default(), Need::default());
+        for site in sites {
+            processes.row(site.process.index());
+            stacks.row(site.stack.index());
+        }
+        self.processes(profile, processes.0)?;
+        self.stacks(profile, stacks.0)?;
+        self.written.sites = self.written.sites.max(rows.end);
+        self.emit(profile, kind, rows, |profile, rows| {
+            let first = rows.start;
+            heap::sites::encode(&profile.heap.sites[rows], first)
+        })
     }
 
     /// What a recording that is not over needs, behind the rows that it points at.

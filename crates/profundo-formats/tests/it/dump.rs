@@ -20,6 +20,7 @@ pub fn dump(profile: &Profile) -> String {
         sources,
         growing,
         traffic,
+        heap,
         samples,
     } = profile;
     // Most recordings know nothing of energy, and the oldest dumps neither.
@@ -38,6 +39,12 @@ pub fn dump(profile: &Profile) -> String {
     table(&mut out, "code", growing.codes.iter());
     table(&mut out, "mapping", growing.mappings.iter());
     table(&mut out, "traffic", traffic.iter());
+    if heap.sampling != profundo_model::Sampling::None {
+        writeln!(out, "{:?}", heap.sampling).unwrap();
+    }
+    table(&mut out, "block", heap.blocks.iter());
+    table(&mut out, "site", heap.sites.iter());
+    table(&mut out, "moment", heap.moments.iter());
     table(&mut out, "sample", samples.iter());
     out
 }

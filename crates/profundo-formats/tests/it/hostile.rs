@@ -277,7 +277,7 @@ fn additions_are_skipped() {
     // A new chunk, even one packed in a new way.
     let (before, after) = whole.split_at(16);
     let unknown = [
-        chunk(b"HEAP", 0, 4, b"what"),
+        chunk(b"LATE", 0, 4, b"what"),
         chunk(b"GPUS", 77, 4000, b"ever"),
     ]
     .concat();

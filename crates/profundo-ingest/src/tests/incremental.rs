@@ -31,6 +31,7 @@ fn start() -> Start {
         is_wall: false,
         period: 1000,
         started: at(1000),
+        ..Start::default()
     }
 }
 

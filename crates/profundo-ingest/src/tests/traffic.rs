@@ -24,6 +24,7 @@ fn begun(keys: &[u32]) -> Ingest {
         is_wall: true,
         period: 1000,
         started: at(1000),
+        ..Start::default()
     });
     for &key in keys {
         ingest.event(Event::Process(ProcessInfo {

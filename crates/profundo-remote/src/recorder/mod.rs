@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use profundo_probe::shared::{Control, SessionState};
-use profundo_wire::recording::{Engine, Event, HowEnded, Start};
+use profundo_wire::recording::{Allocations, Engine, Event, HowEnded, Start};
 
 use crate::account::Account;
 use crate::agent::{ClockPlan, Words};
@@ -32,7 +32,7 @@ use crate::clock::Scale;
 use crate::energy::Meter;
 use crate::jitter::Jitter;
 use crate::modules::Store;
-use crate::options::Options;
+use crate::options::{Memory, Options};
 use crate::perf::{Counter, SideBand};
 use crate::program::Program;
 use crate::reading::Counts;
@@ -200,6 +200,11 @@ impl Recorder {
             engine: self.engine,
             period: self.options.period,
             is_wall: self.options.wall.is_some(),
+            allocations: match (self.options.memory, &self.options.agent) {
+                (None, _) | (_, None) => Allocations::None,
+                (Some(Memory::Sampled { mean }), _) => Allocations::Bytes(mean),
+                (Some(Memory::Exact), _) => Allocations::All,
+            },
             started: self.scale.first(),
         }
     }

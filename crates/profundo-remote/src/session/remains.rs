@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use profundo_wire::recording::{Engine, Instant, Start};
+use profundo_wire::recording::{Allocations, Engine, Instant, Start};
 
 use super::directory::RECORDING;
 use super::stale::list;
@@ -39,13 +39,20 @@ impl Remains {
             engine,
             period,
             is_wall,
+            allocations,
             started,
         } = self.start;
+        let allocations = match allocations {
+            Allocations::None => 0,
+            Allocations::Bytes(mean) => mean,
+            Allocations::All => u64::MAX,
+        };
         let engine = ENGINES.iter().position(|&known| known == engine);
         let numbers = [
             engine.unwrap_or(ENGINES.len() - 1) as u64,
             period,
             u64::from(is_wall),
+            allocations,
             started.cycles,
             started.monotonic,
             started.unix,
@@ -66,11 +73,16 @@ impl Remains {
 
     fn read(directory: PathBuf) -> Option<Self> {
         let bytes = fs::read(directory.join(RECORDING)).ok()?;
-        let mut lines = bytes.splitn(7, |&byte| byte == b'\n');
+        let mut lines = bytes.splitn(8, |&byte| byte == b'\n');
         let mut number = || std::str::from_utf8(lines.next()?).ok()?.parse::<u64>().ok();
         let engine = *ENGINES.get(number()? as usize)?;
         let period = number()?;
         let is_wall = number()? != 0;
+        let allocations = match number()? {
+            0 => Allocations::None,
+            u64::MAX => Allocations::All,
+            mean => Allocations::Bytes(mean),
+        };
         let started = Instant {
             cycles: number()?,
             monotonic: number()?,
@@ -84,6 +96,7 @@ impl Remains {
                 engine,
                 period,
                 is_wall,
+                allocations,
                 started,
             },
         })
@@ -115,6 +128,7 @@ mod tests {
                 engine: Engine::CpuTimer,
                 period: 1,
                 is_wall: true,
+                allocations: Allocations::Bytes(5),
                 started: Instant {
                     cycles: 2,
                     monotonic: 3,
