@@ -32,29 +32,59 @@ fn open_and_map(
     bytes: usize,
     protection: i32,
 ) -> Option<NonNull<u8>> {
-    let flags = flags | libc::O_CLOEXEC | libc::O_NONBLOCK;
-    // SAFETY: the path ends in a NUL.
-    let file = unsafe {
-        let path = path.as_ptr() as usize;
-        sys::call(
-            libc::SYS_openat,
-            [libc::AT_FDCWD as usize, path, flags as usize, 0, 0, 0],
-        )
-    };
-    let file = usize::try_from(file).ok()?;
-    let memory = if length(file) >= least as i64 {
-        map_at(0, bytes, protection, libc::MAP_SHARED, file)
-    } else {
-        None
-    };
-    // SAFETY: the descriptor is ours.
-    unsafe { sys::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
-    memory
+    with_file(path, flags, |file| {
+        let is_long_enough = length(file) >= least as i64;
+        is_long_enough.then(|| map_at(0, bytes, protection, libc::MAP_SHARED, file))?
+    })?
 }
 
 fn length(file: usize) -> i64 {
     // SAFETY: the descriptor is ours; its offset is of no account.
     unsafe { sys::call(libc::SYS_lseek, [file, 0, libc::SEEK_END as usize, 0, 0, 0]) as i64 }
+}
+
+/// Makes a file that is so long, of which only the `first` bytes have memory, and maps it.
+pub fn make_and_map(path: &CStr, bytes: usize, first: usize) -> Option<NonNull<u8>> {
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | libc::O_NOFOLLOW;
+    let memory = with_file(path, flags, |file| {
+        // SAFETY: the descriptor is ours.
+        let cut = unsafe { sys::call(libc::SYS_ftruncate, [file, bytes, 0, 0, 0, 0]) };
+        let is_there = cut == 0 && has_memory(file, 0, first);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        is_there.then(|| map_at(0, bytes, protection, libc::MAP_SHARED, file))?
+    });
+    memory?
+}
+
+/// Has a part of a file take its memory now, so that no write to it can fail later.
+pub fn allocate(path: &CStr, from: usize, bytes: usize) -> bool {
+    let flags = libc::O_RDWR | libc::O_NOFOLLOW;
+    with_file(path, flags, |file| Some(has_memory(file, from, bytes))) == Some(Some(true))
+}
+
+fn has_memory(file: usize, from: usize, bytes: usize) -> bool {
+    // SAFETY: the descriptor is ours.
+    unsafe { sys::call(libc::SYS_fallocate, [file, 0, from, bytes, 0, 0]) == 0 }
+}
+
+/// Opens a file for a moment. `None`: it cannot be opened.
+fn with_file<T>(path: &CStr, flags: i32, f: impl FnOnce(usize) -> T) -> Option<T> {
+    const PRIVATE: usize = 0o600;
+    let flags = flags | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    // SAFETY: the path ends in a NUL.
+    let file = unsafe {
+        let here = libc::AT_FDCWD as usize;
+        let path = path.as_ptr() as usize;
+        sys::call(
+            libc::SYS_openat,
+            [here, path, flags as usize, PRIVATE, 0, 0],
+        )
+    };
+    let file = usize::try_from(file).ok()?;
+    let result = f(file);
+    // SAFETY: the descriptor is ours.
+    unsafe { sys::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
+    Some(result)
 }
 
 /// Zeroed memory that takes none until it is used.

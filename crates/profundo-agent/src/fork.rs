@@ -10,7 +10,7 @@ use profundo_probe::shared::{Listings, Ring, start_kind};
 use profundo_probe::{sys, urgent};
 
 use crate::home::{Home, Whose, home};
-use crate::{files, python, real, session, shell, start};
+use crate::{files, memory, python, real, session, shell, start};
 
 /// Has the C library tell us of each fork.
 pub fn watch() {
@@ -50,6 +50,7 @@ fn enter_child(home: Home) {
     home.set_records(false);
     if !had_ring {
         // A parent without a ring has children without one.
+        memory::abandon();
         return;
     }
     let follows = control.follow.load(Ordering::Relaxed) != 0
@@ -60,6 +61,7 @@ fn enter_child(home: Home) {
         // The parent's ring must not be written to.
         // SAFETY: the ring is ours, and there is no other thread that could use it.
         unsafe { files::map_zeroed_over(home.ring_address(), Ring::BYTES) };
+        memory::abandon();
         return;
     };
     // SAFETY: both are rings: the new one is mapped, and the parent's still is.
@@ -73,6 +75,7 @@ fn enter_child(home: Home) {
     unsafe { home.make_probe(control, main) };
     let header = &home.ring().header;
     header.parent_ring.store(parent, Ordering::Relaxed);
+    memory::enter_child(home);
     python::look_in_child(home);
     home.set_records(true);
     start::introduce(home, start_kind::FORK);

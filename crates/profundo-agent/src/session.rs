@@ -16,7 +16,7 @@ use crate::files;
 use crate::{process, restrict};
 
 /// The longest path that the kernel takes.
-const PATH: usize = 4096;
+pub const PATH: usize = 4096;
 
 /// A string that is written once, before anybody reads it.
 pub struct Text<const N: usize>(UnsafeCell<[u8; N]>);
@@ -271,6 +271,12 @@ fn take_free_ring(control: &Control) -> Result<(u32, ptr::NonNull<u8>), NoRing> 
 
 fn map_ring(number: u32) -> Option<ptr::NonNull<u8>> {
     debug_assert!((number as usize) < MAX_RINGS);
+    let mut path = [0; PATH];
+    files::map(file_of(&mut path, file::RING, number)?, Ring::BYTES)
+}
+
+/// The path of a process's file, by the number of its ring.
+pub fn file_of<'a>(room: &'a mut [u8], name: &str, number: u32) -> Option<&'a CStr> {
     let mut digits = [0_u8; 10];
     let mut first = digits.len();
     let mut rest = number;
@@ -282,17 +288,8 @@ fn map_ring(number: u32) -> Option<ptr::NonNull<u8>> {
             break;
         }
     }
-    let mut path = [0; PATH];
-    let path = join(
-        &mut path,
-        &[
-            directory(),
-            b"/",
-            file::RING.as_bytes(),
-            digits.get(first..)?,
-        ],
-    )?;
-    files::map(path, Ring::BYTES)
+    let number = digits.get(first..)?;
+    join(room, &[directory(), b"/", name.as_bytes(), number])
 }
 
 /// Maps the tables, as much of them as the program's limits leave room for. Returns where and how

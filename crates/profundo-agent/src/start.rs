@@ -108,7 +108,7 @@ fn record(control: &'static Control) -> Option<()> {
     threads::make_key();
     fork::watch();
     ends::watch();
-    memory::begin(control);
+    memory::begin(control, home);
     if memory::is_on() {
         memory::look_for_allocator(home);
     }

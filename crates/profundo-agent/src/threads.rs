@@ -15,7 +15,7 @@ use profundo_probe::{regs, sys};
 
 use crate::home::Home;
 use crate::real::{self, ThrdFunction, ThreadFunction};
-use crate::{fork, process, python, session, start, timers};
+use crate::{fork, memory, process, python, session, start, timers};
 
 /// How many threads can be in the making at one time; others are not entered.
 const PLACES: usize = 512;
@@ -260,6 +260,7 @@ unsafe extern "C" fn at_end(value: *mut c_void) {
     }
     // SAFETY: as in `enter_quietly`.
     let probe = unsafe { home.probe() };
+    memory::end_thread();
     let cpu = process::time(libc::CLOCK_THREAD_CPUTIME_ID);
     probe.threads.end(&probe.caches, sys::thread_id(), cpu);
     let header = &home.ring().header;

@@ -11,6 +11,10 @@ pub trait Memory {
     /// Says whether the addresses to come were taken from something that may have been half
     /// written. Whoever trusts what was readable a moment ago must look again then.
     fn doubt(&mut self, _doubtful: bool) {}
+
+    /// Says whether what is read from now on follows from what was read before: what a code object says
+    /// that is known to be the one that it was.
+    fn implied(&mut self, _implied: bool) {}
 }
 
 /// The 32 bits at an address that is a multiple of four.

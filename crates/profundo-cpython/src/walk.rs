@@ -234,17 +234,15 @@ impl Walker<'_> {
         if code == 0 || memory.word(code.wrapping_add(8))? != self.start.code_type {
             return None;
         }
-        let (offset, instruction) = self.instruction(memory, address, code)?;
         let entry = self.entry(memory, address)?;
-        if self.is_hidden(memory, code)? {
+        let (offset, instruction) = self.instruction(memory, address, code)?;
+        memory.implied(true);
+        let rest = self.what_code_says(memory, code, (offset, instruction), is_innermost);
+        memory.implied(false);
+        let (is_hidden, is_call, flags) = rest?;
+        if is_hidden {
             return entry.is_none().then_some(Seen::Hidden);
         }
-        // A frame that has called another one in the same loop stands at what called it.
-        let is_call = !is_innermost
-            || offset >= 0
-                && byte(memory, instruction)
-                    .is_some_and(|opcode| crate::is_call(layout.minor, opcode));
-        let flags = half(memory, at(code, layout.flags))?;
         let frame = Frame {
             address,
             code,
@@ -253,6 +251,26 @@ impl Walker<'_> {
             is_call,
         };
         Some(Seen::Frame(frame, entry))
+    }
+
+    /// Whether code is the interpreter's own, whether the instruction calls something, and the flags.
+    fn what_code_says(
+        &self,
+        memory: &mut impl Memory,
+        code: u64,
+        (offset, instruction): (i32, u64),
+        is_innermost: bool,
+    ) -> Option<(bool, bool, u32)> {
+        if self.is_hidden(memory, code)? {
+            return Some((true, false, 0));
+        }
+        let layout = self.layout;
+        // A frame that has called another one in the same loop stands at what called it.
+        let is_call = !is_innermost
+            || offset >= 0
+                && byte(memory, instruction)
+                    .is_some_and(|opcode| crate::is_call(layout.minor, opcode));
+        Some((false, is_call, half(memory, at(code, layout.flags))?))
     }
 
     /// Whether code is the interpreter's own: 3.12 and later run a few instructions when an object

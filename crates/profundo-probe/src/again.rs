@@ -14,6 +14,7 @@ use profundo_wire::{
 };
 
 use crate::buffer::{Buffer, Room};
+use crate::heap::sites::Hash;
 use crate::memory::StackMemory;
 use crate::python;
 use crate::recorder::Recorder;
@@ -47,12 +48,12 @@ pub(crate) struct Beginning<'a> {
     /// Whether the walk came upon code in no listed module.
     pub(crate) is_unlisted: &'a Cell<bool>,
     /// What is told behind the sample.
-    pub(crate) told: Told,
+    pub(crate) told: Told<'a>,
 }
 
 /// What stands behind a sample, and belongs to it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Told {
+#[derive(Clone, Copy)]
+pub(crate) enum Told<'a> {
     Nothing,
     /// What the system call was on that was interrupted.
     Call(Call),
@@ -60,16 +61,42 @@ pub(crate) enum Told {
     Block(Block),
     /// Which number the stack has.
     Site(Site),
+    /// Which number it gets, once it is known which stack it is; if it has one, nothing is told at all.
+    Ask(&'a dyn Fn(u64) -> Option<Site>),
 }
 
-impl Told {
+impl core::fmt::Debug for Told<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("Nothing"),
+            Self::Call(call) => call.fmt(f),
+            Self::Block(block) => block.fmt(f),
+            Self::Site(site) => site.fmt(f),
+            Self::Ask(_) => f.write_str("Ask"),
+        }
+    }
+}
+
+impl Told<'_> {
+    /// What there is to be told of this stack. `None`: nothing, and not the stack either.
+    #[inline]
+    pub(crate) fn of(self, stack: &[u64], clock: u64) -> Option<Self> {
+        match self {
+            Self::Ask(ask) => {
+                let site = ask(Hash::new(0).add(stack).finish())?;
+                Some(Self::Site(Site { clock, ..site }))
+            }
+            told => Some(told),
+        }
+    }
+
     /// How many words it takes.
     pub(crate) fn words(&self) -> usize {
         match self {
             Self::Nothing => 0,
             Self::Call(_) => CALL_WORDS,
             Self::Block(_) => BLOCK_WORDS,
-            Self::Site(_) => SITE_WORDS,
+            Self::Site(_) | Self::Ask(_) => SITE_WORDS,
         }
     }
 }
@@ -93,13 +120,13 @@ impl Beginning<'_> {
     /// Writes behind the first `used` words of a room, which are a record, what is told besides, if there is
     /// room for it. Returns what is used then.
     #[inline]
-    pub(crate) fn append_told(&self, words: &mut [u64], used: usize) -> usize {
-        let behind = words.get_mut(used..used + self.told.words());
+    pub(crate) fn append_told(&self, told: Told<'_>, words: &mut [u64], used: usize) -> usize {
+        let behind = words.get_mut(used..used + told.words());
         let Some(behind) = behind else {
             return used;
         };
-        match self.told {
-            Told::Nothing => {}
+        match told {
+            Told::Nothing | Told::Ask(_) => {}
             Told::Call(call) => behind.copy_from_slice(&call.to_words()),
             Told::Block(block) => behind.copy_from_slice(&block.to_words()),
             Told::Site(site) => behind.copy_from_slice(&site.to_words()),

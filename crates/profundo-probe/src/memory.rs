@@ -12,6 +12,7 @@ use core::sync::atomic::Ordering;
 
 use profundo_unwind::Memory;
 
+use crate::heap::ReadLog;
 use crate::sys;
 use crate::threads::Slot;
 
@@ -23,10 +24,11 @@ const MOST_PAGES: u64 = 2048;
 
 /// Reads the memory of the calling thread.
 #[derive(Debug)]
-pub struct StackMemory {
+pub struct StackMemory<'a> {
     own: Range,
     /// Pages of another stack that the thread runs on, from its stack pointer upwards.
     running: Range,
+    log: Option<&'a ReadLog>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,7 +48,7 @@ fn page_of(address: u64) -> u64 {
     address & !(PAGE - 1)
 }
 
-impl StackMemory {
+impl<'a> StackMemory<'a> {
     /// A reader for the calling thread, whose stack pointer is `sp` and whose own stack ends at
     /// `stack_end`. What is learnt about the stack is kept in the thread's slot.
     #[inline]
@@ -65,7 +67,14 @@ impl StackMemory {
                 low: first,
                 high: first,
             },
+            log: None,
         }
+    }
+
+    /// Notes what is read.
+    pub(crate) fn with_log(mut self, log: Option<&'a ReadLog>) -> Self {
+        self.log = log;
+        self
     }
 
     /// Finds out whether `sp` lies in the thread's own stack: whether every page from there up to
@@ -162,12 +171,20 @@ impl StackMemory {
     }
 }
 
-impl Memory for StackMemory {
+impl Memory for StackMemory<'_> {
     #[inline]
     fn read(&mut self, address: u64) -> Option<u64> {
         if self.own.holds_word(address) {
-            self.load(address)
-        } else if address < PAGE {
+            let word = self.load(address);
+            if let (Some(log), Some(word)) = (self.log, word) {
+                log.note(address, word);
+            }
+            return word;
+        }
+        if let Some(log) = self.log {
+            log.lose();
+        }
+        if address < PAGE {
             None
         } else {
             self.read_elsewhere(address)

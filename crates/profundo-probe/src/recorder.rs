@@ -137,6 +137,14 @@ impl Probe {
         }
     }
 
+    /// Which list of modules is in force; 0 if nobody can tell.
+    #[inline]
+    pub(crate) fn generation(&self) -> u64 {
+        self.recorder
+            .as_ref()
+            .map_or(0, |recorder| recorder.ring.listings.generation())
+    }
+
     /// Notes that a walk came upon code that an agent's list of modules should have and has not.
     #[inline]
     pub(crate) fn note_unlisted(&self, generation: u64, clock: u64) {

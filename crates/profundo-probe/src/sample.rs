@@ -11,6 +11,7 @@ use crate::buffer::{Buffer, Room};
 use crate::caches::Caches;
 use crate::claims::Claim;
 use crate::code::Listing;
+use crate::heap::ReadLog;
 use crate::memory::StackMemory;
 use crate::python::{Merge, Sampled, record};
 use crate::recorder::Recorder;
@@ -22,7 +23,7 @@ use crate::{CodeMap, clock, regs, sys};
 pub const MAX_DEPTH: usize = 4096;
 
 /// How many words all registers of a thread are, the vector ones included.
-pub(crate) const ALL_REGISTERS: usize = 48;
+pub(crate) const ALL_REGISTERS: usize = regs::ALL;
 
 /// A tenth of a millisecond or so, in cycles: what the deepest stacks take.
 const LONGEST: u64 = 1 << 18;
@@ -226,7 +227,13 @@ impl Probe {
         };
         // SAFETY: passed on.
         let all = || unsafe { regs::all_from_context(context, &general) };
-        self.write_sample(slot, (event, clock), (registers, general), all, told);
+        self.write_sample(
+            slot,
+            (event, clock),
+            (registers, general),
+            all,
+            (told, None),
+        );
         slot.note_cost(clock, clock::now());
     }
 
@@ -240,11 +247,11 @@ impl Probe {
         (event, clock): (Event, u64),
         (registers, general): (Regs, General),
         all: impl FnOnce() -> [u64; ALL_REGISTERS],
-        told: Told,
+        (told, log): (Told<'_>, Option<&ReadLog>),
     ) -> bool {
         let cache = self.cache_of(slot);
         let stack_end = self.stack_end(slot.tid(), registers.sp, regs::thread_pointer());
-        let mut memory = StackMemory::new(slot, registers.sp, stack_end);
+        let mut memory = StackMemory::new(slot, registers.sp, stack_end).with_log(log);
         let who = Who {
             thread: slot.number(),
             tid: slot.tid(),
@@ -280,6 +287,9 @@ impl Probe {
                         }
                     };
                     if met {
+                        if let Some(log) = log {
+                            log.lose();
+                        }
                         is_unlisted.set(true);
                         self.note_unlisted(*generation, clock);
                     }
@@ -314,6 +324,7 @@ impl Probe {
                     slot,
                     is_main: slot.tid() == self.pid.load(Ordering::Relaxed),
                     beginning,
+                    log,
                 };
                 let native = |out: &mut [u64], merge: &mut Merge<'_>| native(out, Some(merge));
                 record::write(interpreter, buffer, claim, &sampled, native)
@@ -533,11 +544,21 @@ fn write(
         *first = head.to_words();
     }
     let words = SAMPLE_HEAD_WORDS + kept;
+    let told = match beginning {
+        None => Told::Nothing,
+        Some(beginning) => {
+            let stack = room.words.get(SAMPLE_HEAD_WORDS..words).unwrap_or_default();
+            match beginning.told.of(stack, clock) {
+                Some(told) => told,
+                None => return Some(buffer.abandon(room)),
+            }
+        }
+    };
     let (room, words) = match beginning.filter(|it| it.is_wanted()) {
         None => (room, words),
         Some(beginning) => beginning.append(buffer, room, words, Entries::default(), |_| true),
     };
-    let words = beginning.map_or(words, |it| it.append_told(room.words, words));
+    let words = beginning.map_or(words, |it| it.append_told(told, room.words, words));
     Some(buffer.commit(room, words))
 }
 

@@ -13,8 +13,8 @@ use profundo_unwind::Regs;
 use profundo_wire::Source;
 
 use crate::memory::local::{Local, local};
-use crate::memory::real;
-use crate::memory::sampled::{Given, let_go, look, may_be_followed};
+use crate::memory::sampled::{Given, look};
+use crate::memory::{ends, real};
 
 type Block = *mut c_void;
 
@@ -141,18 +141,14 @@ pub(super) fn resized(
     caller: impl FnOnce() -> Caller,
 ) -> Block {
     let local = local();
-    let followed = if !old.is_null() && may_be_followed(old as u64) {
-        let_go(local, old as u64)
-    } else {
-        None
-    };
+    let gone = ends::given_back(old as u64);
     let left = local.take();
     let block = get();
     if block.is_null() && size > 0 {
         // Nothing has changed.
         local.set(left);
-        if let Some(followed) = followed {
-            super::sampled::follow_again(followed);
+        if let Some(gone) = gone {
+            ends::taken_back(old as u64, gone);
         }
         return block;
     }
@@ -225,17 +221,9 @@ unsafe extern "C-unwind" fn posix_memalign_from(
 /// As for `free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn free(block: Block) {
-    given_back(block);
+    ends::given_back(block as u64);
     if let Some(real) = real::free() {
         // SAFETY: the caller's argument, passed on.
         unsafe { real(block) };
-    }
-}
-
-/// Notes that a block is about to be freed.
-#[inline(always)]
-pub(super) fn given_back(block: Block) {
-    if may_be_followed(block as u64) {
-        let_go(local(), block as u64);
     }
 }

@@ -11,7 +11,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use profundo_wire::Source;
 
-use crate::memory::calls::{caller, count, given_back};
+use crate::memory::calls::{caller, count};
+use crate::memory::ends::given_back;
 use crate::memory::local::{Local, local};
 use crate::memory::real;
 
@@ -110,7 +111,7 @@ macro_rules! delete {
                 return;
             };
             if is_counted {
-                given_back(block);
+                given_back(block as u64);
             } else {
                 pass($index, real as usize);
             }

@@ -8,7 +8,7 @@ use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::mem::offset_of;
 
-use profundo_probe::heap::Gaps;
+use profundo_probe::heap::{Gaps, Known};
 
 /// A number of bytes that nobody ever allocates.
 pub const NEVER: u64 = u64::MAX;
@@ -29,6 +29,12 @@ pub struct Local {
     is_in_python: Cell<bool>,
     /// Where calls with many arguments came from: `rsp`, `rbp` and `rbx`.
     caller: [Cell<u64>; 3],
+    /// Where everything is counted: the process that the rest was set up in, the thread's share, from which
+    /// number of bytes on there may be a new peak, and the stacks that it knows.
+    mark: Cell<u32>,
+    share: Cell<u32>,
+    peak_from: Cell<u64>,
+    known: Cell<*mut Known>,
 }
 
 const BYTES: usize = size_of::<Local>();
@@ -108,6 +114,49 @@ impl Local {
     /// Whether nothing was allocated since a block was begun to be followed.
     pub fn is_right_after(&self, number: u64) -> bool {
         self.last.get() == number && self.left_then.get() == self.left.get()
+    }
+
+    /// Whether the last block that was handed out lies there.
+    pub fn is_last(&self, address: u64) -> bool {
+        self.last.get() == address
+    }
+
+    /// The process that counting was set up in; 0 for none.
+    #[inline(always)]
+    pub fn mark(&self) -> u32 {
+        self.mark.get()
+    }
+
+    /// The share that the thread counts in.
+    #[inline(always)]
+    pub fn share(&self) -> usize {
+        self.share.get() as usize
+    }
+
+    /// The stacks that the thread knows, if there is room for any.
+    #[inline(always)]
+    pub fn known(&self) -> Option<*mut Known> {
+        let known = self.known.get();
+        (!known.is_null()).then_some(known)
+    }
+
+    /// Sets up counting.
+    pub fn set_up_exact(&self, mark: u32, share: usize, known: *mut Known) {
+        self.mark.set(mark);
+        self.share.set(share as u32);
+        self.known.set(known);
+        self.peak_from.set(0);
+    }
+
+    /// From which number of bytes of its share on there may be a new peak.
+    #[inline(always)]
+    pub fn peak_from(&self) -> u64 {
+        self.peak_from.get()
+    }
+
+    /// Sets it.
+    pub fn set_peak_from(&self, bytes: u64) {
+        self.peak_from.set(bytes);
     }
 
     /// Says whether the interpreter's allocator is at work.

@@ -48,12 +48,13 @@ impl Mapped {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// What lies there is given back: `gone` gets the number of each that is gone now.
-    pub fn remove(&self, start: u64, bytes: u64, mut gone: impl FnMut(u64)) {
+    /// What lies there is given back: `gone` gets the number of each that loses something, how many bytes, and
+    /// whether it is gone now.
+    pub fn remove(&self, start: u64, bytes: u64, mut gone: impl FnMut(u64, u64, bool)) {
         const SOME: usize = 16;
         let end = start.saturating_add(bytes);
         loop {
-            let mut found = [0; SOME];
+            let mut found = [(0, 0, false); SOME];
             let mut count = 0;
             self.ranges.with(|ranges| {
                 let overlapping =
@@ -63,22 +64,26 @@ impl Mapped {
                         break;
                     };
                     let common = range.end.min(end) - range.start.max(start);
+                    let before = range.left;
                     range.left = range.left.saturating_sub(common);
                     if start <= range.start {
                         range.start = range.end.min(end);
                     } else if end >= range.end {
                         range.end = start;
                     }
-                    if range.left == 0 || range.start >= range.end {
+                    let is_all = range.left == 0 || range.start >= range.end;
+                    if is_all {
                         range.left = 0;
-                        *place = range.number;
-                        count += 1;
                         self.count.fetch_sub(1, Ordering::Relaxed);
                     }
+                    *place = (range.number, before - range.left, is_all);
+                    count += 1;
                 }
             });
             // Not under the lock: it is told of, which takes a while.
-            found.iter().take(count).for_each(|&number| gone(number));
+            for &(number, bytes, is_all) in found.iter().take(count) {
+                gone(number, bytes, is_all);
+            }
             if count < SOME {
                 return;
             }
@@ -97,7 +102,11 @@ mod tests {
 
     fn removed(mapped: &Mapped, start: u64, bytes: u64) -> Vec<u64> {
         let mut gone = Vec::new();
-        mapped.remove(start, bytes, |number| gone.push(number));
+        mapped.remove(start, bytes, |number, _, is_all| {
+            if is_all {
+                gone.push(number);
+            }
+        });
         gone
     }
 

@@ -12,9 +12,9 @@ use core::arch::naked_asm;
 
 use crate::fork;
 use crate::memory::calls::{caller, count};
+use crate::memory::ends::unmapped;
 use crate::memory::local::{CALLER, Local, NEVER, local};
-use crate::memory::state::heap;
-use crate::memory::{real, sampled};
+use crate::memory::real;
 
 type Pages = *mut c_void;
 
@@ -84,7 +84,7 @@ impl Wanted {
         } = *self;
         let is_in_place = flags & libc::MAP_FIXED != 0;
         if is_in_place {
-            given_back(local, address as u64, bytes as u64);
+            unmapped(local, address as u64, bytes as u64);
         }
         let left = local.take();
         // SAFETY: the program's own arguments.
@@ -154,19 +154,6 @@ fn inside(local: &Local, bytes: i64) {
     }
 }
 
-/// Notes that pages are about to be given back.
-fn given_back(local: &Local, address: u64, bytes: u64) {
-    let Some(heap) = heap() else { return };
-    if heap.mapped.is_empty() {
-        return;
-    }
-    heap.mapped.remove(address, bytes, |number| {
-        if let Some(home) = fork::home_of_this_process() {
-            sampled::freed(home, number, local.is_right_after(number));
-        }
-    });
-}
-
 /// # Safety
 /// As for `munmap`.
 #[unsafe(no_mangle)]
@@ -175,7 +162,7 @@ pub unsafe extern "C-unwind" fn munmap(address: Pages, bytes: usize) -> c_int {
     if local.is_in_python() {
         inside(local, -(bytes as i64));
     }
-    given_back(local, address as u64, bytes as u64);
+    unmapped(local, address as u64, bytes as u64);
     match real::munmap() {
         // SAFETY: the caller's arguments, passed on.
         Some(real) => unsafe { real(address, bytes) },
@@ -196,7 +183,7 @@ unsafe extern "C-unwind" fn mremap_from(
         crate::real::set_errno(libc::ENOSYS);
         return libc::MAP_FAILED;
     };
-    given_back(local, old as u64, bytes as u64);
+    unmapped(local, old as u64, bytes as u64);
     let left = local.take();
     // SAFETY: the program's own arguments; the last one is a register, whether it was set or not.
     let pages = unsafe { real(old, bytes, new, flags, to) };
@@ -225,7 +212,7 @@ unsafe extern "C-unwind" fn sbrk_from(bytes: isize) -> Pages {
     let has_failed = end == libc::MAP_FAILED;
     if bytes < 0 && !has_failed {
         let gone = bytes.unsigned_abs() as u64;
-        given_back(local, (end as u64).wrapping_sub(gone), gone);
+        unmapped(local, (end as u64).wrapping_sub(gone), gone);
     }
     if bytes <= 0 || has_failed {
         local.set(left);

@@ -14,8 +14,7 @@ use profundo_wire::Source;
 
 use crate::memory::calls::{caller, count};
 use crate::memory::local::{Local, local};
-use crate::memory::sampled::{self, let_go, may_be_followed};
-use crate::memory::state;
+use crate::memory::{ends, state};
 use crate::symbols::{self, Scope};
 
 type Block = *mut c_void;
@@ -45,7 +44,7 @@ const DOMAINS: [c_int; 2] = [1, 2];
 /// Puts ours before the interpreter's, if allocations are recorded.
 pub fn install() {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
-    if state::heap().is_none() || IS_DONE.swap(true, Ordering::Relaxed) {
+    if !state::is_on() || IS_DONE.swap(true, Ordering::Relaxed) {
         return;
     }
     const NAMES: [&CStr; 2] = [c"PyMem_GetAllocator", c"PyMem_SetAllocator"];
@@ -162,11 +161,7 @@ unsafe extern "C-unwind" fn realloc_from(
     base: u64,
 ) -> Block {
     let local = local();
-    let followed = if !old.is_null() && may_be_followed(old as u64) {
-        let_go(local, old as u64)
-    } else {
-        None
-    };
+    let gone = ends::given_back(old as u64);
     let left = local.take();
     // SAFETY: as above.
     let block = within(local, || unsafe {
@@ -174,8 +169,8 @@ unsafe extern "C-unwind" fn realloc_from(
     });
     if block.is_null() {
         local.set(left);
-        if let Some(followed) = followed {
-            sampled::follow_again(followed);
+        if let Some(gone) = gone {
+            ends::taken_back(old as u64, gone);
         }
         return block;
     }
@@ -189,9 +184,7 @@ unsafe extern "C-unwind" fn realloc_from(
 unsafe extern "C-unwind" fn free(before: *mut c_void, block: Block) {
     let before: *const Allocator = before.cast_const().cast();
     let local = local();
-    if may_be_followed(block as u64) {
-        let_go(local, block as u64);
-    }
+    ends::given_back(block as u64);
     local.set_in_python(true);
     // SAFETY: as above.
     unsafe { ((*before).free)((*before).context, block) };

@@ -7,6 +7,7 @@ use profundo_wire::{Block, Freed, Source};
 
 use crate::fork;
 use crate::home::Home;
+use crate::memory::exact;
 use crate::memory::local::Local;
 use crate::memory::state::{Heap, heap, mean};
 
@@ -28,6 +29,9 @@ pub struct Given {
 pub fn look(local: &Local, given: Given, caller: Caller) {
     if given.address == 0 {
         return local.set(given.left);
+    }
+    if let Some(exact) = exact::exact() {
+        return exact::allocated(exact, local, given, caller);
     }
     let mean = mean();
     let (Some(heap), true) = (heap(), mean > 0) else {
@@ -92,12 +96,6 @@ fn tell(home: Home, heap: &Heap, given: Given, caller: Caller) -> Option<u64> {
         unfollowed.fetch_add(1, Ordering::Relaxed);
     }
     Some(number)
-}
-
-/// Whether the block that lies there may be followed.
-#[inline(always)]
-pub fn may_be_followed(address: u64) -> bool {
-    heap().is_some_and(|heap| heap.followed.may_have(address))
 }
 
 /// Lets go of the block that lies there, which is about to be freed, if it is followed.

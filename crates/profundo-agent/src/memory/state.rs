@@ -8,6 +8,7 @@ use profundo_probe::heap::Followed;
 use profundo_probe::shared::{Control, memory_kind};
 
 use crate::home::Home;
+use crate::memory::exact;
 use crate::memory::mapped::Mapped;
 use crate::symbols::{self, Scope, Symbol};
 use crate::{files, memory};
@@ -44,16 +45,22 @@ pub fn mean() -> u64 {
 
 /// Whether anything is recorded.
 pub fn is_on() -> bool {
-    heap().is_some()
+    heap().is_some() || exact::exact().is_some()
 }
 
 /// Begins to record what is allocated, if that is wanted.
-pub fn begin(control: &Control) {
-    let mean = match control.memory.load(Ordering::Relaxed) {
-        memory_kind::NONE | memory_kind::EXACT => return,
-        mean => mean,
-    };
+pub fn begin(control: &Control, home: Home) {
+    let mean = control.memory.load(Ordering::Relaxed);
+    if mean == memory_kind::NONE {
+        return;
+    }
     memory::real::resolve();
+    if mean == memory_kind::EXACT {
+        let refused = u32::from(exact::begin(home).is_none());
+        let header = &home.ring().header;
+        header.memory.refused.store(refused, Ordering::Relaxed);
+        return memory::local::local().set(0);
+    }
     let Some(place) = files::map_zeroed(size_of::<Heap>()) else {
         return;
     };
@@ -71,6 +78,7 @@ pub fn begin(control: &Control) {
 
 /// Stops for ever: the program restricts its system calls.
 pub fn leave() {
+    exact::leave();
     MEAN.store(0, Ordering::Relaxed);
     HEAP.store(ptr::null_mut(), Ordering::Relaxed);
 }

@@ -5,10 +5,18 @@
 
 pub mod followed;
 pub mod gaps;
+pub mod known;
+mod log;
+pub mod shadow;
+pub mod sites;
 mod spin;
 mod tell;
 
 pub use followed::{Followed, Full};
 pub use gaps::Gaps;
+pub use known::Known;
+pub use log::ReadLog;
+pub use shadow::{Shade, Shadow};
+pub use sites::Sites;
 pub use spin::Spin;
-pub use tell::{Caller, Untold};
+pub use tell::{Caller, Numbers, Untold};

@@ -4,13 +4,19 @@
 //! returns to. A handler that comes meanwhile finds the thread's slot busy, and adds its time to the next
 //! sample's.
 
-use core::sync::atomic::Ordering;
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use profundo_unwind::{General, Regs};
-use profundo_wire::{Block, Freed, Site, State};
+use profundo_wire::{Block, Freed, Site, Source, State};
 
 use crate::again::Told;
+use crate::heap::ReadLog;
+use crate::heap::known::{Beginning, Known};
+use crate::heap::sites::{Hash, Sites};
+use crate::python::Interpreter;
 use crate::sample::{ALL_REGISTERS, Event, Probe, SystemCall};
+use crate::shared::SITES;
 use crate::{clock, regs, sys};
 
 /// The registers of a thread that has called a function of ours, as they are when that returns.
@@ -37,6 +43,17 @@ impl Caller {
     }
 }
 
+/// How stacks get numbers.
+#[derive(Debug)]
+pub struct Numbers<'a> {
+    /// What the thread knows.
+    pub known: &'a mut Known,
+    /// What the process knows.
+    pub sites: &'a Sites,
+    /// The last number.
+    pub count: &'a AtomicU32,
+}
+
 /// Why something was not told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Untold {
@@ -51,26 +68,116 @@ pub enum Untold {
 impl Probe {
     /// Tells of a block that the calling thread has been given. The clock is filled in.
     pub fn tell_block(&self, caller: &Caller, block: Block) -> Result<(), Untold> {
-        self.tell_stack(caller, |clock| Told::Block(Block { clock, ..block }))
+        let told = |clock| Told::Block(Block { clock, ..block });
+        self.tell_stack(caller, told, None)
     }
 
-    /// Tells which number the calling thread's stack has. The clock is filled in.
-    pub fn tell_site(&self, caller: &Caller, site: Site) -> Result<(), Untold> {
-        self.tell_stack(caller, |clock| Told::Site(Site { clock, ..site }))
+    /// The number of the stack that the calling thread has come from, which is told if it gets one now.
+    /// 0 if there is none for it.
+    ///
+    /// # Safety
+    /// The thread has just come from there, and `known` is its own.
+    #[inline]
+    pub unsafe fn site(&self, caller: &Caller, source: Source, numbers: Numbers<'_>) -> u32 {
+        let registers = &caller.registers;
+        let beginning = Beginning {
+            registers: [registers.ip, registers.sp, registers.fp, caller.base],
+            state: self.interpreter_state(),
+            generation: self.generation(),
+            source: source as u64,
+        };
+        // SAFETY: the caller vouches; the state is the one that it has now.
+        match unsafe { numbers.known.find(&beginning) } {
+            Some(site) => site,
+            None => self.new_site(caller, source, beginning, numbers),
+        }
     }
 
-    fn tell_stack(&self, caller: &Caller, told: impl Fn(u64) -> Told) -> Result<(), Untold> {
+    #[cold]
+    #[inline(never)]
+    fn new_site(
+        &self,
+        caller: &Caller,
+        source: Source,
+        beginning: Beginning,
+        numbers: Numbers<'_>,
+    ) -> u32 {
+        /// Milliseconds until a command that does not empty the ring is no longer waited for.
+        const PATIENCE: u32 = 200;
+        let Numbers {
+            known,
+            sites,
+            count,
+        } = numbers;
+        let mut left = PATIENCE;
+        loop {
+            known.log.clear();
+            // The hash, the number, and whether it is new.
+            let found = Cell::new((0, 0, false));
+            let ask = |hash: u64| {
+                let hash = Hash::new(hash).add(&[source as u64]).finish();
+                if let Some(number) = sites.find(hash) {
+                    found.set((hash, number, false));
+                    return None;
+                }
+                let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+                if number as usize >= SITES {
+                    count.fetch_sub(1, Ordering::Relaxed);
+                    return None;
+                }
+                found.set((hash, number, true));
+                Some(Site {
+                    clock: 0,
+                    number,
+                    source,
+                })
+            };
+            let told = self.tell_stack(caller, |_| Told::Ask(&ask), Some(&known.log));
+            let (hash, mut number, is_new) = found.get();
+            match told {
+                Ok(()) if is_new => number = sites.insert(hash, number),
+                Ok(()) => {}
+                Err(Untold::Full) if left > 0 => {
+                    left -= 1;
+                    sys::sleep_a_millisecond();
+                    continue;
+                }
+                Err(_) => return 0,
+            }
+            known.remember(beginning, number);
+            return number;
+        }
+    }
+
+    /// The interpreter's state of the calling thread; 0 if there is none.
+    #[inline]
+    fn interpreter_state(&self) -> u64 {
+        let interpreter = self.recorder.as_ref().and_then(|own| own.python.get());
+        interpreter.map_or(0, Interpreter::thread_state)
+    }
+
+    fn tell_stack<'a>(
+        &self,
+        caller: &Caller,
+        told: impl Fn(u64) -> Told<'a>,
+        log: Option<&ReadLog>,
+    ) -> Result<(), Untold> {
         if !self.is_enabled() {
             return Err(Untold::Unwanted);
         }
         let mut result = Err(Untold::Full);
         // The program may be on a stack that is just large enough for itself.
         self.stacks
-            .run_elsewhere(|| result = self.tell_here(caller, &told));
+            .run_elsewhere(|| result = self.tell_here(caller, &told, log));
         result
     }
 
-    fn tell_here(&self, caller: &Caller, told: impl Fn(u64) -> Told) -> Result<(), Untold> {
+    fn tell_here<'a>(
+        &self,
+        caller: &Caller,
+        told: impl Fn(u64) -> Told<'a>,
+        log: Option<&ReadLog>,
+    ) -> Result<(), Untold> {
         let clock = clock::now();
         let slot = self
             .threads
@@ -89,7 +196,8 @@ impl Probe {
         // What a function keeps for its caller may be anywhere; where a walk needs it, it ends.
         let unknown = || [0; ALL_REGISTERS];
         let registers = (caller.registers, caller.general());
-        let written = self.write_sample(slot, (event, clock), registers, unknown, told(clock));
+        let told = (told(clock), log);
+        let written = self.write_sample(slot, (event, clock), registers, unknown, told);
         slot.busy.store(false, Ordering::Relaxed);
         if written { Ok(()) } else { Err(Untold::Full) }
     }

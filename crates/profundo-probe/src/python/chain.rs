@@ -217,6 +217,9 @@ impl Chain<'_> {
         key: &CodeKey,
         hash: u64,
     ) -> Option<u32> {
+        if let Some(log) = self.writer.sampled.log {
+            log.lose();
+        }
         let Interpreter { layout, codes, .. } = self.writer.interpreter;
         let Some(shape) = code_shape(layout, memory, key) else {
             return Some(0);

@@ -136,7 +136,7 @@ impl Interpreter {
     }
 
     /// The calling thread's state; 0 if it is none of the interpreter's.
-    pub(super) fn thread_state(&self) -> u64 {
+    pub(crate) fn thread_state(&self) -> u64 {
         // SAFETY: it is PyGILState_GetThisThreadState, as `new` was promised, which only looks.
         unsafe { (self.found.thread_state)() as u64 }
     }

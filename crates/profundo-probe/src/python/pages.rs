@@ -10,6 +10,7 @@ use core::cell::UnsafeCell;
 
 use profundo_cpython::Memory;
 
+use crate::heap::ReadLog;
 use crate::sys;
 
 /// How many pages a cache remembers.
@@ -50,6 +51,7 @@ pub(super) struct ProcessMemory<'a> {
     is_doubtful: bool,
     /// Whatever the walk says.
     are_all_doubtful: bool,
+    log: Option<&'a ReadLog>,
 }
 
 impl<'a> ProcessMemory<'a> {
@@ -62,7 +64,13 @@ impl<'a> ProcessMemory<'a> {
             began: began.max(1),
             is_doubtful: false,
             are_all_doubtful: false,
+            log: None,
         }
+    }
+
+    /// Notes what is read from now on, or nothing any more.
+    pub(super) fn set_log(&mut self, log: Option<&'a ReadLog>) {
+        self.log = log;
     }
 
     /// Doubts all addresses from now on, or only those that the walk says.
@@ -109,7 +117,11 @@ impl Memory for ProcessMemory<'_> {
         // SAFETY: the word is aligned, so it lies in one page, which is mapped: it is the thread's
         // own stack, or it was found mapped, and what a living frame leads to stays mapped. Volatile,
         // because its owner may have left anything there.
-        Some(unsafe { core::ptr::read_volatile(address as *const u64) })
+        let word = unsafe { core::ptr::read_volatile(address as *const u64) };
+        if let Some(log) = self.log {
+            log.note(address, word);
+        }
+        Some(word)
     }
 
     fn bytes(&mut self, address: u64, out: &mut [u8]) -> bool {
@@ -137,6 +149,12 @@ impl Memory for ProcessMemory<'_> {
 
     fn doubt(&mut self, doubtful: bool) {
         self.is_doubtful = doubtful;
+    }
+
+    fn implied(&mut self, implied: bool) {
+        if let Some(log) = self.log {
+            log.set_implied(implied);
+        }
     }
 }
 

@@ -24,9 +24,10 @@ use super::chain::Chain;
 use super::interpreter::{Interpreter, Ranges};
 use super::merge::{Merge, is_entry, pair};
 use super::pages::{Page, ProcessMemory};
-use crate::again::{Beginning, Entries};
+use crate::again::{Beginning, Entries, Told};
 use crate::buffer::{Buffer, CHUNK_WORDS, Room};
 use crate::claims::Claim;
+use crate::heap::ReadLog;
 use crate::sample::MAX_DEPTH;
 use crate::threads::Slot;
 
@@ -49,6 +50,8 @@ pub(crate) struct Sampled<'a> {
     /// Whether it is the process's main thread.
     pub is_main: bool,
     pub beginning: Option<&'a Beginning<'a>>,
+    /// Where to note what is read of the interpreter's frames.
+    pub log: Option<&'a ReadLog>,
 }
 
 /// What a walk wrote.
@@ -89,6 +92,11 @@ pub(crate) fn write(
     };
     let mut memory = ProcessMemory::new(sampled.slot.stack(), pages, sampled.head.clock);
     let (state, below) = states(interpreter, &ranges, sampled, &mut memory);
+    if let Some(log) = sampled.log
+        && (below != 0 || state != interpreter.thread_state())
+    {
+        log.lose();
+    }
     let mut writer = Writer {
         interpreter,
         buffer,
@@ -138,6 +146,19 @@ pub(crate) fn write(
         ..sampled.head
     };
     let words = in_order(all_but(room.words, behind), &filled, kept, &head);
+    let codes = words - (SAMPLE_HEAD_WORDS + kept + filled.python);
+    let told = match sampled.beginning {
+        None => Told::Nothing,
+        Some(beginning) => {
+            let stack = room.words.get(codes + SAMPLE_HEAD_WORDS..words);
+            match beginning.told.of(stack.unwrap_or_default(), head.clock) {
+                Some(told) => told,
+                // The code objects stay: they will not be told again.
+                None if codes == 0 => return Some(buffer.abandon(room)),
+                None => return Some(buffer.commit_others(room, codes)),
+            }
+        }
+    };
     let wanted = sampled.beginning.filter(|it| it.is_wanted());
     let (room, words) = match wanted {
         None => (room, words),
@@ -148,7 +169,7 @@ pub(crate) fn write(
         }
     };
     let beginning = sampled.beginning;
-    let words = beginning.map_or(words, |it| it.append_told(room.words, words));
+    let words = beginning.map_or(words, |it| it.append_told(told, room.words, words));
     Some(buffer.commit(room, words))
 }
 
@@ -239,7 +260,7 @@ pub(super) struct Writer<'a> {
     pub(super) sampled: &'a Sampled<'a>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
     /// What there is to find again among the interpreter's words, which are the last ones of those
     /// that are used.
     #[cold]
@@ -305,7 +326,7 @@ impl Writer<'_> {
     /// Walks both stacks into the words of a room. `is_last`: there will be no larger one.
     fn fill(
         &self,
-        memory: &mut ProcessMemory<'_>,
+        memory: &mut ProcessMemory<'a>,
         words: &mut [u64],
         is_last: bool,
         native: &mut impl FnMut(&mut [u64], &mut Merge<'_>) -> (usize, End),
@@ -324,7 +345,9 @@ impl Writer<'_> {
             is_last,
             is_short: false,
         };
+        memory.set_log(self.sampled.log);
         let python_end = chain.walk(memory, words);
+        memory.set_log(None);
         if python_end == PythonEnd::Whole && !self.sampled.is_main {
             chain.tell_name(words);
         }

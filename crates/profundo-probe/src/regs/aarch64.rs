@@ -22,11 +22,14 @@ pub unsafe fn from_context(context: *const libc::ucontext_t) -> (Regs, General) 
     (registers, General(general))
 }
 
+/// How many words the general registers are.
+pub const ALL: usize = 31;
+
 /// What the general registers of the interrupted code hold.
 ///
 /// # Safety
 /// As for `from_context`.
-pub unsafe fn all_from_context(context: *const libc::ucontext_t, _: &General) -> [u64; 31] {
+pub unsafe fn all_from_context(context: *const libc::ucontext_t, _: &General) -> [u64; ALL] {
     // SAFETY: the caller vouches for the pointer.
     unsafe { (*context).uc_mcontext.regs }
 }

@@ -39,12 +39,15 @@ pub unsafe fn from_context(context: *const libc::ucontext_t) -> (Regs, General) 
     (registers, General(in_dwarf_order.map(register)))
 }
 
+/// How many words the general and the vector registers are.
+pub const ALL: usize = 48;
+
 /// What the general and the vector registers of the interrupted code hold, in words.
 ///
 /// # Safety
 /// As for `from_context`.
-pub unsafe fn all_from_context(context: *const libc::ucontext_t, general: &General) -> [u64; 48] {
-    let mut all = [0; 48];
+pub unsafe fn all_from_context(context: *const libc::ucontext_t, general: &General) -> [u64; ALL] {
+    let mut all = [0; ALL];
     let (words, halves) = all.split_at_mut(general.0.len());
     words.copy_from_slice(&general.0);
     // SAFETY: the caller vouches for the context; what it points to is null or as valid as itself.

@@ -41,6 +41,7 @@
 
 mod control;
 mod ring;
+mod sums;
 
 pub use control::{
     Control, Farewell, MAX_FAREWELLS, MAX_RINGS, RingEntry, SessionState, entry_state, memory_kind,
@@ -49,6 +50,8 @@ pub use ring::{
     CHUNKS, Ends, ForeignModule, Header, LISTED, Listings, MemoryCounts, RECORDS, Ring, Silence,
     ring_state, start_kind, trap_state,
 };
+
+pub use sums::{Net, PIECE, Row, SHARES, SITES, SUMS_FILE, Sum, Sums, SumsHeader, grow};
 
 pub use crate::records::record_state;
 

@@ -94,6 +94,9 @@ pub struct MemoryCounts {
     pub unfreed: AtomicU64,
     /// Bytes that the interpreter has asked the kernel for to make objects in, and not given back.
     pub arenas: AtomicU64,
+    /// 1 if there was no memory to count everything in.
+    pub refused: AtomicU32,
+    reserved: AtomicU32,
 }
 
 /// The head of a ring.
@@ -231,6 +234,14 @@ impl Listings {
                 generation,
             })
         })
+    }
+
+    /// Which list is the current one.
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        let half = self.active.load(Ordering::Acquire) as usize & 1;
+        let generation = self.generation.get(half);
+        generation.map_or(0, |generation| generation.load(Ordering::Relaxed))
     }
 
     /// Runs `f` with the current list and its generation, as they lie there.

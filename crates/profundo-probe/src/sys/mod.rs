@@ -165,6 +165,19 @@ pub fn futex_wait(word: &AtomicU32, value: u32, nanoseconds: u64) {
     }
 }
 
+/// Sleeps for a moment.
+pub fn sleep_a_millisecond() {
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 1_000_000,
+    };
+    // SAFETY: the time is valid during the call; that it was interrupted is as good.
+    unsafe {
+        let time = (&raw const time) as usize;
+        arch::syscall4(libc::SYS_nanosleep, time, 0, 0, 0)
+    };
+}
+
 /// Lets another thread have the CPU.
 pub fn let_others_run() {
     // SAFETY: no arguments.

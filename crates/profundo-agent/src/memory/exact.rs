@@ -1,0 +1,382 @@
+//! Every allocation is counted at its stack.
+//!
+//! A thread mostly comes from where it came from a moment ago, so its stack is known again by the words that
+//! its walk would read ([`Known`]), and has a number. Under that number it is counted in the thread's own share
+//! of a file that the command reads ([`Sums`]). What a block was, is found by its address when it is freed
+//! ([`Shadow`]).
+
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use profundo_probe::clock;
+use profundo_probe::heap::{Caller, Known, Numbers, Shade, Shadow, Sites, Spin};
+use profundo_probe::shared::{MAGIC, Net, PIECE, Row, SHARES, SUMS_FILE, Sums, SumsHeader, grow};
+use profundo_wire::Source;
+
+use crate::home::Home;
+use crate::memory::local::{Local, local};
+use crate::memory::mapped::Mapped;
+use crate::memory::sampled::Given;
+use crate::{files, fork, process, session};
+
+/// The share of all threads that have none of their own.
+const COMMON: usize = 0;
+
+/// While another thread may have a share, a thread looks for a new peak only after so many bytes more.
+const SLACK: u64 = 64 << 10;
+
+/// While nothing is recorded it is looked again whether that has changed after so many bytes.
+const AGAIN: u64 = 1 << 20;
+
+/// What is kept. All zero at first, and again in the child of a fork, which counts for itself.
+#[repr(C)]
+pub struct Exact {
+    /// The process that counts here; 0 until it is set up.
+    mark: AtomicU32,
+    common: Spin<()>,
+    making: Spin<()>,
+    pub mapped: Mapped,
+    sites: Sites,
+    shadow: Shadow,
+}
+
+static EXACT: AtomicPtr<Exact> = AtomicPtr::new(ptr::null_mut());
+/// Where the file is mapped, in the child of a fork too.
+static SUMS: AtomicPtr<Sums> = AtomicPtr::new(ptr::null_mut());
+
+/// What is kept, if everything is counted.
+#[inline(always)]
+pub fn exact() -> Option<&'static Exact> {
+    // SAFETY: it is mapped for ever, and all zero is valid.
+    unsafe { EXACT.load(Ordering::Acquire).as_ref() }
+}
+
+/// The file.
+///
+/// # Safety
+/// This process has set it up.
+#[inline(always)]
+unsafe fn sums() -> &'static Sums {
+    // SAFETY: the caller vouches; it is made of atomics, and stays mapped.
+    unsafe { &*SUMS.load(Ordering::Relaxed) }
+}
+
+/// Begins to count, if there is memory for it.
+pub fn begin(home: Home) -> Option<()> {
+    let place = files::map_zeroed(size_of::<Exact>())?;
+    // SAFETY: the memory is ours and unused.
+    if !unsafe { files::advise(place, size_of::<Exact>(), libc::MADV_WIPEONFORK) } {
+        return None;
+    }
+    let sums = make_file(home)?;
+    SUMS.store(sums.cast::<Sums>().as_ptr(), Ordering::Relaxed);
+    let exact = place.cast::<Exact>();
+    // SAFETY: mapped for ever, all zero.
+    unsafe { exact.as_ref() }
+        .mark
+        .store(process::process_id(), Ordering::Release);
+    // Release pairs with the acquire in `exact`.
+    EXACT.store(exact.as_ptr(), Ordering::Release);
+    Some(())
+}
+
+/// Stops for ever.
+pub fn leave() {
+    EXACT.store(ptr::null_mut(), Ordering::Relaxed);
+}
+
+/// In the child of a fork, which has a ring: its file takes the place of its parent's.
+pub fn enter_child(home: Home) {
+    let Some(exact) = exact() else { return };
+    let Some(old) = NonNull::new(SUMS.load(Ordering::Relaxed)) else {
+        return leave();
+    };
+    let made = make_file(home).filter(|&new| {
+        // SAFETY: both are ours, of one length, and there is one thread.
+        unsafe { files::move_over(new, old.cast(), Sums::BYTES) }
+    });
+    match made {
+        Some(_) => exact.mark.store(process::process_id(), Ordering::Release),
+        None => abandon(),
+    }
+}
+
+/// In the child of a fork that has no ring: its parent's file must not be written to.
+pub fn abandon() {
+    leave();
+}
+
+/// Makes the file of this process, beside its ring, and maps it.
+fn make_file(home: Home) -> Option<NonNull<u8>> {
+    let number = home.ring_number().load(Ordering::Relaxed);
+    let mut room = [0; session::PATH];
+    let path = session::file_of(&mut room, SUMS_FILE, number)?;
+    let sums = files::make_and_map(path, Sums::BYTES, size_of::<SumsHeader>())?;
+    // SAFETY: as long as that, all zero, and made of atomics.
+    let header = unsafe { &sums.cast::<Sums>().as_ref().header };
+    header.owned.store(1 << COMMON, Ordering::Relaxed);
+    header.magic.store(MAGIC, Ordering::Release);
+    Some(sums)
+}
+
+/// Counts a block that was handed out.
+#[cold]
+#[inline(never)]
+pub fn allocated(exact: &'static Exact, local: &Local, given: Given, caller: Caller) {
+    if given.address == 0 {
+        return local.set(given.left);
+    }
+    let Some(home) = enter(exact, local) else {
+        return local.set(AGAIN);
+    };
+    let now = clock::now();
+    // SAFETY: a process that has entered itself has a probe, and a file.
+    let (probe, sums) = unsafe { (home.probe(), sums()) };
+    let site = match local.known() {
+        // SAFETY: it is this thread's, which has come from the caller just now.
+        Some(known) => unsafe {
+            let numbers = Numbers {
+                known: &mut *known,
+                sites: &exact.sites,
+                count: &sums.header.sites,
+            };
+            probe.site(&caller, given.source, numbers)
+        },
+        None => 0,
+    };
+    let shade = Shade {
+        site,
+        size: given.size,
+    };
+    let before = match given.source {
+        Source::Mapped => {
+            exact
+                .mapped
+                .insert(given.address, given.size, u64::from(site));
+            Ok(None)
+        }
+        _ => exact.shadow.set(given.address, shade, zeroed),
+    };
+    if let Ok(Some(before)) = before {
+        // It was freed by a way that is out of sight.
+        count_freed(exact, local, before, 1, now, false);
+    }
+    let share = local.share();
+    count(exact, share, site, |row, peak| {
+        row.allocated(peak, given.size, now);
+    });
+    if before.is_err() {
+        // It cannot be found again: as if it had been freed.
+        count_freed(exact, local, shade, 1, now, false);
+    } else {
+        grown(sums, local, share, given.size, now);
+    }
+    local.follow(given.address, 0);
+    local.set(0);
+}
+
+/// Notes that a block is about to be freed. Returns what it was.
+#[cold]
+#[inline(never)]
+pub fn freed(exact: &'static Exact, address: u64) -> Option<Shade> {
+    let shade = exact.shadow.take(address)?;
+    let local = local();
+    enter(exact, local)?;
+    let at_once = local.is_last(address);
+    count_freed(exact, local, shade, 1, clock::now(), at_once);
+    Some(shade)
+}
+
+/// A block was not freed after all.
+#[cold]
+pub fn not_freed(exact: &'static Exact, address: u64, shade: Shade) {
+    let local = local();
+    let _ = exact.shadow.set(address, shade, zeroed);
+    let now = clock::now();
+    if enter(exact, local).is_some() {
+        // What was counted twice is taken back.
+        count(exact, local.share(), shade.site, |row, peak| {
+            let none = (0_u64.wrapping_sub(1), 0_u64.wrapping_sub(shade.size));
+            row.freed(peak, none, now.wrapping_neg(), false);
+        });
+        // SAFETY: it has entered.
+        let net = unsafe { sums() }.header.nets.get(local.share());
+        if let Some(Net(net)) = net {
+            net.fetch_add(shade.size, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Notes that pages are given back: `gone` bytes of those that were asked for at a site, all of them if `is_all`.
+pub fn unmapped(exact: &'static Exact, site: u64, gone: u64, is_all: bool) {
+    let local = local();
+    if enter(exact, local).is_some() {
+        let shade = Shade {
+            site: site as u32,
+            size: gone,
+        };
+        count_freed(exact, local, shade, is_all.into(), clock::now(), false);
+    }
+}
+
+fn count_freed(exact: &Exact, local: &Local, shade: Shade, blocks: u64, now: u64, at_once: bool) {
+    let share = local.share();
+    count(exact, share, shade.site, |row, peak| {
+        row.freed(peak, (blocks, shade.size), now, at_once);
+    });
+    // SAFETY: whoever counts has entered.
+    if let Some(Net(net)) = unsafe { sums() }.header.nets.get(share) {
+        let less = shade.size.wrapping_neg();
+        match share {
+            COMMON => drop(net.fetch_add(less, Ordering::Relaxed)),
+            _ => grow(net, less),
+        }
+    }
+}
+
+/// Runs `f` on the row of a site in a share.
+#[inline]
+fn count(exact: &Exact, share: usize, site: u32, f: impl Fn(&Row, u64)) {
+    // SAFETY: whoever counts has entered.
+    let sums = unsafe { sums() };
+    let site = site as usize;
+    let peak = sums.header.peak.load(Ordering::Relaxed);
+    let run = || match sums.row(share, site) {
+        Some(row) => f(row, peak),
+        None => {
+            if let Some(row) = provide(exact, sums, share, site) {
+                f(row, peak);
+            } else {
+                let [blocks, _] = &sums.header.uncounted;
+                blocks.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    };
+    match share {
+        COMMON => exact.common.with(|()| run()),
+        _ => run(),
+    }
+}
+
+/// Takes the memory of a row that has none yet.
+#[cold]
+fn provide<'a>(exact: &Exact, sums: &'a Sums, share: usize, site: usize) -> Option<&'a Row> {
+    let piece = site / PIECE;
+    exact.making.with(|()| {
+        if sums.has_row(share, site) {
+            return;
+        }
+        let home = crate::home::home();
+        let number = home.map(|home| home.ring_number().load(Ordering::Relaxed));
+        let mut room = [0; session::PATH];
+        let path = number.and_then(|number| session::file_of(&mut room, SUMS_FILE, number));
+        let (from, bytes) = Sums::piece_at(share, piece);
+        if path.is_some_and(|path| files::allocate(path, from, bytes))
+            && let Some(pieces) = sums.header.pieces.get(share)
+        {
+            // Release pairs with the acquire in `has_row`.
+            pieces.fetch_or(1 << piece, Ordering::Release);
+        }
+    });
+    sums.row(share, site)
+}
+
+/// Notes that a share has more than before, and whether the process has more than ever.
+#[inline]
+fn grown(sums: &Sums, local: &Local, share: usize, bytes: u64, now: u64) {
+    let Some(Net(net)) = sums.header.nets.get(share) else {
+        return;
+    };
+    match share {
+        COMMON => drop(net.fetch_add(bytes, Ordering::Relaxed)),
+        _ => grow(net, bytes),
+    }
+    let own = net.load(Ordering::Relaxed);
+    if (own.wrapping_sub(local.peak_from()) as i64) < 0 {
+        return;
+    }
+    let all = sums.header.nets.iter();
+    let all = all.fold(0, |sum: u64, Net(net)| {
+        sum.wrapping_add(net.load(Ordering::Relaxed))
+    });
+    let most = sums.header.peak_bytes.load(Ordering::Relaxed);
+    let is_alone = sums.header.owned.load(Ordering::Relaxed).count_ones() <= 2;
+    let missing = if all > most && (all as i64) > 0 {
+        sums.header.peak_bytes.store(all, Ordering::Relaxed);
+        sums.header.peak_clock.store(now, Ordering::Relaxed);
+        sums.header.peak.fetch_add(1, Ordering::Relaxed);
+        0
+    } else {
+        most.wrapping_sub(all)
+    };
+    let missing = match is_alone {
+        true => missing,
+        false => missing.max(SLACK),
+    };
+    // One more byte is a new peak.
+    local.set_peak_from(own.wrapping_add(missing).wrapping_add(1));
+}
+
+/// Sees to it that the process and the thread are set up. `None`: nothing is counted.
+#[inline]
+fn enter(exact: &Exact, local: &Local) -> Option<Home> {
+    let mark = exact.mark.load(Ordering::Relaxed);
+    if mark != 0 && local.mark() == mark {
+        return crate::home::home();
+    }
+    set_up(exact, local)
+}
+
+#[cold]
+#[inline(never)]
+fn set_up(exact: &Exact, local: &Local) -> Option<Home> {
+    let home = fork::home_of_this_process()?;
+    let mark = exact.mark.load(Ordering::Acquire);
+    if mark == 0 || mark != process::process_id() {
+        return None;
+    }
+    // SAFETY: the mark says that it is there.
+    let owned = unsafe { &sums().header.owned };
+    let taken = owned.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |owned| {
+        let free = owned.trailing_ones();
+        ((free as usize) < SHARES).then(|| owned | 1 << free)
+    });
+    let share = taken.map_or(COMMON, |owned| owned.trailing_ones() as usize);
+    let known = match local.known() {
+        // In the child of a fork it is empty again.
+        Some(known) => known,
+        None => zeroed(size_of::<Known>()).cast::<Known>(),
+    };
+    local.set_up_exact(mark, share, known);
+    Some(home)
+}
+
+/// The thread ends: its share goes to another one.
+pub fn end_thread() {
+    let local = local();
+    let Some(exact) = exact() else { return };
+    if local.mark() != exact.mark.load(Ordering::Relaxed) {
+        return;
+    }
+    let share = local.share();
+    if share != COMMON {
+        // SAFETY: the mark says that it is there.
+        let owned = unsafe { &sums().header.owned };
+        owned.fetch_and(!(1 << share), Ordering::Release);
+    }
+    if let Some(known) = local.known() {
+        // SAFETY: it was mapped for this thread alone, which has no more use for it.
+        unsafe { files::unmap(NonNull::new_unchecked(known.cast()), size_of::<Known>()) };
+    }
+    local.set_up_exact(local.mark(), COMMON, ptr::null_mut());
+}
+
+/// Memory that stays, and is zero again in the child of a fork.
+fn zeroed(bytes: usize) -> *mut u8 {
+    let Some(place) = files::map_zeroed(bytes) else {
+        return ptr::null_mut();
+    };
+    // SAFETY: the memory is ours and unused.
+    unsafe { files::advise(place, bytes, libc::MADV_WIPEONFORK) };
+    place.as_ptr()
+}

@@ -1,0 +1,184 @@
+//! The stacks that a thread has come from lately, and how to know one again without walking it.
+
+use super::log::{Read, ReadLog};
+
+/// How many stacks are known at one time, and how many reads they may have together.
+const STACKS: usize = 1024;
+const READS: usize = 1 << 14;
+const CHAINS: usize = 512;
+/// How many stacks of one chain are compared.
+const PATIENCE: usize = 64;
+
+/// What a walk begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Beginning {
+    /// The instruction, the stack pointer, the frame pointer, and what else frames may be found by.
+    pub registers: [u64; 4],
+    /// The interpreter's state of the thread; 0 for none.
+    pub state: u64,
+    /// Which list of modules is in force.
+    pub generation: u64,
+    /// Whose allocator it is.
+    pub source: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Stack {
+    beginning: Beginning,
+    first: u32,
+    count: u32,
+    /// Its number, and the next one of its chain, counted from 1.
+    site: u32,
+    next: u32,
+}
+
+/// What one thread knows. All zero is nothing.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Known {
+    chains: [u32; CHAINS],
+    stacks: [Stack; STACKS],
+    reads: [Read; READS],
+    stacks_used: usize,
+    reads_used: usize,
+    /// Where walks note what they read.
+    pub log: ReadLog,
+}
+
+fn chain_of(beginning: &Beginning) -> usize {
+    let [ip, sp, ..] = beginning.registers;
+    let mixed = (ip ^ sp.rotate_left(24)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 55) as usize % CHAINS
+}
+
+impl Known {
+    /// The number of the stack that the calling thread has, if it is a known one.
+    ///
+    /// # Safety
+    /// The thread has just come here with these registers, from the stack that they lie in, and runs
+    /// with that state of the interpreter, at a call, so that what its frames lead to is alive.
+    #[inline]
+    pub unsafe fn find(&self, beginning: &Beginning) -> Option<u32> {
+        let mut next = *self.chains.get(chain_of(beginning))?;
+        for _ in 0..PATIENCE {
+            let stack = self.stacks.get((next as usize).checked_sub(1)?)?;
+            if stack.beginning == *beginning {
+                let first = stack.first as usize;
+                let reads = self.reads.get(first..first + stack.count as usize)?;
+                // In the order of the walk: where the words before are what they were, this one is where
+                // the walk would read it now, so it can be read.
+                // SAFETY: the caller vouches for the first one; the rest follow.
+                let is_same = reads.iter().all(|read| unsafe {
+                    (read.address as *const u64).read_unaligned() == read.word
+                });
+                if is_same {
+                    return Some(stack.site);
+                }
+            }
+            next = stack.next;
+        }
+        None
+    }
+
+    /// Remembers the stack that was just walked, by what the log says.
+    pub fn remember(&mut self, beginning: Beginning, site: u32) {
+        let Some(reads) = self.log.reads() else {
+            return;
+        };
+        let count = reads.len();
+        if self.stacks_used == STACKS || self.reads_used + count > READS {
+            self.chains = [0; CHAINS];
+            (self.stacks_used, self.reads_used) = (0, 0);
+        }
+        let first = self.reads_used;
+        let Some(room) = self.reads.get_mut(first..first + count) else {
+            return;
+        };
+        for (place, read) in room.iter_mut().zip(reads) {
+            *place = read;
+        }
+        let (Some(chain), Some(place)) = (
+            self.chains.get_mut(chain_of(&beginning)),
+            self.stacks.get_mut(self.stacks_used),
+        ) else {
+            return;
+        };
+        *place = Stack {
+            beginning,
+            first: first as u32,
+            count: count as u32,
+            site,
+            next: *chain,
+        };
+        self.reads_used += count;
+        self.stacks_used += 1;
+        *chain = self.stacks_used as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::boxed::Box;
+
+    fn nothing() -> Box<Known> {
+        // SAFETY: all zero is a valid one.
+        unsafe { Box::<Known>::new_zeroed().assume_init() }
+    }
+
+    fn beginning(ip: u64) -> Beginning {
+        Beginning {
+            registers: [ip, 2, 3, 4],
+            ..Beginning::default()
+        }
+    }
+
+    #[test]
+    fn a_stack_is_known_again_while_its_words_are_the_same() {
+        let mut known = nothing();
+        let mut words = [7_u64, 8, 9];
+        let note = |known: &Known, words: &[u64]| {
+            known.log.clear();
+            for word in words {
+                known.log.note(word as *const u64 as u64, *word);
+            }
+        };
+        note(&known, &words);
+        known.remember(beginning(1), 17);
+        // SAFETY: the words are there.
+        unsafe {
+            assert_eq!(known.find(&beginning(1)), Some(17));
+            assert_eq!(known.find(&beginning(2)), None);
+            words[2] = 10;
+            assert_eq!(known.find(&beginning(1)), None);
+            note(&known, &words);
+            known.remember(beginning(1), 18);
+            assert_eq!(known.find(&beginning(1)), Some(18));
+            words[2] = 9;
+            assert_eq!(known.find(&beginning(1)), Some(17));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_again_is_not_remembered() {
+        let mut known = nothing();
+        known.log.clear();
+        known.log.lose();
+        known.remember(beginning(1), 17);
+        // SAFETY: nothing is read.
+        assert_eq!(unsafe { known.find(&beginning(1)) }, None);
+    }
+
+    #[test]
+    fn a_full_one_begins_anew() {
+        let mut known = nothing();
+        for ip in 0..10 * STACKS as u64 {
+            known.log.clear();
+            known.remember(beginning(ip), ip as u32);
+            // SAFETY: nothing is read.
+            assert_eq!(unsafe { known.find(&beginning(ip)) }, Some(ip as u32));
+        }
+    }
+}

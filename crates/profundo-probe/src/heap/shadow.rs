@@ -1,0 +1,206 @@
+//! A word for each place where a block can begin: which stack it was allocated on, and how large it is.
+//!
+//! Blocks begin at multiples of eight, nearly all of them at multiples of sixteen. The words of those lie one
+//! after another, in the order of the blocks, in memory that is only there where there are blocks: so looking
+//! one up needs no search, no lock and no hash, and lies near to the one before. Half of what the blocks take
+//! is the most that it can come to.
+
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+/// Sixteen bytes have a word.
+const GRAIN: u32 = 4;
+/// The words of 16 MiB lie in one leaf, and 2048 leaves hang on one branch.
+const LEAF: u32 = 20;
+const BRANCH: u32 = 11;
+const ROOT: u32 = 47 - GRAIN - LEAF - BRANCH;
+
+/// How many bits a size has.
+const SIZE: u32 = 47;
+
+/// A block, as its word says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shade {
+    /// The number of its stack.
+    pub site: u32,
+    /// How large it is.
+    pub size: u64,
+}
+
+impl Shade {
+    fn to_word(self) -> u64 {
+        u64::from(self.site + 1) << SIZE | self.size.min((1 << SIZE) - 1)
+    }
+
+    fn from_word(word: u64) -> Option<Self> {
+        let site = (word >> SIZE).checked_sub(1)?;
+        Some(Self {
+            site: site as u32,
+            size: word & ((1 << SIZE) - 1),
+        })
+    }
+}
+
+/// The words of 16 MiB.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Leaf([AtomicU64; 1 << LEAF]);
+
+/// Leaves.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Branch([AtomicPtr<Leaf>; 1 << BRANCH]);
+
+/// All words. All zero is one without blocks.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Shadow {
+    /// Of the blocks at multiples of sixteen, and of the others.
+    roots: [[AtomicPtr<Branch>; 1 << ROOT]; 2],
+}
+
+/// Where zeroed memory comes from that stays; null if there is none.
+pub type Memory = fn(bytes: usize) -> *mut u8;
+
+impl Shadow {
+    /// Says what lies at an address now; returns what lay there, and was not seen to go. `Err`: there is no
+    /// memory for it.
+    #[inline]
+    pub fn set(&self, address: u64, shade: Shade, memory: Memory) -> Result<Option<Shade>, ()> {
+        let word = match self.word(address) {
+            Some(word) => word,
+            None => self.make(address, memory).ok_or(())?,
+        };
+        // Relaxed: who frees the block has it from the one who allocated it.
+        let before = word.load(Ordering::Relaxed);
+        word.store(shade.to_word(), Ordering::Relaxed);
+        Ok(Shade::from_word(before))
+    }
+
+    /// Takes away what lies at an address.
+    #[inline]
+    pub fn take(&self, address: u64) -> Option<Shade> {
+        let word = self.word(address)?;
+        let shade = Shade::from_word(word.load(Ordering::Relaxed))?;
+        word.store(0, Ordering::Relaxed);
+        Some(shade)
+    }
+
+    #[inline]
+    fn place(&self, address: u64) -> Option<(&AtomicPtr<Branch>, usize, usize)> {
+        let is_odd = (address >> (GRAIN - 1) & 1) as usize;
+        let grain = address >> GRAIN;
+        let root = self.roots.get(is_odd)?;
+        let branch = root.get((grain >> (LEAF + BRANCH)) as usize)?;
+        let leaf = (grain >> LEAF) as usize & ((1 << BRANCH) - 1);
+        Some((branch, leaf, grain as usize & ((1 << LEAF) - 1)))
+    }
+
+    #[inline]
+    fn word(&self, address: u64) -> Option<&AtomicU64> {
+        let (branch, leaf, grain) = self.place(address)?;
+        // SAFETY: what is there was put there by `make`, all zero at first, and stays.
+        unsafe {
+            // Acquire pairs with the exchange in `grow`.
+            let branch = branch.load(Ordering::Acquire).as_ref()?;
+            let leaf = branch.0.get(leaf)?.load(Ordering::Acquire).as_ref()?;
+            leaf.0.get(grain)
+        }
+    }
+
+    #[cold]
+    fn make(&self, address: u64, memory: Memory) -> Option<&AtomicU64> {
+        let (branch, leaf, _) = self.place(address)?;
+        // SAFETY: as above.
+        unsafe {
+            let branch = grow(branch, memory)?;
+            grow(branch.0.get(leaf)?, memory)?;
+        }
+        self.word(address)
+    }
+}
+
+/// What hangs there, which is made if nothing does.
+///
+/// # Safety
+/// All zero is a valid one, and what hangs there stays.
+unsafe fn grow<T>(place: &AtomicPtr<T>, memory: Memory) -> Option<&T> {
+    if place.load(Ordering::Acquire).is_null() {
+        let new = memory(size_of::<T>()).cast::<T>();
+        if new.is_null() {
+            return None;
+        }
+        // If another thread was faster, ours is never used, and takes no memory.
+        let _ = place.compare_exchange(
+            core::ptr::null_mut(),
+            new,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+    }
+    // SAFETY: the caller vouches.
+    unsafe { place.load(Ordering::Acquire).as_ref() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heap::Gaps;
+    use std::alloc::{Layout, alloc_zeroed};
+    use std::boxed::Box;
+    use std::collections::HashMap;
+
+    fn memory(bytes: usize) -> *mut u8 {
+        // SAFETY: the layout is one.
+        unsafe { alloc_zeroed(Layout::from_size_align(bytes, 4096).unwrap()) }
+    }
+
+    fn empty() -> Box<Shadow> {
+        // SAFETY: all zero is a valid one.
+        unsafe { Box::<Shadow>::new_zeroed().assume_init() }
+    }
+
+    #[test]
+    fn it_does_what_a_map_does() {
+        let shadow = empty();
+        let mut map = HashMap::new();
+        let mut draws = Gaps::new(3);
+        let bases = [0x1000, 0x5555_0000_0000, 0x7fff_ffff_0000];
+        for number in 0..100_000 {
+            let address = bases[(draws.draw() % 3) as usize] + 8 * (draws.draw() % 4000);
+            if draws.draw() % 2 == 0 {
+                let shade = Shade {
+                    site: number % 0xFFFF,
+                    size: draws.draw() >> 20,
+                };
+                let before = shadow.set(address, shade, memory).unwrap();
+                assert_eq!(before, map.insert(address, shade));
+            } else {
+                assert_eq!(shadow.take(address), map.remove(&address));
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_without_bytes_is_a_block() {
+        let shadow = empty();
+        let shade = Shade { site: 0, size: 0 };
+        assert_eq!(shadow.set(16, shade, memory), Ok(None));
+        assert_eq!(shadow.take(16), Some(shade));
+        assert_eq!(shadow.take(16), None);
+    }
+
+    #[test]
+    fn addresses_that_no_program_has_are_nowhere() {
+        let shadow = empty();
+        let shade = Shade { site: 0, size: 0 };
+        assert_eq!(shadow.set(1 << 47, shade, memory), Err(()));
+        assert_eq!(shadow.take(u64::MAX), None);
+    }
+
+    #[test]
+    fn without_memory_nothing_is_kept() {
+        let shadow = empty();
+        let shade = Shade { site: 0, size: 0 };
+        assert_eq!(shadow.set(16, shade, |_| core::ptr::null_mut()), Err(()));
+    }
+}

@@ -1,0 +1,111 @@
+//! The stacks that have numbers.
+
+use super::spin::Spin;
+use crate::shared::SITES;
+
+const PLACES: usize = 2 * SITES;
+
+/// Numbers by what is all but certain to tell two stacks apart. All zero is an empty one.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Sites {
+    places: Spin<[Place; PLACES]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Place {
+    hash: u64,
+    /// Plus one; 0: unused.
+    number: u64,
+}
+
+impl Sites {
+    /// The number of a stack that has one.
+    pub fn find(&self, hash: u64) -> Option<u32> {
+        self.places.with(|places| {
+            let (place, found) = search(places, hash)?;
+            found.then(|| places.get(place).map(|it| it.number as u32 - 1))?
+        })
+    }
+
+    /// Gives a stack a number; returns the one that it has, if another thread was faster.
+    pub fn insert(&self, hash: u64, number: u32) -> u32 {
+        self.places.with(|places| {
+            let Some((place, found)) = search(places, hash) else {
+                return number;
+            };
+            let Some(place) = places.get_mut(place) else {
+                return number;
+            };
+            if !found {
+                *place = Place {
+                    hash,
+                    number: u64::from(number) + 1,
+                };
+            }
+            place.number as u32 - 1
+        })
+    }
+}
+
+/// Where a stack is, or where it may be put.
+fn search(places: &[Place; PLACES], hash: u64) -> Option<(usize, bool)> {
+    (0..PLACES).find_map(|step| {
+        let at = (hash as usize).wrapping_add(step) % PLACES;
+        let place = places.get(at)?;
+        match place.number {
+            0 => Some((at, false)),
+            _ if place.hash == hash => Some((at, true)),
+            _ => None,
+        }
+    })
+}
+
+/// What tells words from others, all but certainly.
+#[derive(Debug, Clone, Copy)]
+pub struct Hash(u64);
+
+impl Hash {
+    /// Of nothing, with a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// With more words.
+    pub fn add(self, words: &[u64]) -> Self {
+        const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
+        let hash = words.iter().fold(self.0, |hash, word| {
+            let product = u128::from(hash ^ word ^ MIX) * u128::from(MIX);
+            (product as u64) ^ (product >> 64) as u64 ^ hash.rotate_left(23)
+        });
+        Self(hash)
+    }
+
+    /// In the end.
+    pub fn finish(self) -> u64 {
+        self.0 ^ self.0 >> 29
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::boxed::Box;
+
+    #[test]
+    fn a_stack_keeps_its_number() {
+        // SAFETY: all zero is a valid one.
+        let sites = unsafe { Box::<Sites>::new_zeroed().assume_init() };
+        for number in 0..1000_u32 {
+            let hash = Hash::new(1).add(&[7, u64::from(number)]).finish();
+            assert_eq!(sites.find(hash), None);
+            assert_eq!(sites.insert(hash, number), number);
+            assert_eq!(sites.insert(hash, 5000), number);
+        }
+        for number in 0..1000_u32 {
+            let hash = Hash::new(1).add(&[7, u64::from(number)]).finish();
+            assert_eq!(sites.find(hash), Some(number));
+        }
+    }
+}
