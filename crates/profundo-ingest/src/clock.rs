@@ -33,6 +33,11 @@ impl Clock {
         self.nanoseconds_per_cycle > 0.0
     }
 
+    /// So many cycles as a time.
+    pub(crate) fn length(&self, cycles: u128) -> Nanos {
+        Nanos((cycles as f64 * self.nanoseconds_per_cycle) as u64)
+    }
+
     /// Time since the start; what was counted before it (a clock that differs between CPUs by a
     /// few cycles) is the start.
     pub(crate) fn since_start(&self, cycles: u64) -> Nanos {

@@ -1,9 +1,10 @@
 //! Blocks: from the records of their beginnings and ends, which come in any order, to rows.
 
 use profundo_model::{
-    Block, BlockEnd, Domain, Heap, Nanos, ProcessId, Sample, Sampling, Site, StringId,
+    Amount, Block, BlockEnd, Domain, Heap, Moment, Nanos, ProcessId, Sample, Sampling, Site,
+    StackId, StringId,
 };
-use profundo_wire::recording::Allocations;
+use profundo_wire::recording::{Allocations, SiteSum};
 use profundo_wire::{Freed, Source};
 use rustc_hash::FxHashMap;
 
@@ -116,14 +117,93 @@ impl Blocks {
     }
 }
 
-/// The row of a stack that gets a number.
-#[expect(dead_code, reason = "sums by stack are not told yet")]
-pub(crate) fn site(process: ProcessId, sample: &Sample, told: &profundo_wire::Site) -> Site {
-    Site {
-        process,
-        stack: sample.stack,
-        domain: domain(told.source),
-        ..Site::default()
+/// Sums by the numbers that stacks have in their processes.
+#[derive(Debug, Default)]
+pub(crate) struct Sites {
+    rows: FxHashMap<(u32, u32), u32>,
+    /// Sums of stacks that were not told of yet: their records come later.
+    early: FxHashMap<(u32, u32), SiteSum>,
+}
+
+/// What is known of when sums were told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moments {
+    pub(crate) clock: Clock,
+    pub(crate) now: u64,
+}
+
+impl Sites {
+    /// A stack has a number.
+    pub(crate) fn site(
+        &mut self,
+        key: u32,
+        process: ProcessId,
+        sample: &Sample,
+        told: &profundo_wire::Site,
+        heap: &mut Heap,
+    ) {
+        let site = Site {
+            process,
+            stack: sample.stack,
+            domain: domain(told.source),
+            ..Site::default()
+        };
+        self.add((key, told.number), site, heap);
+    }
+
+    fn add(&mut self, key: (u32, u32), site: Site, heap: &mut Heap) -> u32 {
+        let row = heap.sites.len() as u32;
+        heap.sites.push(site);
+        self.rows.insert(key, row);
+        row
+    }
+
+    /// Whether the stacks without a number of a process have a row.
+    pub(crate) fn knows_others(&self, key: u32) -> bool {
+        self.rows.contains_key(&(key, 0))
+    }
+
+    /// Gives them one.
+    pub(crate) fn others(&mut self, key: u32, process: ProcessId, stack: StackId, heap: &mut Heap) {
+        let site = Site {
+            process,
+            stack,
+            ..Site::default()
+        };
+        self.add((key, 0), site, heap);
+    }
+
+    /// Takes in a sum.
+    pub(crate) fn sum(&mut self, key: u32, told: &SiteSum, when: Moments, heap: &mut Heap) {
+        let Some(&row) = self.rows.get(&(key, told.number)) else {
+            self.early.insert((key, told.number), *told);
+            return;
+        };
+        let Some(site) = heap.sites.get_mut(row as usize) else {
+            return;
+        };
+        let amount = |[count, bytes]: [u64; 2]| Amount { count, bytes };
+        // A thread may have been in the middle of counting.
+        let whole = |pair: [u64; 2]| pair.map(|it| if (it as i64) < 0 { 0 } else { it });
+        site.allocated = amount(told.allocated);
+        site.freed = amount(told.freed);
+        site.temporary = amount(told.temporary);
+        site.at_peak = amount(whole(told.at_peak));
+        site.lifetimes = when.clock.length(told.lived);
+        heap.moments.push(Moment {
+            site: row,
+            time: when.clock.since_start(when.now),
+            allocated: site.allocated,
+            live: site.live(),
+        });
+    }
+
+    /// Tries again what came too early.
+    pub(crate) fn retry(&mut self, when: Moments, heap: &mut Heap) {
+        let early = std::mem::take(&mut self.early);
+        for ((key, _), told) in early {
+            self.sum(key, &told, when, heap);
+        }
     }
 }
 

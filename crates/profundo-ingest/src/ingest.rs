@@ -6,11 +6,11 @@
 //! stands behind younger ones; whoever needs the order sorts, and finds little to do.
 
 use profundo_model::{
-    Energy, EnergyZone, Engine, Gil, Growing, Heap, LocationId, Loss, Meta, Nanos, Process,
-    ProcessEnd, ProcessId, Profile, Sample, SampleKind, State, StringId, ThreadId,
+    Energy, EnergyZone, Engine, Gil, Growing, Heap, LocationId, LocationKind, Loss, Meta, Nanos,
+    Process, ProcessEnd, ProcessId, Profile, Reason, Sample, SampleKind, State, StringId, ThreadId,
 };
 use profundo_wire::recording::{
-    self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start,
+    self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, SiteSum, Start,
 };
 use profundo_wire::{Call, End, Reader, Record, SampleHead, Traffic, Wait};
 use rustc_hash::FxHashMap;
@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::clock::Clock;
 use crate::files::Files;
 use crate::generated::{Extents, Owners, Split, is_kernels, name_all, name_unnamed};
-use crate::heap::{Blocks, NO_TIME, Told, sampling};
+use crate::heap::{Blocks, Moments, NO_TIME, Sites, Told, sampling};
 use crate::modules::Registry;
 use crate::people::{Numbering, Numbers, People, root_task_of};
 use crate::stacks::Stacks;
@@ -70,6 +70,7 @@ pub struct Ingest {
     /// The last sample of an allocation, until what was allocated is told.
     allocating: Option<Sample>,
     blocks: Blocks,
+    sites: Sites,
     /// Whether the only process keeps its own numbers.
     is_single: bool,
     /// How many processes the profile had when it was gone on with.
@@ -158,6 +159,7 @@ impl Ingest {
             waiting: Vec::new(),
             allocating: None,
             blocks: Blocks::after(&profile.heap),
+            sites: Sites::default(),
             is_single: false,
             most_stacks: MOST_STACKS,
             generated: Owners::default(),
@@ -263,6 +265,12 @@ impl Ingest {
                 self.program(process).0.0.lost = loss;
                 self.count_loss();
             }
+            Event::Sites {
+                process,
+                clock,
+                sites,
+                ..
+            } => self.sums(process, clock, &sites),
             Event::Energy(used) => self.profile.meta.energy = Some(energy(used)),
             Event::Ended(end) => self.ended(&end),
             Event::Note(note) => {
@@ -296,6 +304,11 @@ impl Ingest {
         }
         self.retry();
         self.let_go(u64::MAX);
+        let when = Moments {
+            clock: self.clock,
+            now: finish.ended.cycles,
+        };
+        self.sites.retry(when, &mut self.profile.heap);
         self.settle_times();
         let meta = &mut self.profile.meta;
         meta.duration = Nanos(finish.duration);
@@ -496,6 +509,35 @@ impl Ingest {
         }
     }
 
+    /// Takes in what was allocated.
+    fn sums(&mut self, process: u32, now: u64, sums: &[SiteSum]) {
+        let ((program, ..), profile) = self.program(process);
+        let id = program.id;
+        let has_others = sums
+            .iter()
+            .any(|sum| sum.number == 0 && sum.allocated[0] > 0);
+        let others = has_others.then(|| {
+            let not_kept = LocationKind::Reason(Reason::NotKept);
+            let location = profile.locations.intern(not_kept, None);
+            profile.stacks.intern(None, location)
+        });
+        let when = Moments {
+            clock: self.clock,
+            now,
+        };
+        let heap = &mut self.profile.heap;
+        if let Some(stack) = others.filter(|_| !self.sites.knows_others(process)) {
+            self.sites.others(process, id, stack, heap);
+        }
+        self.sites.retry(when, heap);
+        for sum in sums
+            .iter()
+            .filter(|sum| sum.number > 0 || sum.allocated[0] > 0)
+        {
+            self.sites.sum(process, sum, when, heap);
+        }
+    }
+
     /// The sample that was just taken in has allocated something.
     fn allocated(&mut self, process: u32, told: Told) {
         let clock = told.clock();
@@ -510,7 +552,12 @@ impl Ingest {
         };
         match told {
             Told::Block(block) => self.blocks.block(process, &sample, &block),
-            Told::Site(_) => {}
+            Told::Site(site) => {
+                let ((program, ..), _) = self.program(process);
+                let id = program.id;
+                let heap = &mut self.profile.heap;
+                self.sites.site(process, id, &sample, &site, heap);
+            }
         }
     }
 

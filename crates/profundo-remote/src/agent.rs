@@ -13,7 +13,7 @@ use crate::account::Account;
 use crate::clock::Scale;
 use crate::perf::{Signal, TaskClock, may_trap};
 use crate::proc;
-use crate::session::RingMap;
+use crate::session::{RingMap, SumsMap};
 use crate::sys;
 
 /// What has to be known to open a clock.
@@ -62,6 +62,8 @@ pub(crate) struct Agent {
     /// The ring's number.
     pub(crate) index: usize,
     pub(crate) map: Arc<RingMap>,
+    /// Where it counts what it allocates, if it does.
+    pub(crate) sums: Option<SumsMap>,
     pid: u32,
     threads: Vec<Thread>,
     /// How many threads were met. Those that ended are not kept.
@@ -92,6 +94,7 @@ impl Agent {
         Self {
             index,
             map,
+            sums: None,
             pid,
             threads: Vec::new(),
             met: 0,

@@ -214,12 +214,49 @@ pub enum Event<'a> {
         /// The counts.
         loss: LossCounts,
     },
+    /// What a process has allocated so far, by the numbers that its stacks have.
+    Sites {
+        /// The process's key.
+        process: u32,
+        /// When, on the cycle counter.
+        clock: u64,
+        /// Those whose sums have changed.
+        sites: Vec<SiteSum>,
+        /// The most that there was.
+        peak: Peak,
+    },
     /// What the machine has used so far while samples were taken.
     Energy(EnergyUsed),
     /// A program has ended.
     Ended(ProcessEnd),
     /// A sentence for the reader.
     Note(String),
+}
+
+/// What was allocated on one stack so far: pairs of a number of blocks and of their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SiteSum {
+    /// The stack's number; 0 for all stacks that got none.
+    pub number: u32,
+    /// All of it.
+    pub allocated: [u64; 2],
+    /// What was freed of it.
+    pub freed: [u64; 2],
+    /// What was freed before its thread had allocated anything else.
+    pub temporary: [u64; 2],
+    /// What there was at the peak.
+    pub at_peak: [u64; 2],
+    /// How long all of it has lived until now, together, in cycles.
+    pub lived: u128,
+}
+
+/// The most bytes that a process had allocated and not freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Peak {
+    /// How many.
+    pub bytes: u64,
+    /// When, on the cycle counter.
+    pub clock: u64,
 }
 
 /// What the machine's own counters of energy have counted, and who had its processors meanwhile.

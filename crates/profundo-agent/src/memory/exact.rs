@@ -16,6 +16,7 @@ use profundo_wire::Source;
 use crate::home::Home;
 use crate::memory::local::{Local, local};
 use crate::memory::mapped::Mapped;
+use crate::memory::python;
 use crate::memory::sampled::Given;
 use crate::{files, fork, process, session};
 
@@ -126,6 +127,9 @@ pub fn allocated(exact: &'static Exact, local: &Local, given: Given, caller: Cal
     if given.address == 0 {
         return local.set(given.left);
     }
+    if python::is_finalizing() {
+        return local.set(0);
+    }
     let Some(home) = enter(exact, local) else {
         return local.set(AGAIN);
     };
@@ -180,6 +184,9 @@ pub fn allocated(exact: &'static Exact, local: &Local, given: Given, caller: Cal
 #[inline(never)]
 pub fn freed(exact: &'static Exact, address: u64) -> Option<Shade> {
     let shade = exact.shadow.take(address)?;
+    if python::is_finalizing() {
+        return None;
+    }
     let local = local();
     enter(exact, local)?;
     let at_once = local.is_last(address);
@@ -196,8 +203,7 @@ pub fn not_freed(exact: &'static Exact, address: u64, shade: Shade) {
     if enter(exact, local).is_some() {
         // What was counted twice is taken back.
         count(exact, local.share(), shade.site, |row, peak| {
-            let none = (0_u64.wrapping_sub(1), 0_u64.wrapping_sub(shade.size));
-            row.freed(peak, none, now.wrapping_neg(), false);
+            row.not_freed(peak, shade.size, now);
         });
         // SAFETY: it has entered.
         let net = unsafe { sums() }.header.nets.get(local.share());

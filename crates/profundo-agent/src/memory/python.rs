@@ -8,7 +8,7 @@ use core::arch::naked_asm;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use profundo_wire::Source;
 
@@ -41,20 +41,41 @@ static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::uninit()));
 /// `PYMEM_DOMAIN_MEM` and `PYMEM_DOMAIN_OBJ`. What is outside of both is `malloc`'s.
 const DOMAINS: [c_int; 2] = [1, 2];
 
+/// `Py_IsFinalizing`; 0 where there is no interpreter.
+static FINALIZING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the interpreter is being shut down. What is freed then was kept until the end, and what is allocated
+/// then is for nobody.
+#[inline]
+pub fn is_finalizing() -> bool {
+    let function = FINALIZING.load(Ordering::Relaxed);
+    // SAFETY: the interpreter's function of that name, which looks at a word of its own.
+    function != 0 && unsafe { transmute::<usize, unsafe extern "C" fn() -> c_int>(function)() != 0 }
+}
+
 /// Puts ours before the interpreter's, if allocations are recorded.
 pub fn install() {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
     if !state::is_on() || IS_DONE.swap(true, Ordering::Relaxed) {
         return;
     }
-    const NAMES: [&CStr; 2] = [c"PyMem_GetAllocator", c"PyMem_SetAllocator"];
-    let mut found = [0; 2];
+    const NAMES: [&CStr; 4] = [
+        c"PyMem_GetAllocator",
+        c"PyMem_SetAllocator",
+        c"_Py_IsFinalizing",
+        c"Py_IsFinalizing",
+    ];
+    let mut found = [0; NAMES.len()];
     symbols::find_all(&NAMES, Scope::All, |index, symbol| {
         if let Some(place) = found.get_mut(index) {
             *place = symbol.address;
         }
     });
-    let [get, set] = found;
+    let [get, set, old_name, new_name] = found;
+    FINALIZING.store(
+        if new_name != 0 { new_name } else { old_name },
+        Ordering::Relaxed,
+    );
     if get == 0 || set == 0 {
         return;
     }

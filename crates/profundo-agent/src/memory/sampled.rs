@@ -7,9 +7,9 @@ use profundo_wire::{Block, Freed, Source};
 
 use crate::fork;
 use crate::home::Home;
-use crate::memory::exact;
 use crate::memory::local::Local;
 use crate::memory::state::{Heap, heap, mean};
+use crate::memory::{exact, python};
 
 /// While nothing is recorded it is looked again whether that has changed after so many bytes.
 const AGAIN: u64 = 1 << 20;
@@ -44,7 +44,7 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
             return local.set(left - given.size);
         }
     }
-    match fork::home_of_this_process() {
+    match fork::home_of_this_process().filter(|_| !python::is_finalizing()) {
         Some(home) => {
             let number = tell(home, heap, given, caller);
             let left = local.draw(mean);
@@ -103,8 +103,10 @@ fn tell(home: Home, heap: &Heap, given: Given, caller: Caller) -> Option<u64> {
 #[inline(never)]
 pub fn let_go(local: &Local, address: u64) -> Option<followed::Block> {
     let found = heap()?.followed.remove(address)?;
-    let home = fork::home_of_this_process()?;
-    freed(home, found.number, local.is_right_after(found.number));
+    if !python::is_finalizing() {
+        let home = fork::home_of_this_process()?;
+        freed(home, found.number, local.is_right_after(found.number));
+    }
     Some(found)
 }
 

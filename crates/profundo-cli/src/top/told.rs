@@ -47,6 +47,17 @@ impl Told {
                 module,
             },
             Event::Loss { process, loss } => Event::Loss { process, loss },
+            Event::Sites {
+                process,
+                clock,
+                sites,
+                peak,
+            } => Event::Sites {
+                process,
+                clock,
+                sites,
+                peak,
+            },
             Event::Energy(used) => Event::Energy(used),
             Event::Ended(end) => Event::Ended(end),
             Event::Note(note) => Event::Note(note),

@@ -51,7 +51,7 @@ pub use ring::{
     ring_state, start_kind, trap_state,
 };
 
-pub use sums::{Net, PIECE, Row, SHARES, SITES, SUMS_FILE, Sum, Sums, SumsHeader, grow};
+pub use sums::{LIVES, Net, PIECE, Row, SHARES, SITES, SUMS_FILE, Sum, Sums, SumsHeader, grow};
 
 pub use crate::records::record_state;
 

@@ -24,6 +24,10 @@ pub const PIECE: usize = 4096;
 /// What stands before the number of a process's file.
 pub const SUMS_FILE: &str = "heap.";
 
+/// How many cycles are one of the units that lives are counted in: fewer would overflow soon where many blocks
+/// live long.
+pub const LIVES: u64 = 256;
+
 /// What one thread has counted at one site.
 #[derive(Debug)]
 #[repr(C)]
@@ -34,7 +38,7 @@ pub struct Row {
     pub freed: [AtomicU64; 2],
     /// Those that were freed before their thread had allocated anything else.
     pub temporary: [AtomicU64; 2],
-    /// The cycle counter at each end, less the one at each beginning, all added up.
+    /// When each block was freed, less when each was allocated, all added up: in [`LIVES`] cycles.
     pub lives: AtomicU64,
     /// What of it there was at the last peak, if the row has changed since.
     pub at_peak: [AtomicU64; 2],
@@ -193,7 +197,16 @@ impl Row {
         let [count, sum] = &self.allocated;
         grow(count, 1);
         grow(sum, bytes);
-        grow(&self.lives, clock.wrapping_neg());
+        grow(&self.lives, (clock / LIVES).wrapping_neg());
+    }
+
+    /// Takes back that a block was freed.
+    pub fn not_freed(&self, peak: u64, bytes: u64, clock: u64) {
+        self.settle(peak);
+        let [blocks, sum] = &self.freed;
+        grow(blocks, 0_u64.wrapping_sub(1));
+        grow(sum, bytes.wrapping_neg());
+        grow(&self.lives, (clock / LIVES).wrapping_neg());
     }
 
     /// Counts blocks that were freed, or the bytes of a part of one.
@@ -204,7 +217,7 @@ impl Row {
         grow(blocks, count);
         grow(sum, bytes);
         if count > 0 {
-            grow(&self.lives, clock);
+            grow(&self.lives, clock / LIVES);
         }
         if at_once {
             let [blocks, sum] = &self.temporary;

@@ -154,6 +154,10 @@ impl Recorder {
         program.system.stop(system);
         self.cpu += program.expected(self.engine);
         self.cpu_of_ended += program.cpu();
+        if let Way::Agent(agent) = &mut program.way {
+            // Before the ring is another process's, whose file has the same name.
+            agent.sums = None;
+        }
         if let Some(agent) = program.agent() {
             let (cycles, handled) = agent.cost();
             self.cost.0 += cycles;

@@ -7,9 +7,11 @@ mod remains;
 mod rings;
 mod salvage;
 mod stale;
+mod sums;
 
 pub(crate) use directory::Directory;
 pub use find::{SessionHandle, find_session};
 pub use remains::{Remains, find_remains};
 pub(crate) use rings::{RingMap, Rings};
 pub use salvage::salvage;
+pub(crate) use sums::SumsMap;
