@@ -268,6 +268,41 @@ pub fn find_all(names: &[&CStr], scope: Scope, mut found: impl FnMut(usize, Symb
     });
 }
 
+/// From where to where the file is loaded that an address lies in.
+pub fn range_of(address: usize) -> Option<(u64, u64)> {
+    struct Wanted {
+        address: u64,
+        found: Option<(u64, u64)>,
+    }
+    unsafe extern "C" fn one(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the loader's own information, and the `Wanted` that was passed below.
+        let (info, wanted) = unsafe { (&*info, &mut *data.cast::<Wanted>()) };
+        if info.dlpi_phdr.is_null() {
+            return 0;
+        }
+        // SAFETY: the loader says where the headers are and how many.
+        let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        if !contains(info.dlpi_addr, headers, wanted.address) {
+            return 0;
+        }
+        let loaded = || headers.iter().filter(|it| it.p_type == libc::PT_LOAD);
+        let start = loaded().map(|it| it.p_vaddr).min();
+        let end = loaded().map(|it| it.p_vaddr.wrapping_add(it.p_memsz)).max();
+        let place = |at: u64| info.dlpi_addr.wrapping_add(at);
+        wanted.found = start
+            .zip(end)
+            .map(|(start, end)| (place(start), place(end)));
+        1
+    }
+    let mut wanted = Wanted {
+        address: address as u64,
+        found: None,
+    };
+    // SAFETY: the callback is called before the call returns, with what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(one), (&raw mut wanted).cast()) };
+    wanted.found
+}
+
 /// The path under which this library was loaded, given to `f`.
 pub fn own_path<T>(f: impl FnOnce(&CStr) -> T) -> Option<T> {
     // SAFETY: zeroed is a valid Dl_info.
@@ -309,6 +344,15 @@ mod tests {
         // SAFETY: the name ends in a NUL.
         let expected = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
         assert_eq!(find(name).unwrap().address, expected);
+    }
+
+    #[test]
+    fn an_address_lies_in_the_file_that_has_it() {
+        let known = |name| find(name).unwrap().address;
+        let (start, end) = range_of(known(c"execve")).unwrap();
+        assert!((start..end).contains(&(known(c"pthread_create") as u64)));
+        assert!(!(start..end).contains(&(range_of as *const () as u64)));
+        assert_eq!(range_of(16), None);
     }
 
     #[test]

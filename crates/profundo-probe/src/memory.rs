@@ -190,4 +190,30 @@ impl Memory for StackMemory<'_> {
             self.read_elsewhere(address)
         }
     }
+
+    #[inline]
+    fn read_frame_pointer(&mut self, address: u64) -> Option<u64> {
+        match self.log {
+            Some(log) if self.own.holds_word(address) => {
+                let word = self.load(address)?;
+                log.set_frame_pointer(address, word);
+                Some(word)
+            }
+            _ => self.read(address),
+        }
+    }
+
+    #[inline]
+    fn uses_frame_pointer(&mut self) {
+        if let Some(log) = self.log {
+            log.uses_frame_pointer();
+        }
+    }
+
+    #[inline]
+    fn uses_general(&mut self) {
+        if let Some(log) = self.log {
+            log.uses_general();
+        }
+    }
 }

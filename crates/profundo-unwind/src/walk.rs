@@ -14,6 +14,21 @@ pub trait Memory {
     /// Mostly it is the stack that is read. Code is read only where there is no row for an
     /// address, and to find a frame pointer that is not known.
     fn read(&mut self, address: u64) -> Option<u64>;
+
+    /// As [`Memory::read`], of a place where a frame pointer was saved. Whether that matters is known when
+    /// it is used.
+    #[inline]
+    fn read_frame_pointer(&mut self, address: u64) -> Option<u64> {
+        self.read(address)
+    }
+
+    /// The walk goes on by the frame pointer: by the one that was read last, or else by the first.
+    #[inline]
+    fn uses_frame_pointer(&mut self) {}
+
+    /// The walk goes on by another general register of the first frame.
+    #[inline]
+    fn uses_general(&mut self) {}
 }
 
 /// Why a walk ended.
@@ -217,6 +232,7 @@ fn without_row(
         Some(_) => Code::Module,
         None => Code::Unknown,
     };
+    memory.uses_frame_pointer();
     regs::step_without_row(frame, depth, code, memory).map_err(|stop| match stop {
         Stop::End(End::Root) => Some(End::Root),
         Stop::End(End::NoProgress) => Some(End::NoProgress),

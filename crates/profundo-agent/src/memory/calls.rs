@@ -104,9 +104,29 @@ pub(super) fn counted(
     block
 }
 
+/// What the entries lead to. Mostly nothing is to be done but to take the bytes off, and the real function is
+/// jumped to.
 macro_rules! from {
-    ($($name:ident($($argument:ident: $type:ty),*) = $real:ident, $size:expr;)*) => {$(
+    ($($name:ident, $seldom:ident($($argument:ident: $type:ty),*) = $real:ident, $size:expr;)*) => {$(
         unsafe extern "C-unwind" fn $name(
+            $($argument: $type,)*
+            stack: *const u64,
+            frame: u64,
+            base: u64,
+        ) -> Block {
+            if local().may_pass($size as u64)
+                && let Some(real) = real::$real()
+            {
+                // SAFETY: the program's own arguments.
+                return unsafe { real($($argument),*) };
+            }
+            // SAFETY: as this is called.
+            unsafe { $seldom($($argument,)* stack, frame, base) }
+        }
+
+        #[cold]
+        #[inline(never)]
+        unsafe extern "C-unwind" fn $seldom(
             $($argument: $type,)*
             stack: *const u64,
             frame: u64,
@@ -124,12 +144,12 @@ macro_rules! from {
 }
 
 from! {
-    malloc_from(size: usize) = malloc, size;
-    valloc_from(size: usize) = valloc, size;
-    pvalloc_from(size: usize) = pvalloc, size;
-    calloc_from(count: usize, size: usize) = calloc, count.saturating_mul(size);
-    memalign_from(alignment: usize, size: usize) = memalign, size;
-    aligned_alloc_from(alignment: usize, size: usize) = aligned_alloc, size;
+    malloc_from, malloc_seldom(size: usize) = malloc, size;
+    valloc_from, valloc_seldom(size: usize) = valloc, size;
+    pvalloc_from, pvalloc_seldom(size: usize) = pvalloc, size;
+    calloc_from, calloc_seldom(count: usize, size: usize) = calloc, count.saturating_mul(size);
+    memalign_from, memalign_seldom(alignment: usize, size: usize) = memalign, size;
+    aligned_alloc_from, aligned_alloc_seldom(alignment: usize, size: usize) = aligned_alloc, size;
 }
 
 /// Calls what makes another block of one. The old one is let go of before that: afterwards its place may be
@@ -221,6 +241,19 @@ unsafe extern "C-unwind" fn posix_memalign_from(
 /// As for `free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn free(block: Block) {
+    if !ends::may_matter(block as u64)
+        && let Some(real) = real::free()
+    {
+        // SAFETY: the caller's argument, passed on.
+        return unsafe { real(block) };
+    }
+    // SAFETY: as this is called.
+    unsafe { free_seldom(block) };
+}
+
+#[cold]
+#[inline(never)]
+unsafe extern "C-unwind" fn free_seldom(block: Block) {
     ends::given_back(block as u64);
     if let Some(real) = real::free() {
         // SAFETY: the caller's argument, passed on.

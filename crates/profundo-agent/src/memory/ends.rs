@@ -15,6 +15,15 @@ pub enum Gone {
     Counted(Shade),
 }
 
+/// Whether it may matter to anybody that a block is freed.
+#[inline(always)]
+pub fn may_matter(address: u64) -> bool {
+    match heap() {
+        Some(heap) => heap.followed.may_have(address),
+        None => exact::exact().is_some(),
+    }
+}
+
 /// Notes that a block is about to be freed. Returns what it was, if anybody knew of it.
 #[inline(always)]
 pub fn given_back(address: u64) -> Option<Gone> {

@@ -25,8 +25,6 @@ pub struct Local {
     gaps: Cell<Gaps>,
     /// Whether gaps were drawn.
     is_set_up: Cell<bool>,
-    /// Whether the interpreter's allocator is at work.
-    is_in_python: Cell<bool>,
     /// Where calls with many arguments came from: `rsp`, `rbp` and `rbx`.
     caller: [Cell<u64>; 3],
     /// Where everything is counted: the process that the rest was set up in, the thread's share, from which
@@ -75,6 +73,17 @@ pub fn local() -> &'static Local {
 }
 
 impl Local {
+    /// Whether an allocation of so many bytes is not to be looked at. Then they are taken off.
+    #[inline(always)]
+    pub fn may_pass(&self, bytes: u64) -> bool {
+        let left = self.left.get();
+        let passes = bytes < left;
+        if passes {
+            self.left.set(left - bytes);
+        }
+        passes
+    }
+
     /// Takes what is left, so that calls inside of this one count nothing.
     #[inline(always)]
     pub fn take(&self) -> u64 {
@@ -157,17 +166,6 @@ impl Local {
     /// Sets it.
     pub fn set_peak_from(&self, bytes: u64) {
         self.peak_from.set(bytes);
-    }
-
-    /// Says whether the interpreter's allocator is at work.
-    #[inline(always)]
-    pub fn set_in_python(&self, is_in: bool) {
-        self.is_in_python.set(is_in);
-    }
-
-    /// Whether it is.
-    pub fn is_in_python(&self) -> bool {
-        self.is_in_python.get()
     }
 
     /// Where the call came from that was just made: `rsp`, `rbp`, `rbx`.

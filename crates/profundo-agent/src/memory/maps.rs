@@ -4,17 +4,16 @@
 //! usable yet are no memory.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering;
 
 use profundo_wire::Source;
 
 use core::arch::naked_asm;
 
-use crate::fork;
 use crate::memory::calls::{caller, count};
 use crate::memory::ends::unmapped;
-use crate::memory::local::{CALLER, Local, NEVER, local};
+use crate::memory::local::{CALLER, local};
 use crate::memory::real;
+use crate::memory::state::is_allocator;
 
 type Pages = *mut c_void;
 
@@ -93,12 +92,13 @@ impl Wanted {
             local.set(left);
             return pages;
         }
-        if left == NEVER {
-            inside(local, bytes as i64);
-        }
         // SAFETY: the entry has put it there.
-        let caller = || unsafe { caller(stack as *const u64, frame, base) };
-        count(local, left, (pages, bytes, Source::Mapped), caller);
+        let caller = unsafe { caller(stack as *const u64, frame, base) };
+        if is_allocator(caller.registers.ip) {
+            local.set(left);
+            return pages;
+        }
+        count(local, left, (pages, bytes, Source::Mapped), || caller);
         pages
     }
 }
@@ -143,25 +143,11 @@ unsafe extern "C-unwind" fn mmap64_from(
     .map(real::mmap64())
 }
 
-/// Notes what an allocator has asked for while it was asked itself: part of that, if it counts at all.
-#[cold]
-fn inside(local: &Local, bytes: i64) {
-    if local.is_in_python()
-        && let Some(home) = fork::home_of_this_process()
-    {
-        let arenas = &home.ring().header.memory.arenas;
-        arenas.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-}
-
 /// # Safety
 /// As for `munmap`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn munmap(address: Pages, bytes: usize) -> c_int {
     let local = local();
-    if local.is_in_python() {
-        inside(local, -(bytes as i64));
-    }
     unmapped(local, address as u64, bytes as u64);
     match real::munmap() {
         // SAFETY: the caller's arguments, passed on.

@@ -12,8 +12,9 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use profundo_wire::Source;
 
+use crate::fork;
 use crate::memory::calls::{caller, count};
-use crate::memory::local::{Local, local};
+use crate::memory::local::local;
 use crate::memory::{ends, state};
 use crate::symbols::{self, Scope};
 
@@ -59,11 +60,13 @@ pub fn install() {
     if !state::is_on() || IS_DONE.swap(true, Ordering::Relaxed) {
         return;
     }
-    const NAMES: [&CStr; 4] = [
+    const NAMES: [&CStr; 6] = [
         c"PyMem_GetAllocator",
         c"PyMem_SetAllocator",
         c"_Py_IsFinalizing",
         c"Py_IsFinalizing",
+        c"PyObject_GetArenaAllocator",
+        c"PyObject_SetArenaAllocator",
     ];
     let mut found = [0; NAMES.len()];
     symbols::find_all(&NAMES, Scope::All, |index, symbol| {
@@ -71,7 +74,7 @@ pub fn install() {
             *place = symbol.address;
         }
     });
-    let [get, set, old_name, new_name] = found;
+    let [get, set, old_name, new_name, get_arenas, set_arenas] = found;
     FINALIZING.store(
         if new_name != 0 { new_name } else { old_name },
         Ordering::Relaxed,
@@ -81,6 +84,9 @@ pub fn install() {
     }
     // SAFETY: the interpreter's functions of these names have these types, and may be called before it begins.
     unsafe {
+        if get_arenas != 0 && set_arenas != 0 {
+            watch_arenas(get_arenas, set_arenas);
+        }
         let get = transmute::<usize, unsafe extern "C" fn(c_int, *mut Allocator)>(get);
         let set = transmute::<usize, unsafe extern "C" fn(c_int, *mut Allocator)>(set);
         let before = BEFORE.0.get().cast::<Allocator>();
@@ -122,16 +128,27 @@ entry! {
     realloc => realloc_from, "rcx", "r8", "r9";
 }
 
-/// Runs an allocator of the interpreter's.
-#[inline(always)]
-fn within(local: &Local, get: impl FnOnce() -> Block) -> Block {
-    local.set_in_python(true);
-    let block = get();
-    local.set_in_python(false);
-    block
-}
+/// What is larger than this the interpreter's allocator for small blocks takes from `malloc`.
+const SMALL: usize = 512;
 
 unsafe extern "C-unwind" fn malloc_from(
+    before: *const Allocator,
+    size: usize,
+    stack: *const u64,
+    frame: u64,
+    base: u64,
+) -> Block {
+    if size <= SMALL && local().may_pass(size as u64) {
+        // SAFETY: the context is the allocator before; the arguments are the interpreter's.
+        return unsafe { ((*before).malloc)((*before).context, size) };
+    }
+    // SAFETY: as this is called.
+    unsafe { malloc_seldom(before, size, stack, frame, base) }
+}
+
+#[cold]
+#[inline(never)]
+unsafe extern "C-unwind" fn malloc_seldom(
     before: *const Allocator,
     size: usize,
     stack: *const u64,
@@ -141,9 +158,7 @@ unsafe extern "C-unwind" fn malloc_from(
     let local = local();
     let left = local.take();
     // SAFETY: the context is the allocator before; the arguments are the interpreter's.
-    let block = within(local, || unsafe {
-        ((*before).malloc)((*before).context, size)
-    });
+    let block = unsafe { ((*before).malloc)((*before).context, size) };
     // SAFETY: this is called by an entry.
     count(local, left, (block, size, Source::Python), || unsafe {
         caller(stack, frame, base)
@@ -162,9 +177,7 @@ unsafe extern "C-unwind" fn calloc_from(
     let local = local();
     let left = local.take();
     // SAFETY: as above.
-    let block = within(local, || unsafe {
-        ((*before).calloc)((*before).context, many, size)
-    });
+    let block = unsafe { ((*before).calloc)((*before).context, many, size) };
     let all = many.saturating_mul(size);
     // SAFETY: this is called by an entry.
     count(local, left, (block, all, Source::Python), || unsafe {
@@ -185,9 +198,7 @@ unsafe extern "C-unwind" fn realloc_from(
     let gone = ends::given_back(old as u64);
     let left = local.take();
     // SAFETY: as above.
-    let block = within(local, || unsafe {
-        ((*before).realloc)((*before).context, old, size)
-    });
+    let block = unsafe { ((*before).realloc)((*before).context, old, size) };
     if block.is_null() {
         local.set(left);
         if let Some(gone) = gone {
@@ -204,10 +215,73 @@ unsafe extern "C-unwind" fn realloc_from(
 
 unsafe extern "C-unwind" fn free(before: *mut c_void, block: Block) {
     let before: *const Allocator = before.cast_const().cast();
-    let local = local();
-    ends::given_back(block as u64);
-    local.set_in_python(true);
+    if ends::may_matter(block as u64) {
+        ends::given_back(block as u64);
+    }
     // SAFETY: as above.
     unsafe { ((*before).free)((*before).context, block) };
-    local.set_in_python(false);
+}
+
+/// Who makes the room that small blocks lie in.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Arenas {
+    context: *mut c_void,
+    alloc: unsafe extern "C-unwind" fn(*mut c_void, usize) -> Block,
+    free: unsafe extern "C-unwind" fn(*mut c_void, Block, usize),
+}
+
+struct ArenasBefore(UnsafeCell<MaybeUninit<Arenas>>);
+
+// SAFETY: as for the allocators.
+unsafe impl Sync for ArenasBefore {}
+
+static ARENAS: ArenasBefore = ArenasBefore(UnsafeCell::new(MaybeUninit::uninit()));
+
+/// Puts ours before those of the interpreter: what they get is room, and no block.
+///
+/// # Safety
+/// The functions are `PyObject_GetArenaAllocator` and `PyObject_SetArenaAllocator`, and this is called once.
+unsafe fn watch_arenas(get: usize, set: usize) {
+    // SAFETY: the caller vouches.
+    unsafe {
+        let get = transmute::<usize, unsafe extern "C" fn(*mut Arenas)>(get);
+        let set = transmute::<usize, unsafe extern "C" fn(*mut Arenas)>(set);
+        let before = ARENAS.0.get().cast::<Arenas>();
+        get(before);
+        let mut ours = Arenas {
+            context: before.cast(),
+            alloc: arena,
+            free: arena_gone,
+        };
+        set(&mut ours);
+    }
+}
+
+unsafe extern "C-unwind" fn arena(before: *mut c_void, bytes: usize) -> Block {
+    let before: *const Arenas = before.cast_const().cast();
+    let local = local();
+    let left = local.take();
+    // SAFETY: the context is the allocator before; the arguments are the interpreter's.
+    let arena = unsafe { ((*before).alloc)((*before).context, bytes) };
+    local.set(left);
+    if !arena.is_null() {
+        note_arenas(bytes as u64);
+    }
+    arena
+}
+
+unsafe extern "C-unwind" fn arena_gone(before: *mut c_void, arena: Block, bytes: usize) {
+    let before: *const Arenas = before.cast_const().cast();
+    // SAFETY: as above.
+    unsafe { ((*before).free)((*before).context, arena, bytes) };
+    note_arenas((bytes as u64).wrapping_neg());
+}
+
+#[cold]
+fn note_arenas(bytes: u64) {
+    if let Some(home) = fork::home_of_this_process() {
+        let arenas = &home.ring().header.memory.arenas;
+        arenas.fetch_add(bytes, Ordering::Relaxed);
+    }
 }

@@ -31,6 +31,15 @@ static HEAP: AtomicPtr<Heap> = AtomicPtr::new(ptr::null_mut());
 /// The usual distance of two looks; 0: nothing is recorded.
 static MEAN: AtomicU64 = AtomicU64::new(0);
 
+/// Where the library lies that `malloc` is in.
+static ALLOCATOR: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Whether code is the allocator's own: what it asks the kernel for is no block, but the room for blocks.
+pub fn is_allocator(address: u64) -> bool {
+    let [start, end] = ALLOCATOR.each_ref().map(|it| it.load(Ordering::Relaxed));
+    (start..end).contains(&address)
+}
+
 /// What is kept, if anything is recorded.
 #[inline(always)]
 pub fn heap() -> Option<&'static Heap> {
@@ -55,6 +64,12 @@ pub fn begin(control: &Control, home: Home) {
         return;
     }
     memory::real::resolve();
+    let malloc = memory::real::malloc().map(|it| it as usize);
+    if let Some((start, end)) = malloc.and_then(symbols::range_of) {
+        let [first, last] = &ALLOCATOR;
+        first.store(start, Ordering::Relaxed);
+        last.store(end, Ordering::Relaxed);
+    }
     if mean == memory_kind::EXACT {
         let refused = u32::from(exact::begin(home).is_none());
         let header = &home.ring().header;

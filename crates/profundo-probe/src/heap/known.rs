@@ -1,6 +1,6 @@
 //! The stacks that a thread has come from lately, and how to know one again without walking it.
 
-use super::log::{Read, ReadLog};
+use super::log::{Read, ReadLog, Uses};
 
 /// How many stacks are known at one time, and how many reads they may have together.
 const STACKS: usize = 1024;
@@ -13,8 +13,8 @@ const PATIENCE: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Beginning {
-    /// The instruction, the stack pointer, the frame pointer, and what else frames may be found by.
-    pub registers: [u64; 4],
+    /// The instruction and the stack pointer.
+    pub registers: [u64; 2],
     /// The interpreter's state of the thread; 0 for none.
     pub state: u64,
     /// Which list of modules is in force.
@@ -23,10 +23,22 @@ pub struct Beginning {
     pub source: u64,
 }
 
+/// What a walk may begin with besides: the frame pointer, and what else frames may be found by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Besides {
+    /// The frame pointer.
+    pub frame_pointer: u64,
+    /// Another register.
+    pub general: u64,
+}
+
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Stack {
     beginning: Beginning,
+    besides: Besides,
+    uses: Uses,
     first: u32,
     count: u32,
     /// Its number, and the next one of its chain, counted from 1.
@@ -48,7 +60,7 @@ pub struct Known {
 }
 
 fn chain_of(beginning: &Beginning) -> usize {
-    let [ip, sp, ..] = beginning.registers;
+    let [ip, sp] = beginning.registers;
     let mixed = (ip ^ sp.rotate_left(24)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 55) as usize % CHAINS
 }
@@ -60,11 +72,18 @@ impl Known {
     /// The thread has just come here with these registers, from the stack that they lie in, and runs
     /// with that state of the interpreter, at a call, so that what its frames lead to is alive.
     #[inline]
-    pub unsafe fn find(&self, beginning: &Beginning) -> Option<u32> {
+    pub unsafe fn find(&self, beginning: &Beginning, besides: &Besides) -> Option<u32> {
         let mut next = *self.chains.get(chain_of(beginning))?;
         for _ in 0..PATIENCE {
             let stack = self.stacks.get((next as usize).checked_sub(1)?)?;
-            if stack.beginning == *beginning {
+            let Uses {
+                frame_pointer,
+                general,
+            } = stack.uses;
+            let are_same = stack.beginning == *beginning
+                && (!frame_pointer || stack.besides.frame_pointer == besides.frame_pointer)
+                && (!general || stack.besides.general == besides.general);
+            if are_same {
                 let first = stack.first as usize;
                 let reads = self.reads.get(first..first + stack.count as usize)?;
                 // In the order of the walk: where the words before are what they were, this one is where
@@ -83,7 +102,7 @@ impl Known {
     }
 
     /// Remembers the stack that was just walked, by what the log says.
-    pub fn remember(&mut self, beginning: Beginning, site: u32) {
+    pub fn remember(&mut self, beginning: Beginning, besides: Besides, site: u32) {
         let Some(reads) = self.log.reads() else {
             return;
         };
@@ -107,6 +126,8 @@ impl Known {
         };
         *place = Stack {
             beginning,
+            besides,
+            uses: self.log.uses(),
             first: first as u32,
             count: count as u32,
             site,
@@ -130,7 +151,7 @@ mod tests {
 
     fn beginning(ip: u64) -> Beginning {
         Beginning {
-            registers: [ip, 2, 3, 4],
+            registers: [ip, 2],
             ..Beginning::default()
         }
     }
@@ -138,7 +159,7 @@ mod tests {
     #[test]
     fn a_stack_is_known_again_while_its_words_are_the_same() {
         let mut known = nothing();
-        let mut words = [7_u64, 8, 9];
+        let mut words = std::hint::black_box([7_u64, 8, 9]);
         let note = |known: &Known, words: &[u64]| {
             known.log.clear();
             for word in words {
@@ -146,18 +167,20 @@ mod tests {
             }
         };
         note(&known, &words);
-        known.remember(beginning(1), 17);
+        known.remember(beginning(1), Besides::default(), 17);
         // SAFETY: the words are there.
         unsafe {
-            assert_eq!(known.find(&beginning(1)), Some(17));
-            assert_eq!(known.find(&beginning(2)), None);
-            words[2] = 10;
-            assert_eq!(known.find(&beginning(1)), None);
+            assert_eq!(known.find(&beginning(1), &Besides::default()), Some(17));
+            assert_eq!(known.find(&beginning(2), &Besides::default()), None);
+            words[2] = std::hint::black_box(10);
+            std::hint::black_box(&words);
+            assert_eq!(known.find(&beginning(1), &Besides::default()), None);
             note(&known, &words);
-            known.remember(beginning(1), 18);
-            assert_eq!(known.find(&beginning(1)), Some(18));
-            words[2] = 9;
-            assert_eq!(known.find(&beginning(1)), Some(17));
+            known.remember(beginning(1), Besides::default(), 18);
+            assert_eq!(known.find(&beginning(1), &Besides::default()), Some(18));
+            words[2] = std::hint::black_box(9);
+            std::hint::black_box(&words);
+            assert_eq!(known.find(&beginning(1), &Besides::default()), Some(17));
         }
     }
 
@@ -166,9 +189,12 @@ mod tests {
         let mut known = nothing();
         known.log.clear();
         known.log.lose();
-        known.remember(beginning(1), 17);
+        known.remember(beginning(1), Besides::default(), 17);
         // SAFETY: nothing is read.
-        assert_eq!(unsafe { known.find(&beginning(1)) }, None);
+        assert_eq!(
+            unsafe { known.find(&beginning(1), &Besides::default()) },
+            None
+        );
     }
 
     #[test]
@@ -176,9 +202,12 @@ mod tests {
         let mut known = nothing();
         for ip in 0..10 * STACKS as u64 {
             known.log.clear();
-            known.remember(beginning(ip), ip as u32);
+            known.remember(beginning(ip), Besides::default(), ip as u32);
             // SAFETY: nothing is read.
-            assert_eq!(unsafe { known.find(&beginning(ip)) }, Some(ip as u32));
+            assert_eq!(
+                unsafe { known.find(&beginning(ip), &Besides::default()) },
+                Some(ip as u32)
+            );
         }
     }
 }

@@ -29,6 +29,21 @@ pub struct ReadLog {
     is_lost: Cell<bool>,
     /// Whether reads follow from those before.
     is_implied: Cell<bool>,
+    /// Where the frame pointer was read that the walk would use now; at address 0 none was.
+    frame_pointer: Cell<Read>,
+    /// Whether that was noted already.
+    is_noted: Cell<bool>,
+    uses: Cell<Uses>,
+}
+
+/// Which registers of the first frame a walk depends on, besides the instruction and the stack pointer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Uses {
+    /// The frame pointer.
+    pub frame_pointer: bool,
+    /// Another one.
+    pub general: bool,
 }
 
 impl ReadLog {
@@ -37,6 +52,43 @@ impl ReadLog {
         self.count.set(0);
         self.is_lost.set(false);
         self.is_implied.set(false);
+        self.frame_pointer.set(Read::default());
+        self.is_noted.set(false);
+        self.uses.set(Uses::default());
+    }
+
+    /// Keeps in mind where the frame pointer was read.
+    pub(crate) fn set_frame_pointer(&self, address: u64, word: u64) {
+        self.frame_pointer.set(Read { address, word });
+        self.is_noted.set(false);
+    }
+
+    /// Notes that the frame pointer is used.
+    pub(crate) fn uses_frame_pointer(&self) {
+        let Read { address, word } = self.frame_pointer.get();
+        if address == 0 {
+            let frame_pointer = true;
+            self.uses.set(Uses {
+                frame_pointer,
+                ..self.uses.get()
+            });
+        } else if !self.is_noted.replace(true) {
+            self.note(address, word);
+        }
+    }
+
+    /// Notes that another register is used.
+    pub(crate) fn uses_general(&self) {
+        let general = true;
+        self.uses.set(Uses {
+            general,
+            ..self.uses.get()
+        });
+    }
+
+    /// Which registers are used.
+    pub(crate) fn uses(&self) -> Uses {
+        self.uses.get()
     }
 
     /// Notes a word.

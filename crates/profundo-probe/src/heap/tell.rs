@@ -12,7 +12,7 @@ use profundo_wire::{Block, Freed, Site, Source, State};
 
 use crate::again::Told;
 use crate::heap::ReadLog;
-use crate::heap::known::{Beginning, Known};
+use crate::heap::known::{Beginning, Besides, Known};
 use crate::heap::sites::{Hash, Sites};
 use crate::python::Interpreter;
 use crate::sample::{ALL_REGISTERS, Event, Probe, SystemCall};
@@ -29,6 +29,13 @@ pub struct Caller {
 }
 
 impl Caller {
+    fn besides(&self) -> Besides {
+        Besides {
+            frame_pointer: self.registers.fp,
+            general: self.base,
+        }
+    }
+
     fn general(&self) -> General {
         /// By DWARF's numbers for x86-64.
         const BASE: usize = 3;
@@ -81,13 +88,14 @@ impl Probe {
     pub unsafe fn site(&self, caller: &Caller, source: Source, numbers: Numbers<'_>) -> u32 {
         let registers = &caller.registers;
         let beginning = Beginning {
-            registers: [registers.ip, registers.sp, registers.fp, caller.base],
+            registers: [registers.ip, registers.sp],
             state: self.interpreter_state(),
             generation: self.generation(),
             source: source as u64,
         };
+        let besides = caller.besides();
         // SAFETY: the caller vouches; the state is the one that it has now.
-        match unsafe { numbers.known.find(&beginning) } {
+        match unsafe { numbers.known.find(&beginning, &besides) } {
             Some(site) => site,
             None => self.new_site(caller, source, beginning, numbers),
         }
@@ -144,7 +152,7 @@ impl Probe {
                 }
                 Err(_) => return 0,
             }
-            known.remember(beginning, number);
+            known.remember(beginning, caller.besides(), number);
             return number;
         }
     }

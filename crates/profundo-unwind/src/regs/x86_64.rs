@@ -59,6 +59,9 @@ pub(crate) fn step(frame: &mut Frame<'_>, row: Row, memory: &mut impl Memory) ->
     if rule.from_fp && !frame.fp_known {
         return Err(Stop::NeedsFramePointer);
     }
+    if rule.from_fp {
+        memory.uses_frame_pointer();
+    }
     let cfa = plus(if rule.from_fp { fp } else { sp }, rule.offset);
     // The return address was pushed above the stack pointer, so a cfa at or below it is wrong.
     if cfa <= sp {
@@ -67,7 +70,7 @@ pub(crate) fn step(frame: &mut Frame<'_>, row: Row, memory: &mut impl Memory) ->
     let ip = read(memory, cfa.wrapping_sub(8))?;
     if let Some(offset) = rule.saved_fp {
         let slot = plus(cfa, offset.into());
-        match memory.read(slot) {
+        match memory.read_frame_pointer(slot) {
             Some(saved) => {
                 frame.regs.fp = saved;
                 frame.fp_known = true;
@@ -101,12 +104,13 @@ fn step_seldom(frame: &mut Frame<'_>, rule: Rule, memory: &mut impl Memory) -> R
     let Frame { regs, .. } = *frame;
     let cfa = match rule.cfa {
         Cfa::Sp(offset) => plus(regs.sp, offset),
-        Cfa::Fp(offset) => plus(frame_pointer(frame)?, offset),
+        Cfa::Fp(offset) => plus(frame_pointer(frame, memory)?, offset),
         Cfa::SpDeref { offset, add } => {
             read(memory, plus(regs.sp, offset))?.wrapping_add(u64::from(add))
         }
         Cfa::FpDeref { offset, add } => {
-            read(memory, plus(frame_pointer(frame)?, offset))?.wrapping_add(u64::from(add))
+            let place = plus(frame_pointer(frame, memory)?, offset);
+            read(memory, place)?.wrapping_add(u64::from(add))
         }
         Cfa::Register { register, offset } => plus(general(frame, register, memory)?, offset),
         Cfa::Plt { offset, pushed_at } => {
@@ -128,7 +132,7 @@ fn step_seldom(frame: &mut Frame<'_>, rule: Rule, memory: &mut impl Memory) -> R
             frame.fp_known = true;
         }
         Fp::AtFp(offset) => {
-            let fp = frame_pointer(frame)?;
+            let fp = frame_pointer(frame, memory)?;
             // gcc goes on saying so after the register has its value again. As long as it has
             // not, it points into this frame.
             let of_frame = matches!(rule.cfa, Cfa::Fp(_) | Cfa::FpDeref { .. });
@@ -148,7 +152,8 @@ fn step_seldom(frame: &mut Frame<'_>, rule: Rule, memory: &mut impl Memory) -> R
 }
 
 #[inline]
-fn frame_pointer(frame: &Frame<'_>) -> Result<u64, Stop> {
+fn frame_pointer(frame: &Frame<'_>, memory: &mut impl Memory) -> Result<u64, Stop> {
+    memory.uses_frame_pointer();
     if frame.fp_known {
         Ok(frame.regs.fp)
     } else {
@@ -169,14 +174,20 @@ fn callers_rbx(frame: &Frame<'_>) -> Place {
 fn general(frame: &Frame<'_>, register: u8, memory: &mut impl Memory) -> Result<u64, Stop> {
     let number = usize::from(register);
     match frame.others {
-        Others::Given(general) => general.0.get(number).copied().ok_or(Stop::Unsupported),
+        Others::Given(general) => {
+            memory.uses_general();
+            general.0.get(number).copied().ok_or(Stop::Unsupported)
+        }
         Others::Context(context) => {
             let offset = CONTEXT.get(number).ok_or(Stop::Unsupported)?;
             read(memory, context.wrapping_add(*offset))
         }
         Others::Unknown if register == DWARF_RBX => match frame.rbx {
             Place::Unknown => Err(Stop::Unsupported),
-            Place::Value(value) => Ok(value),
+            Place::Value(value) => {
+                memory.uses_general();
+                Ok(value)
+            }
             Place::At(address) => read(memory, address),
         },
         Others::Unknown => Err(Stop::Unsupported),
