@@ -1,12 +1,20 @@
 //! The blocks that are followed until they are freed.
 //!
 //! Every `free` of the program asks whether its block is one of them, and nearly none is: so a small
-//! table of counters, by a hash of the address, answers most of them by one load. Behind it lie the
-//! blocks themselves, chained by the same hash, under a lock.
+//! table of counters, by a hash of the address, answers most of them by one load. It is so small that it
+//! stays in the cache that is nearest, and leaves most of that to the program; where there are many blocks, a
+//! larger one behind it answers the rest. Behind both lie the blocks themselves, chained by the hash of the
+//! larger, under a lock.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use super::spin::Spin;
+
+/// How many counters the small table has.
+const FEW: usize = 1 << 13;
+
+/// One that was ever this high stays so: nobody knows any more how high it would be.
+const STUCK: u8 = u8::MAX;
 
 /// How many chains there are.
 const CHAINS: usize = 1 << 16;
@@ -39,6 +47,8 @@ struct Entry {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Followed<const ROOM: usize> {
+    /// How many blocks there are by the first bits of the hash.
+    few: [AtomicU8; FEW],
     /// How many blocks each chain has. Read without the lock.
     counts: [AtomicU32; CHAINS],
     chains: Spin<Chains<ROOM>>,
@@ -72,6 +82,7 @@ impl<const ROOM: usize> Followed<ROOM> {
     )]
     pub const fn new() -> Self {
         Self {
+            few: [const { AtomicU8::new(0) }; FEW],
             counts: [const { AtomicU32::new(0) }; CHAINS],
             chains: Spin::new(Chains {
                 first: [0; CHAINS],
@@ -86,8 +97,31 @@ impl<const ROOM: usize> Followed<ROOM> {
     #[inline]
     pub fn may_have(&self, address: u64) -> bool {
         // Relaxed: whoever frees a block has it from the one who allocated it, who entered it before.
+        let count = self.few.get(chain_of(address) / (CHAINS / FEW));
+        count.is_some_and(|count| count.load(Ordering::Relaxed) != 0) && self.may_chain(address)
+    }
+
+    fn may_chain(&self, address: u64) -> bool {
         let count = self.counts.get(chain_of(address));
         count.is_some_and(|count| count.load(Ordering::Relaxed) != 0)
+    }
+
+    /// Counts a block that has come or gone. Under the lock.
+    fn count(&self, chain: usize, has_come: bool) {
+        if let (Some(few), Some(count)) =
+            (self.few.get(chain / (CHAINS / FEW)), self.counts.get(chain))
+        {
+            let now = few.load(Ordering::Relaxed);
+            if has_come {
+                few.store(now.saturating_add(1), Ordering::Relaxed);
+                count.fetch_add(1, Ordering::Relaxed);
+            } else {
+                if now != STUCK {
+                    few.store(now.saturating_sub(1), Ordering::Relaxed);
+                }
+                count.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Follows a block. If one is known that lay there, its end was missed: it is given back.
@@ -96,9 +130,8 @@ impl<const ROOM: usize> Followed<ROOM> {
         self.chains.with(|chains| {
             let former = chains.remove(chain, block.address);
             let inserted = chains.insert(chain, block);
-            let count = self.counts.get(chain);
-            if let (Some(count), Ok(()), None) = (count, inserted, former) {
-                count.fetch_add(1, Ordering::Relaxed);
+            if let (Ok(()), None) = (inserted, former) {
+                self.count(chain, true);
             }
             inserted.map(|()| former)
         })
@@ -110,7 +143,7 @@ impl<const ROOM: usize> Followed<ROOM> {
         let chain = chain_of(address);
         self.chains.with(|chains| {
             let found = chains.remove(chain, address)?;
-            self.counts.get(chain)?.fetch_sub(1, Ordering::Relaxed);
+            self.count(chain, false);
             Some(found)
         })
     }
