@@ -70,6 +70,7 @@ fn finish(profile: Profile, remains: Option<&Remains>) -> Result<Profile> {
         .filter(|start| start.started.monotonic <= now.monotonic)
         .unwrap_or(Start {
             allocations: profundo_wire::recording::Allocations::None,
+            copies: (0, profundo_wire::recording::Allocations::None),
             engine: Engine::None,
             period: profile.meta.period.0,
             is_wall: profile.meta.kind == SampleKind::Wall,

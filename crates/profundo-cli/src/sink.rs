@@ -101,6 +101,8 @@ impl Sink {
             profile.heap.taken += profile.heap.blocks.len() as u64;
             profile.heap.blocks.clear();
             profile.heap.ends.clear();
+            profile.heap.copies.clear();
+            profile.heap.moments.clear();
             return false;
         };
         if !flushes {

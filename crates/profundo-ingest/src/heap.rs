@@ -1,8 +1,8 @@
 //! Blocks: from the records of their beginnings and ends, which come in any order, to rows.
 
 use profundo_model::{
-    Amount, Block, BlockEnd, Domain, Heap, Moment, Nanos, ProcessId, Sample, Sampling, Site,
-    StackId, StringId,
+    Amount, Block, BlockEnd, Copied, Domain, Heap, Moment, Nanos, ProcessId, Sample, Sampling,
+    Site, StackId, StringId,
 };
 use profundo_wire::recording::{Allocations, SiteSum};
 use profundo_wire::{Freed, Source};
@@ -36,6 +36,8 @@ pub(crate) struct Blocks {
     early: FxHashMap<(u32, u64), Freed>,
     /// Those that are held back until it is known what the cycle counter means.
     held: Vec<Block>,
+    /// Copies, the same, with the cycle counter in place of the time.
+    copies: Vec<Copied>,
     /// Ends, the same: the row, when on the cycle counter, and whether it was freed at once.
     ends: Vec<(u64, u64, bool)>,
     /// How many rows there are.
@@ -53,6 +55,15 @@ impl Blocks {
 
     /// Takes in a block whose sample is this.
     pub(crate) fn block(&mut self, process: u32, sample: &Sample, told: &profundo_wire::Block) {
+        if told.source == Source::Copied {
+            self.copies.push(Copied {
+                time: Nanos(told.clock),
+                size: told.size,
+                thread: sample.thread,
+                stack: sample.stack,
+            });
+            return;
+        }
         let row = self.rows;
         self.rows += 1;
         self.held.push(Block {
@@ -98,6 +109,11 @@ impl Blocks {
             time: clock.since_start(block.clock),
             ..block
         }));
+        heap.copies
+            .extend(self.copies.drain(..).map(|copied| Copied {
+                time: clock.since_start(copied.time.0),
+                ..copied
+            }));
         for (row, when, is_temporary) in self.ends.drain(..) {
             let freed = clock.since_start(when);
             let index = row.checked_sub(heap.taken);
@@ -217,7 +233,7 @@ pub(crate) fn sampling(allocations: Allocations) -> Sampling {
 
 fn domain(source: Source) -> Domain {
     match source {
-        Source::Native => Domain::Native,
+        Source::Native | Source::Copied => Domain::Native,
         Source::Python => Domain::Python,
         Source::Mapped => Domain::Mapped,
     }

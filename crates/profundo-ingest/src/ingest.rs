@@ -122,6 +122,8 @@ impl Ingest {
             meta: meta(&start),
             heap: Heap {
                 sampling: sampling(start.allocations),
+                copying: sampling(start.copies.1),
+                copies_from: start.copies.0,
                 ..Heap::default()
             },
             ..Profile::default()

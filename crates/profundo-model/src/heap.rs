@@ -92,6 +92,19 @@ pub struct BlockEnd {
     pub is_temporary: bool,
 }
 
+/// Bytes that were copied from one place to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Copied {
+    /// When, since the start of the recording.
+    pub time: Nanos,
+    /// How many bytes.
+    pub size: u64,
+    /// Who copied.
+    pub thread: ThreadId,
+    /// Where.
+    pub stack: StackId,
+}
+
 /// A number of blocks, and how large they are together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Amount {
@@ -188,6 +201,12 @@ pub struct Heap {
     pub taken: u64,
     /// The ends of those that were taken out.
     pub ends: Vec<BlockEnd>,
+    /// Which copies were recorded, of those that count.
+    pub copying: Sampling,
+    /// The shortest copies that count.
+    pub copies_from: u64,
+    /// Those that were recorded, about in the order of time.
+    pub copies: Vec<Copied>,
     /// Exact sums.
     pub sites: Vec<Site>,
     /// How the sums came about, oldest first.

@@ -48,7 +48,7 @@ pub use file::{File, FileTable};
 pub use folded::FoldedError;
 pub use frame::{Frame, FrameKey, FrameTable, Language};
 pub use growing::{CodeObject, Growing, Mapping};
-pub use heap::{Amount, Block, BlockEnd, Domain, Gauge, Heap, Moment, Sampling, Site};
+pub use heap::{Amount, Block, BlockEnd, Copied, Domain, Gauge, Heap, Moment, Sampling, Site};
 pub use ids::{
     FileId, FrameId, LocationId, ModuleId, ProcessId, StackId, StringId, TaskId, ThreadId,
 };

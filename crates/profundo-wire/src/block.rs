@@ -59,11 +59,13 @@ pub enum Source {
     Python = 2,
     /// The kernel's.
     Mapped = 3,
+    /// Nobody's: it was copied from one place to another. It has no number and no end.
+    Copied = 4,
 }
 
 impl Source {
     fn from_code(code: u8) -> Option<Self> {
-        [Self::Native, Self::Python, Self::Mapped]
+        [Self::Native, Self::Python, Self::Mapped, Self::Copied]
             .into_iter()
             .find(|source| *source as u8 == code)
     }

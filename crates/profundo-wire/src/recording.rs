@@ -352,6 +352,8 @@ pub struct Start {
     pub is_wall: bool,
     /// Which allocations are told of.
     pub allocations: Allocations,
+    /// The shortest copies that count, and which of them are told of.
+    pub copies: (u64, Allocations),
     /// When.
     pub started: Instant,
 }

@@ -25,6 +25,8 @@ pub struct Local {
     gaps: Cell<Gaps>,
     /// Whether gaps were drawn.
     is_set_up: Cell<bool>,
+    /// As `left`, of copies.
+    copies: Cell<u64>,
     /// Where calls with many arguments came from: `rsp`, `rbp` and `rbx`.
     caller: [Cell<u64>; 3],
     /// Where everything is counted: the process that the rest was set up in, the thread's share, from which
@@ -82,6 +84,27 @@ impl Local {
             self.left.set(left - bytes);
         }
         passes
+    }
+
+    /// Whether a copy of so many bytes is not to be looked at. Then they are taken off.
+    #[inline(always)]
+    pub fn may_copy(&self, bytes: u64) -> bool {
+        let left = self.copies.get();
+        let passes = bytes < left;
+        if passes {
+            self.copies.set(left - bytes);
+        }
+        passes
+    }
+
+    /// Sets how many bytes may be copied until one is looked at.
+    pub fn set_copies(&self, left: u64) {
+        self.copies.set(left);
+    }
+
+    /// Whether that was never set.
+    pub fn has_no_copies(&self) -> bool {
+        self.copies.get() == 0
     }
 
     /// Takes what is left, so that calls inside of this one count nothing.

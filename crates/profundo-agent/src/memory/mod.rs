@@ -13,6 +13,7 @@
 //! of the file that it loads into other programs.
 
 mod calls;
+mod copies;
 mod cpp;
 mod ends;
 mod exact;

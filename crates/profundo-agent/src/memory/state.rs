@@ -64,6 +64,7 @@ pub fn begin(control: &Control, home: Home) {
         return;
     }
     memory::real::resolve();
+    memory::copies::resolve();
     let malloc = memory::real::malloc().map(|it| it as usize);
     if let Some((start, end)) = malloc.and_then(symbols::range_of) {
         let [first, last] = &ALLOCATOR;

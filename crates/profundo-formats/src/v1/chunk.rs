@@ -43,6 +43,7 @@ pub(super) const TRAFFIC: Kind = *b"TRAF";
 pub(super) const HEAP: Kind = *b"HEAP";
 pub(super) const BLOCKS: Kind = *b"BLCK";
 pub(super) const ENDS: Kind = *b"FREE";
+pub(super) const COPIES: Kind = *b"COPY";
 pub(super) const SITES: Kind = *b"SITE";
 pub(super) const MOMENTS: Kind = *b"MOMT";
 pub(super) const SAMPLES: Kind = *b"SAMP";

@@ -1,7 +1,8 @@
 //! What was allocated: blocks, their ends where they came later, and sums.
 
 use profundo_model::{
-    Amount, Block, BlockEnd, Domain, Moment, Nanos, ProcessId, Sampling, Site, TaskId, ThreadId,
+    Amount, Block, BlockEnd, Copied, Domain, Heap, Moment, Nanos, ProcessId, Sampling, Site,
+    TaskId, ThreadId,
 };
 
 use super::code::{DOMAINS, code_of};
@@ -18,41 +19,63 @@ pub(super) mod sampling {
 
     const KIND: u8 = 1;
     const VALUE: u8 = 2;
+    const COPIES: u8 = 3;
+    const COPIES_VALUE: u8 = 4;
+    const COPIES_FROM: u8 = 5;
 
     const NONE: u64 = 0;
     const BYTES: u64 = 1;
     const EVENTS: u64 = 2;
     const ALL: u64 = 3;
 
-    pub(in crate::v1) fn encode(sampling: Sampling) -> Payload {
-        let (kind, value) = match sampling {
+    fn numbers(sampling: Sampling) -> (u64, u64) {
+        match sampling {
             Sampling::None => (NONE, 0),
             Sampling::Bytes(mean) => (BYTES, mean),
             Sampling::Events(rate) => (EVENTS, rate.to_bits()),
             Sampling::All => (ALL, 0),
-        };
+        }
+    }
+
+    fn sampling(decoder: &mut Decoder, kind: u64, value: u64) -> Sampling {
+        match kind {
+            NONE => Sampling::None,
+            BYTES => Sampling::Bytes(value),
+            EVENTS => Sampling::Events(f64::from_bits(value)),
+            ALL => Sampling::All,
+            _ => {
+                decoder.unknown("way to choose allocations", kind);
+                Sampling::None
+            }
+        }
+    }
+
+    pub(in crate::v1) fn encode(heap: &Heap) -> Payload {
         let mut payload = Payload::new(0, 1);
+        let (kind, value) = numbers(heap.sampling);
         payload.plain(KIND, std::iter::once(kind));
         payload.sparse(VALUE, std::iter::once(value));
+        let (kind, value) = numbers(heap.copying);
+        payload.sparse(COPIES, std::iter::once(kind));
+        payload.sparse(COPIES_VALUE, std::iter::once(value));
+        payload.sparse(COPIES_FROM, std::iter::once(heap.copies_from));
         payload
     }
 
     pub(in crate::v1) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Damage> {
         let (mut kind, mut value) = (columns.need(KIND)?, columns.get(VALUE));
+        let (mut copies, mut copies_value) = (columns.get(COPIES), columns.get(COPIES_VALUE));
+        let mut copies_from = columns.get(COPIES_FROM);
         for _ in 0..columns.rows {
-            let (kind, value) = (kind.plain()?, value.plain()?);
-            decoder.profile.heap.sampling = match kind {
-                NONE => Sampling::None,
-                BYTES => Sampling::Bytes(value),
-                EVENTS => Sampling::Events(f64::from_bits(value)),
-                ALL => Sampling::All,
-                _ => {
-                    decoder.unknown("way to choose allocations", kind);
-                    Sampling::None
-                }
-            };
+            let blocks = sampling(decoder, kind.plain()?, value.plain()?);
+            let copying = sampling(decoder, copies.plain()?, copies_value.plain()?);
+            let heap = &mut decoder.profile.heap;
+            (heap.sampling, heap.copying) = (blocks, copying);
+            heap.copies_from = copies_from.plain()?;
         }
-        kind.finish().and(value.finish())
+        let copies = copies.finish().and(copies_value.finish());
+        let blocks = kind.finish().and(value.finish());
+        blocks.and(copies).and(copies_from.finish())
     }
 }
 
@@ -128,6 +151,42 @@ pub(super) mod blocks {
         let who = thread.finish().and(task.finish()).and(stack.finish());
         let what = size.finish().and(domain.finish()).and(type_name.finish());
         when.and(who).and(what).and(flags.finish())
+    }
+}
+
+/// `COPY`: what was copied.
+pub(super) mod copies {
+    use super::*;
+
+    const TIME: u8 = 1;
+    const THREAD: u8 = 2;
+    const STACK: u8 = 3;
+    const SIZE: u8 = 4;
+
+    pub(in crate::v1) fn encode(rows: &[Copied], first: usize) -> Payload {
+        let mut payload = Payload::new(first, rows.len());
+        let rows = || rows.iter();
+        payload.delta(TIME, rows().map(|row| row.time.0));
+        payload.plain(THREAD, rows().map(|row| u64::from(row.thread.0)));
+        payload.delta(STACK, rows().map(|row| u64::from(row.stack.0)));
+        payload.plain(SIZE, rows().map(|row| row.size));
+        payload
+    }
+
+    pub(in crate::v1) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Damage> {
+        let (mut time, mut thread) = (columns.need(TIME)?, columns.get(THREAD));
+        let (mut stack, mut size) = (columns.get(STACK), columns.get(SIZE));
+        for _ in 0..columns.rows {
+            let row = Copied {
+                time: Nanos(time.delta()?),
+                size: size.plain()?,
+                thread: ThreadId::from_index(decoder.thread(thread.plain()?)?),
+                stack: decoder.stack(stack.delta()?)?,
+            };
+            decoder.profile.heap.copies.push(row);
+        }
+        let when = time.finish().and(thread.finish());
+        when.and(stack.finish()).and(size.finish())
     }
 }
 

@@ -130,6 +130,7 @@ impl Decoder {
             chunk::TRAFFIC => (self.profile.traffic.len(), traffic::decode),
             chunk::HEAP => (0, heap::sampling::decode),
             chunk::BLOCKS => (self.profile.heap.blocks.len(), heap::blocks::decode),
+            chunk::COPIES => (self.profile.heap.copies.len(), heap::copies::decode),
             chunk::ENDS => (self.ends, heap::ends::decode),
             chunk::SITES => (self.profile.heap.sites.len(), heap::sites::decode),
             chunk::MOMENTS => (self.profile.heap.moments.len(), heap::moments::decode),
@@ -165,6 +166,7 @@ impl Decoder {
                 chunk::SAMPLES,
                 chunk::TRAFFIC,
                 chunk::BLOCKS,
+                chunk::COPIES,
                 chunk::ENDS,
                 chunk::MOMENTS,
             ]

@@ -53,6 +53,7 @@ pub(super) struct Written {
     pub(super) traffic: usize,
     pub(super) sampling: Sampling,
     pub(super) blocks: usize,
+    pub(super) copies: usize,
     pub(super) ends: usize,
     pub(super) sites: usize,
     pub(super) moments: usize,
@@ -78,6 +79,7 @@ impl Default for Written {
             traffic: 0,
             sampling: Sampling::None,
             blocks: 0,
+            copies: 0,
             ends: 0,
             sites: 0,
             moments: 0,
@@ -145,7 +147,7 @@ impl<W: Write> Encoder<W> {
     pub(super) fn heap(&mut self, profile: &Profile, blocks: &[Block]) -> Result<(), Error> {
         let heap = &profile.heap;
         if self.written.sampling != heap.sampling {
-            let payload = heap::sampling::encode(heap.sampling);
+            let payload = heap::sampling::encode(heap);
             self.out.write(chunk::HEAP, payload.as_bytes())?;
             self.written.sampling = heap.sampling;
         }
@@ -165,6 +167,18 @@ impl<W: Write> Encoder<W> {
             let payload = heap::blocks::encode(part, self.written.blocks)?;
             self.out.write(chunk::BLOCKS, payload.as_bytes())?;
             self.written.blocks += part.len();
+        }
+        for part in heap.copies.chunks(ROWS) {
+            let (mut threads, mut stacks) = (Need::default(), Need::default());
+            for row in part {
+                threads.row(row.thread.index());
+                stacks.row(row.stack.index());
+            }
+            self.threads(profile, threads.0)?;
+            self.stacks(profile, stacks.0)?;
+            let payload = heap::copies::encode(part, self.written.copies);
+            self.out.write(chunk::COPIES, payload.as_bytes())?;
+            self.written.copies += part.len();
         }
         for part in heap.ends.chunks(ROWS) {
             let payload = heap::ends::encode(part, self.written.ends);

@@ -71,6 +71,21 @@ pub mod file {
 /// entry of `LD_PRELOAD`.
 pub const SESSION_VARIABLE: &str = "PROFUNDO_SESSION";
 
+/// Which copies are told of.
+#[derive(Debug, Clone, Copy)]
+pub struct CopySampling {
+    /// The shortest that count.
+    pub floor: u64,
+    /// One about each so many bytes.
+    pub mean: u64,
+}
+
+/// Those that are.
+pub const COPIES: CopySampling = CopySampling {
+    floor: 4096,
+    mean: 1 << 20,
+};
+
 /// What the agent exports for the sake of allocations alone. It is taken out of the file that is loaded
 /// where they are not recorded, so that nobody calls it in vain.
 pub const MEMORY_SYMBOLS: &[&str] = &[
@@ -89,6 +104,11 @@ pub const MEMORY_SYMBOLS: &[&str] = &[
     "munmap",
     "mremap",
     "sbrk",
+    "memcpy",
+    "memmove",
+    "mempcpy",
+    "__memcpy_chk",
+    "__memmove_chk",
     "_Znwm",
     "_Znam",
     "_ZnwmRKSt9nothrow_t",

@@ -36,7 +36,7 @@ use crate::options::{Memory, Options};
 use crate::perf::{Counter, SideBand};
 use crate::program::Program;
 use crate::reading::Counts;
-use crate::session::{Directory, Rings};
+use crate::session::{Directory, Rings, copies_with};
 use crate::sys;
 use crate::watcher::Watcher;
 
@@ -196,15 +196,17 @@ impl Recorder {
 
     /// How the recording begins.
     pub fn start(&self) -> Start {
+        let allocations = match (self.options.memory, &self.options.agent) {
+            (None, _) | (_, None) => Allocations::None,
+            (Some(Memory::Sampled { mean }), _) => Allocations::Bytes(mean),
+            (Some(Memory::Exact), _) => Allocations::All,
+        };
         Start {
             engine: self.engine,
             period: self.options.period,
             is_wall: self.options.wall.is_some(),
-            allocations: match (self.options.memory, &self.options.agent) {
-                (None, _) | (_, None) => Allocations::None,
-                (Some(Memory::Sampled { mean }), _) => Allocations::Bytes(mean),
-                (Some(Memory::Exact), _) => Allocations::All,
-            },
+            allocations,
+            copies: copies_with(allocations),
             started: self.scale.first(),
         }
     }

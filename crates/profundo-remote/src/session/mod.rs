@@ -11,6 +11,7 @@ mod sums;
 
 pub(crate) use directory::Directory;
 pub use find::{SessionHandle, find_session};
+pub(crate) use remains::copies_with;
 pub use remains::{Remains, find_remains};
 pub(crate) use rings::{RingMap, Rings};
 pub use salvage::salvage;

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use profundo_probe::shared::COPIES;
 use profundo_wire::recording::{Allocations, Engine, Instant, Start};
 
 use super::directory::RECORDING;
@@ -41,6 +42,7 @@ impl Remains {
             is_wall,
             allocations,
             started,
+            ..
         } = self.start;
         let allocations = match allocations {
             Allocations::None => 0,
@@ -97,9 +99,18 @@ impl Remains {
                 period,
                 is_wall,
                 allocations,
+                copies: copies_with(allocations),
                 started,
             },
         })
+    }
+}
+
+/// Which copies are told of beside these allocations.
+pub(crate) fn copies_with(allocations: Allocations) -> (u64, Allocations) {
+    match allocations {
+        Allocations::None => (0, Allocations::None),
+        _ => (COPIES.floor, Allocations::Bytes(COPIES.mean)),
     }
 }
 
@@ -129,6 +140,7 @@ mod tests {
                 period: 1,
                 is_wall: true,
                 allocations: Allocations::Bytes(5),
+                copies: copies_with(Allocations::Bytes(5)),
                 started: Instant {
                     cycles: 2,
                     monotonic: 3,
