@@ -140,6 +140,7 @@ impl Recorder {
             readings: Counts::default(),
             wall: None,
             told: Told::default(),
+            untold: Default::default(),
             options,
         })
     }

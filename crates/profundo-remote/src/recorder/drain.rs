@@ -5,9 +5,7 @@ use std::sync::atomic::Ordering;
 use profundo_wire::recording::Event;
 
 use super::Recorder;
-use crate::options::Memory;
 use crate::program::{Program, Way};
-use crate::session::SumsMap;
 
 impl Recorder {
     /// Sees to threads that have begun or ended, in the programs that have news.
@@ -115,32 +113,6 @@ impl Recorder {
         }
         self.tell_sums(key, last, sink);
         busy
-    }
-
-    /// Tells what a program has allocated, if it counts that and if it is time to. Behind its words, which
-    /// say what the numbers mean.
-    fn tell_sums(&mut self, key: u32, last: bool, sink: &mut dyn FnMut(Event<'_>)) {
-        if self.options.memory != Some(Memory::Exact) {
-            return;
-        }
-        let Some(program) = self.programs.get_mut(&key) else {
-            return;
-        };
-        let Way::Agent(agent) = &mut program.way else {
-            return;
-        };
-        if agent.sums.is_none() {
-            agent.sums = SumsMap::open(self.directory.path(), agent.index);
-        }
-        let clock = profundo_probe::clock::now();
-        if let Some((sites, peak)) = agent.sums.as_mut().and_then(|it| it.news(last, clock)) {
-            sink(Event::Sites {
-                process: key,
-                clock,
-                sites,
-                peak,
-            });
-        }
     }
 }
 

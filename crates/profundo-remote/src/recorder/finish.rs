@@ -154,6 +154,7 @@ impl Recorder {
         program.system.stop(system);
         self.cpu += program.expected(self.engine);
         self.cpu_of_ended += program.cpu();
+        self.count_untold(&program);
         if let Way::Agent(agent) = &mut program.way {
             // Before the ring is another process's, whose file has the same name.
             agent.sums = None;
@@ -210,6 +211,10 @@ impl Recorder {
                 }
                 sink(Event::Ended(program.end(now, HowEnded::Unknown)));
             }
+            if let Some(program) = self.programs.remove(&key) {
+                self.count_untold(&program);
+                self.programs.insert(key, program);
+            }
         }
         self.tell_energy(sink);
         self.tell_kernel_names(true, sink);
@@ -225,6 +230,7 @@ impl Recorder {
             false => delivery.map(|each| handlers + each * self.cost.1),
         };
         self.tell_of_readings();
+        self.say_untold();
         for note in std::mem::take(&mut self.notes) {
             sink(Event::Note(note));
         }

@@ -1,6 +1,7 @@
 //! The recorder itself: what it owns, and what it does at each turn.
 
 mod again;
+mod allocations;
 mod attach;
 mod create;
 mod drain;
@@ -124,6 +125,7 @@ pub struct Recorder {
     /// Who waits.
     wall: Option<Wall>,
     told: Told,
+    untold: allocations::Untold,
 }
 
 /// What is told once.
