@@ -1,7 +1,7 @@
 //! Whether allocations are recorded in this process, and what is kept for that.
 
 use core::mem::offset_of;
-use core::ptr::{self, NonNull};
+use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use profundo_probe::heap::Followed;
@@ -103,9 +103,10 @@ pub fn leave() {
 pub fn look_for_allocator(home: Home) {
     let mut first = None;
     symbols::find_all(&[c"malloc"], Scope::All, |_, symbol| first = Some(symbol));
-    let ours = NonNull::new(memory::calls::malloc as *mut u8);
+    // Not by the address of our own: what we call `malloc` is what all others do.
+    let ours = symbols::range_of(look_for_allocator as *const () as usize);
     let is_ours = first.is_none_or(|Symbol { address, .. }| {
-        ours.is_some_and(|ours| ours.as_ptr() as usize == address)
+        ours.is_some_and(|(start, end)| (start..end).contains(&(address as u64)))
     });
     let header = &home.ring().header;
     header
