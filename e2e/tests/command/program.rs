@@ -48,6 +48,12 @@ pub struct Program {
     slack: f64,
 }
 
+/// Options of the profiler that the whole suite is to be run with, as `--memory=exact`.
+fn asked() -> Vec<OsString> {
+    let asked = std::env::var("PROFUNDO_E2E_OPTIONS").unwrap_or_default();
+    asked.split_whitespace().map(OsString::from).collect()
+}
+
 /// How it ended, what it wrote, and what it left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
@@ -65,7 +71,7 @@ impl Program {
             arguments: vec![program.into()],
             environment: Vec::new(),
             is_bare: false,
-            options: Vec::new(),
+            options: asked(),
             input: Vec::new(),
             meanwhile: None,
             slack: 1.0,
