@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 
 use crate::clock::Clock;
 use crate::files::Files;
+use crate::gauge::gauge_of;
 use crate::generated::{Extents, Owners, Split, is_kernels, name_all, name_unnamed};
 use crate::heap::{Blocks, Moments, NO_TIME, Sites, Told, sampling};
 use crate::modules::Registry;
@@ -63,6 +64,8 @@ pub struct Ingest {
     held_back: Vec<Sample>,
     /// What was read and written, until it is known what the cycle counter means.
     traffic: Vec<(ThreadId, Traffic)>,
+    /// What processes had of the machine's memory, the same.
+    gauges: Vec<(ProcessId, recording::Gauge)>,
     /// Up to where samples may be let go at the next telling of the time.
     told: u64,
     /// Samples that wait for a code object.
@@ -157,6 +160,7 @@ impl Ingest {
             lost_before: LossCounts::default(),
             held_back: Vec::new(),
             traffic: Vec::new(),
+            gauges: Vec::new(),
             told: 0,
             waiting: Vec::new(),
             allocating: None,
@@ -274,6 +278,11 @@ impl Ingest {
                 ..
             } => self.sums(process, clock, &sites),
             Event::Energy(used) => self.profile.meta.energy = Some(energy(used)),
+            Event::Gauge(told) => {
+                let ((program, ..), _) = self.program(told.process);
+                let id = program.id;
+                self.gauges.push((id, told));
+            }
             Event::Ended(end) => self.ended(&end),
             Event::Note(note) => {
                 if !self.profile.meta.notes.contains(&note) {
@@ -693,6 +702,9 @@ impl Ingest {
         let traffic = traffic.map(|(thread, told)| traffic_of(thread, &told, clock));
         self.profile.traffic.extend(traffic);
         self.blocks.let_go(clock, &mut self.profile.heap);
+        let gauges = self.gauges.drain(..);
+        let gauges = gauges.map(|(process, told)| gauge_of(process, &told, clock));
+        self.profile.heap.gauges.extend(gauges);
         if self.held_back.is_empty() {
             return;
         }

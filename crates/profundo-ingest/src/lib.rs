@@ -14,6 +14,7 @@
 mod clock;
 mod codes;
 mod files;
+mod gauge;
 mod generated;
 mod heap;
 mod ingest;

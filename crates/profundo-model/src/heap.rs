@@ -174,6 +174,9 @@ pub struct Gauge {
     pub time: Nanos,
     /// Bytes in memory, those that are shared included.
     pub resident: u64,
+    /// The most bytes that were in memory up to then, by the kernel's own count, which nothing escapes
+    /// between two looks; 0 where it does not tell.
+    pub peak_resident: u64,
     /// Bytes in memory, each that is shared by its part; `None` where it was not looked at then.
     pub proportional: Option<u64>,
     /// Bytes in memory that are no file's.
@@ -211,7 +214,7 @@ pub struct Heap {
     pub sites: Vec<Site>,
     /// How the sums came about, oldest first.
     pub moments: Vec<Moment>,
-    /// The machine's memory, oldest first.
+    /// The machine's memory, of each process oldest first.
     pub gauges: Vec<Gauge>,
 }
 

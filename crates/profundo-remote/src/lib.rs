@@ -19,6 +19,7 @@ mod clock;
 mod copied;
 mod energy;
 mod error;
+mod gauge;
 mod jitter;
 mod kernel;
 mod map;

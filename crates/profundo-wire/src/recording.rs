@@ -227,6 +227,8 @@ pub enum Event<'a> {
     },
     /// What the machine has used so far while samples were taken.
     Energy(EnergyUsed),
+    /// What a process has of the machine's memory. Those of one process are told oldest first.
+    Gauge(Gauge),
     /// A program has ended.
     Ended(ProcessEnd),
     /// A sentence for the reader.
@@ -257,6 +259,33 @@ pub struct Peak {
     pub bytes: u64,
     /// When, on the cycle counter.
     pub clock: u64,
+}
+
+/// What a process has of the machine's memory at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Gauge {
+    /// The process's key.
+    pub process: u32,
+    /// When, on the cycle counter.
+    pub clock: u64,
+    /// Bytes in memory, those that are shared included.
+    pub resident: u64,
+    /// The most of those up to then; 0 if the kernel does not tell.
+    pub peak_resident: u64,
+    /// Bytes in memory, each that is shared by its part, where it was looked at.
+    pub proportional: Option<u64>,
+    /// Bytes in memory that are no file's.
+    pub anonymous: u64,
+    /// Bytes that were moved out of memory.
+    pub swapped: u64,
+    /// Page faults so far that were served from memory.
+    pub minor_faults: u64,
+    /// Page faults so far that had to read.
+    pub major_faults: u64,
+    /// Bytes in blocks that are in use, as far as they are counted.
+    pub in_use: u64,
+    /// Bytes that the interpreter has asked the kernel for, to make objects in.
+    pub arenas: u64,
 }
 
 /// What the machine's own counters of energy have counted, and who had its processors meanwhile.

@@ -8,7 +8,7 @@ use super::gap::{Finding, Gap, Verdict, said};
 use super::perf::{Part, explain};
 use super::settings::{Settings, capability};
 use super::stranger::Stranger;
-use super::{energy, files, process, python, room, traffic};
+use super::{energy, files, gauge, process, python, room, traffic};
 use crate::perf::{Sampled, Sampler, Signal, Switches, TaskClock, kernel_is_permitted, may_trap};
 use crate::reading::{Look, NotHeld, Stopper, look};
 use crate::sys;
@@ -24,6 +24,7 @@ pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
         waits(settings),
         energy::look(settings),
         traffic::look(),
+        gauge::look(),
         attach(settings),
         room::look(),
         files::look(settings),

@@ -7,6 +7,7 @@
 mod energy;
 mod files;
 mod gap;
+mod gauge;
 mod machine;
 mod perf;
 mod process;
@@ -19,6 +20,7 @@ mod traffic;
 
 pub(crate) use energy::refused as energy_refused;
 pub use gap::{Finding, Gap, Mend, Verdict};
+pub(crate) use gauge::refused as gauge_refused;
 pub(crate) use perf::refused as perf_refused;
 pub(crate) use process::may_be_read;
 pub(crate) use python::why_not as python_refused;

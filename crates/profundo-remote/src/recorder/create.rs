@@ -15,6 +15,7 @@ use crate::account::Account;
 use crate::agent::Words;
 use crate::clock::Scale;
 use crate::error::Error;
+use crate::gauge::Gauges;
 use crate::jitter::Jitter;
 use crate::modules::Store;
 use crate::options::{EngineChoice, Memory, Options};
@@ -57,6 +58,13 @@ impl Recorder {
         let mut notes = Vec::new();
         let engine = choose(&options, &mut notes)?;
         let meter = energy::open(&options, &mut notes);
+        if options.memory.is_some() && options.agent.is_none() {
+            notes.push(
+                "memory is looked at from outside, so allocations are not recorded: nothing is loaded into \
+                 the program"
+                    .to_owned(),
+            );
+        }
         let control = directory.control();
         // Not the nominal one even at first: a clock in step with the kernel's own tick would have
         // the kernel find itself at work at each of them.
@@ -137,6 +145,7 @@ impl Recorder {
             cost: (0, 0),
             cpu_of_ended: 0,
             meter,
+            gauges: options.memory.map(|_| Gauges::default()),
             readings: Counts::default(),
             wall: None,
             told: Told::default(),

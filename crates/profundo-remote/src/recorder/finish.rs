@@ -149,6 +149,7 @@ impl Recorder {
             }
         }
         program.tell_loss(sink);
+        self.end_gauges_of(key, how == HowEnded::Replaced, sink);
         let (user, system) = program.times;
         program.user.stop(user);
         program.system.stop(system);
@@ -216,6 +217,7 @@ impl Recorder {
                 self.programs.insert(key, program);
             }
         }
+        self.finish_gauges(sink);
         self.tell_energy(sink);
         self.tell_kernel_names(true, sink);
         self.say_what_is_missing(sink);

@@ -8,6 +8,7 @@ mod drain;
 mod energy;
 mod finish;
 mod follow;
+mod gauge;
 mod generated;
 mod hello;
 mod outside;
@@ -31,6 +32,7 @@ use crate::account::Account;
 use crate::agent::{ClockPlan, Words};
 use crate::clock::Scale;
 use crate::energy::Meter;
+use crate::gauge::Gauges;
 use crate::jitter::Jitter;
 use crate::modules::Store;
 use crate::options::{Memory, Options};
@@ -120,6 +122,8 @@ pub struct Recorder {
     cpu_of_ended: u64,
     /// Where the machine's energy is asked for and can be counted.
     meter: Option<Meter>,
+    /// Where memory is looked at.
+    gauges: Option<Gauges>,
     /// How reading threads went.
     readings: Counts,
     /// Who waits.
@@ -137,6 +141,7 @@ struct Told {
     no_room: bool,
     no_tables: bool,
     unreachable: bool,
+    unseen: Vec<&'static str>,
 }
 
 impl fmt::Debug for Recorder {
@@ -302,7 +307,7 @@ impl Recorder {
     /// The same, waiting no longer than this: the caller has something to do then.
     pub fn turn_within(&mut self, most: Duration, sink: &mut dyn FnMut(Event<'_>)) {
         let began = std::time::Instant::now();
-        let most = self.waits.min(most);
+        let most = self.waits.min(most).min(self.until_gauge());
         loop {
             let left = most.saturating_sub(began.elapsed());
             let wait = match &self.wall {
@@ -352,6 +357,7 @@ impl Recorder {
         let busy = self.drain(sink) | self.sample_outside(sink);
         self.has_samples = busy;
         sink(Event::Clock(sys::instant()));
+        self.look_at_memory(sink);
         self.bury(sink);
         self.look_at_generated_code(sink);
         self.look_at_slow_matters(sink);

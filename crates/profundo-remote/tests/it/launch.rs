@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use profundo_remote::{Options, Recorder};
 use profundo_wire::recording::{
-    EnergyUsed, Event, Finish, HowEnded, LossCounts, ModuleInfo, ProcessEnd, ProcessInfo, Start,
-    ThreadInfo,
+    EnergyUsed, Event, Finish, Gauge, HowEnded, LossCounts, ModuleInfo, ProcessEnd, ProcessInfo,
+    Start, ThreadInfo,
 };
 use profundo_wire::{Code, End, Reader, Record, State};
 
@@ -43,6 +43,7 @@ pub struct Told {
     pub losses: BTreeMap<u32, LossCounts>,
     pub notes: Vec<String>,
     pub energy: Option<EnergyUsed>,
+    pub gauges: Vec<Gauge>,
     pub wall: Duration,
     /// CPU time of the recorder's thread.
     pub recorder: Duration,
@@ -115,6 +116,10 @@ impl Told {
             }
             Event::Note(note) => self.notes.push(note),
             Event::Energy(used) => self.energy = Some(used),
+            Event::Gauge(gauge) => {
+                assert!(known(self, gauge.process));
+                self.gauges.push(gauge);
+            }
             _ => {}
         }
     }

@@ -3,6 +3,7 @@
 mod agent;
 mod energy;
 mod fake;
+mod gauge;
 mod launch;
 mod outside;
 mod sessions;

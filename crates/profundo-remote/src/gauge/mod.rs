@@ -1,0 +1,243 @@
+//! What programs have of the machine's memory, ten times a second. All of it together takes no more than
+//! a hundredth of a CPU, however many there are: where looking at all takes longer, it is done less often.
+
+mod eye;
+mod proportional;
+mod series;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use profundo_wire::recording::Gauge;
+
+use crate::sys;
+use proportional::Asking;
+use series::Series;
+
+pub(crate) use eye::Eye;
+pub(crate) use proportional::bytes_of as proportional_bytes;
+
+/// Nanoseconds between two looks at a program.
+const EVERY: u64 = 100_000_000;
+/// The same, behind the first one: many programs live for a moment only.
+const AT_FIRST: u64 = 25_000_000;
+/// Looking may take one part in so many of a CPU.
+const PART: u64 = 100;
+/// Of more programs than this the files are opened anew at each look.
+const MOST_OPEN: usize = 128;
+
+/// Whom we look at.
+#[derive(Debug, Default)]
+pub(crate) struct Gauges {
+    watched: BTreeMap<u32, Watched>,
+    /// The highest key that was ever watched.
+    newest: u32,
+    asking: Asking,
+    /// No look is due before, in monotonic nanoseconds.
+    not_before: u64,
+}
+
+#[derive(Debug)]
+struct Watched {
+    pid: u32,
+    eye: Eye,
+    series: Series,
+    /// When it is due, and how long after that again.
+    due: u64,
+    step: u64,
+    /// What was seen last.
+    last: Option<Gauge>,
+    /// What it has of shared memory, until that is told.
+    proportional: Option<u64>,
+    /// When that was asked for last; `None` if it is of no use.
+    asked: Option<u64>,
+}
+
+/// Why something of a process could not be looked at.
+#[derive(Debug)]
+pub(crate) struct Unseen {
+    pub(crate) file: &'static str,
+    pub(crate) error: io::Error,
+}
+
+impl Gauges {
+    /// The highest key that was ever watched.
+    pub(crate) fn newest(&self) -> u32 {
+        self.newest
+    }
+
+    /// Looks at a program from now on.
+    pub(crate) fn begin(&mut self, key: u32, pid: u32, now: u64) {
+        self.newest = self.newest.max(key);
+        let watched = Watched {
+            pid,
+            eye: Eye::new(pid),
+            series: Series::default(),
+            due: now,
+            step: AT_FIRST,
+            last: None,
+            proportional: None,
+            asked: Some(0),
+        };
+        self.watched.insert(key, watched);
+    }
+
+    /// How long it is until somebody is due.
+    pub(crate) fn until_look(&self, now: u64) -> Duration {
+        let dues = self.watched.values().map(|watched| watched.due);
+        match dues.min() {
+            Some(due) => Duration::from_nanos(due.max(self.not_before).saturating_sub(now)),
+            None => Duration::MAX,
+        }
+    }
+
+    /// Looks at those that are due.
+    pub(crate) fn look(&mut self, now: u64, tell: &mut dyn FnMut(Gauge)) -> Option<Unseen> {
+        self.look_at(now, |watched| watched.due <= now, tell)
+    }
+
+    /// Looks at all once more: the recording is over.
+    pub(crate) fn look_last(&mut self, now: u64, tell: &mut dyn FnMut(Gauge)) -> Option<Unseen> {
+        self.not_before = 0;
+        self.look_at(now, |_| true, tell)
+    }
+
+    /// Tells what was held back.
+    pub(crate) fn finish(&mut self, tell: &mut dyn FnMut(Gauge)) {
+        for watched in self.watched.values_mut() {
+            watched.series.end(&mut *tell);
+        }
+    }
+
+    fn look_at(
+        &mut self,
+        now: u64,
+        is_due: impl Fn(&Watched) -> bool,
+        tell: &mut dyn FnMut(Gauge),
+    ) -> Option<Unseen> {
+        if now < self.not_before || !self.watched.values().any(&is_due) {
+            return None;
+        }
+        let began = sys::nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID);
+        let mut unseen = self.take_answer(now);
+        let may_keep = self.watched.len() <= MOST_OPEN;
+        for (&key, watched) in &mut self.watched {
+            if !is_due(watched) {
+                continue;
+            }
+            // All at the same moments: being woken costs more than a look.
+            watched.due = (now / watched.step + 1) * watched.step;
+            watched.step = (watched.step * 2).min(EVERY);
+            match watched.look(key, may_keep, tell) {
+                Ok(()) => {}
+                Err(error) => {
+                    unseen = unseen.or(Some(Unseen {
+                        file: "status",
+                        error,
+                    }))
+                }
+            }
+        }
+        self.ask(now);
+        let took = sys::nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID).saturating_sub(began);
+        self.not_before = now + took * PART;
+        unseen
+    }
+
+    fn take_answer(&mut self, now: u64) -> Option<Unseen> {
+        let answer = self.asking.answer(now)?;
+        let watched = self.watched.get_mut(&answer.key)?;
+        match answer.bytes {
+            Ok(bytes) => {
+                watched.proportional = bytes;
+                None
+            }
+            Err(error) => {
+                watched.asked = None;
+                let file = "smaps_rollup";
+                is_refusal(&error).then_some(Unseen { file, error })
+            }
+        }
+    }
+
+    /// Has the one asked for that has waited longest.
+    fn ask(&mut self, now: u64) {
+        if !self.asking.is_free(now) {
+            return;
+        }
+        let those = self.watched.iter_mut();
+        let those = those.filter(|(_, watched)| watched.asked.is_some() && watched.last.is_some());
+        if let Some((&key, watched)) = those.min_by_key(|(_, watched)| watched.asked) {
+            watched.asked = Some(now);
+            self.asking.ask((key, watched.pid));
+        }
+    }
+
+    /// A program has ended, or become another one: tells what is left of it. What it had at its end nobody
+    /// has seen, but how many page faults it had is known as long as the process is there.
+    pub(crate) fn end(
+        &mut self,
+        key: u32,
+        is_replaced: bool,
+        clock: u64,
+        tell: &mut dyn FnMut(Gauge),
+    ) {
+        let Some(mut watched) = self.watched.remove(&key) else {
+            return;
+        };
+        let faults = match is_replaced {
+            true => None,
+            false => watched.eye.last_faults(),
+        };
+        if let (Some(last), Some((minor_faults, major_faults))) = (watched.last, faults) {
+            let end = Gauge {
+                clock,
+                minor_faults,
+                major_faults,
+                proportional: None,
+                ..last
+            };
+            watched.series.pass(end, &mut *tell);
+        }
+        watched.series.end(tell);
+    }
+}
+
+impl Watched {
+    fn look(
+        &mut self,
+        process: u32,
+        may_keep: bool,
+        tell: &mut dyn FnMut(Gauge),
+    ) -> io::Result<()> {
+        let seen = match self.eye.look(may_keep) {
+            Ok(Some(seen)) => seen,
+            Err(error) if is_refusal(&error) => return Err(error),
+            // It is gone.
+            Ok(None) | Err(_) => return Ok(()),
+        };
+        // The kernel writes it down when something is given back, by a count that may lag by some pages.
+        let peak = self.last.map_or(0, |last| last.peak_resident);
+        let gauge = Gauge {
+            process,
+            clock: profundo_probe::clock::now(),
+            resident: seen.resident,
+            peak_resident: seen.peak_resident.max(seen.resident).max(peak),
+            proportional: self.proportional.take(),
+            anonymous: seen.anonymous,
+            swapped: seen.swapped,
+            minor_faults: seen.minor_faults,
+            major_faults: seen.major_faults,
+            ..Gauge::default()
+        };
+        self.last = Some(gauge);
+        self.series.pass(gauge, tell);
+        Ok(())
+    }
+}
+
+/// Whether a process is there and may not be looked at.
+fn is_refusal(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
+}

@@ -1,0 +1,68 @@
+//! Whether the kernel tells what a process has of the machine's memory.
+
+use std::io;
+
+use super::gap::{Finding, Gap, Verdict, said};
+use crate::gauge::{Eye, proportional_bytes};
+
+/// Why it was refused, and what mends it.
+pub(crate) fn refused(file: &str, error: &io::Error) -> Gap {
+    let what = match file {
+        SHARES => "what processes share of their memory is not known",
+        _ => "the memory of a process is not looked at",
+    };
+    let why = |rest: &str| {
+        let error = said(error);
+        format!("{what}: /proc/PID/{file} cannot be read ({error}): {rest}")
+    };
+    match error.kind() {
+        io::ErrorKind::NotFound => Gap::of(why(
+            "this kernel does not have it (Linux 4.14 does, with CONFIG_PROC_PAGE_MONITOR)",
+        )),
+        io::ErrorKind::PermissionDenied => Gap::advice(
+            why("the process is another user's, or closed to its own"),
+            "run profundo as root",
+        ),
+        _ => Gap::of(why("nobody knows why")),
+    }
+}
+
+/// The file that has what is shared.
+const SHARES: &str = "smaps_rollup";
+
+/// Tries it on ourselves.
+pub(super) fn look() -> Finding {
+    const TOPIC: &str = "memory";
+    let own = std::process::id();
+    if let Err(error) = Eye::new(own).look(false) {
+        return Finding::gap(TOPIC, Verdict::Fails, refused("status", &error));
+    }
+    match proportional_bytes(own) {
+        Ok(_) => Finding::works(
+            TOPIC,
+            "the kernel tells what processes have in memory, with their part of what they share (recorded \
+             with --memory)",
+        ),
+        Err(error) => Finding::gap(TOPIC, Verdict::Partly, refused(SHARES, &error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_has_its_reason() {
+        let of = |file, code| refused(file, &io::Error::from_raw_os_error(code));
+        let missing = of(SHARES, libc::ENOENT);
+        assert!(
+            missing.why.contains("CONFIG_PROC_PAGE_MONITOR"),
+            "{missing}"
+        );
+        assert_eq!(missing.mend, None);
+        let closed = of("status", libc::EACCES).to_string();
+        assert!(closed.starts_with("the memory of a process"), "{closed}");
+        assert!(closed.ends_with("; run profundo as root"), "{closed}");
+        assert_ne!(of(SHARES, libc::EMFILE).why, missing.why);
+    }
+}
