@@ -3,10 +3,17 @@
 //! Half of the file is for samples as they are. Then samples of one thread, task, stack and state
 //! within a stretch of time become one, with the sum of their weights. Half of what is left is
 //! for stretches of one length, half of the rest for stretches twice as long, and so on: the file
-//! never fills, and no weight is lost. What threads read and write is added up in the same stretches.
+//! never fills, and no weight is lost. What threads read and write is added up in the same stretches,
+//! and of what processes have in memory the extremes are kept.
 
-use profundo_model::{Gil, Nanos, Sample, StackId, State, StringId, TaskId, ThreadId, Traffic};
+mod gauges;
+
+use profundo_model::{
+    Gauge, Gil, Nanos, Sample, StackId, State, StringId, TaskId, ThreadId, Traffic,
+};
 use rustc_hash::FxHashMap;
+
+use gauges::Extremes;
 
 /// The first stretches.
 const SECOND: u64 = 1_000_000_000;
@@ -30,6 +37,7 @@ pub(crate) struct Coarse {
     since: Option<Nanos>,
     /// Of each thread in its present stretch.
     traffic: FxHashMap<ThreadId, Traffic>,
+    gauges: Extremes,
 }
 
 impl Coarse {
@@ -43,6 +51,7 @@ impl Coarse {
             samples: Vec::new(),
             since: None,
             traffic: FxHashMap::default(),
+            gauges: Extremes::default(),
         }
     }
 
@@ -131,6 +140,25 @@ impl Coarse {
         let mut rows: Vec<Traffic> = self.traffic.drain().map(|(_, row)| row).collect();
         rows.sort_by_key(|row| (row.from, row.thread));
         rows.into_iter()
+    }
+
+    /// Passes on what processes had in memory. To be called after [`Self::pass`].
+    pub(crate) fn pass_gauges(
+        &mut self,
+        rows: impl Iterator<Item = Gauge>,
+        ready: &mut Vec<Gauge>,
+    ) {
+        for row in rows {
+            match self.stretch {
+                0 => ready.push(row),
+                stretch => self.gauges.pass(row, stretch, ready),
+            }
+        }
+    }
+
+    /// What processes had in stretches that are not over, at the end.
+    pub(crate) fn end_gauges(&mut self) -> Vec<Gauge> {
+        self.gauges.end()
     }
 
     /// A sentence for the reader, if samples were made one.

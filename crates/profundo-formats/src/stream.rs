@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use profundo_model::{Growing, Meta, Profile, Sample, Traffic};
+use profundo_model::{Gauge, Growing, Meta, Profile, Sample, Traffic};
 
 use crate::coarse::Coarse;
 use crate::current::{self, Stream};
@@ -11,8 +11,8 @@ use crate::{Error, header};
 /// Of the most bytes that a file may have, this part is kept for what comes at the end: names.
 const RESERVE: u64 = 16;
 
-/// Rows of what threads read and write that are worth a chunk while the file grows.
-const TRAFFIC: usize = 256;
+/// Rows of what threads read and write, or of memory, that are worth a chunk while the file grows.
+const ROWS: usize = 256;
 
 /// Writes a profile while it grows.
 ///
@@ -42,6 +42,8 @@ pub struct StreamWriter<W: Write> {
     ready: Vec<Sample>,
     /// What threads have read and written, the same.
     traffic: Vec<Traffic>,
+    /// What processes had of the machine's memory.
+    gauges: Vec<Gauge>,
 }
 
 impl<W: Write> StreamWriter<W> {
@@ -53,6 +55,7 @@ impl<W: Write> StreamWriter<W> {
             coarse: Coarse::new(u64::MAX),
             ready: Vec::new(),
             traffic: Vec::new(),
+            gauges: Vec::new(),
         })
     }
 
@@ -77,9 +80,7 @@ impl<W: Write> StreamWriter<W> {
     /// Takes the profile's samples, and writes them where there are enough for a good chunk.
     pub fn append(&mut self, profile: &mut Profile) -> Result<(), Error> {
         self.take(profile);
-        if self.traffic.len() >= TRAFFIC {
-            self.write_traffic(profile)?;
-        }
+        self.write_rows(profile, ROWS)?;
         if self.ready.len() >= current::BATCH {
             self.write_ready(profile)?;
         }
@@ -94,16 +95,14 @@ impl<W: Write> StreamWriter<W> {
         profile.growing = Growing::default();
         self.write_ready(profile)?;
         self.write_heap(profile)?;
-        if self.traffic.len() >= TRAFFIC {
-            self.write_traffic(profile)?;
-        }
+        self.write_rows(profile, ROWS)?;
         self.stream.get_mut().flush().map_err(Error::Write)
     }
 
     /// Writes again what has changed since it was written: threads, processes, tasks, modules and
     /// the recording as a whole. Every few seconds is often enough: it is for a file that is cut.
     pub fn update(&mut self, profile: &Profile) -> Result<(), Error> {
-        self.write_traffic(profile)?;
+        self.write_rows(profile, 1)?;
         self.stream.update(profile)?;
         self.stream.get_mut().flush().map_err(Error::Write)
     }
@@ -116,7 +115,8 @@ impl<W: Write> StreamWriter<W> {
         self.ready.extend(self.coarse.end());
         self.write_ready(profile)?;
         self.traffic.extend(self.coarse.end_traffic());
-        self.write_traffic(profile)?;
+        self.gauges.extend(self.coarse.end_gauges());
+        self.write_rows(profile, 1)?;
         self.write_heap(profile)?;
         profile.meta.notes.extend(self.coarse.note());
         let mut out = self.stream.finish(profile)?;
@@ -130,6 +130,8 @@ impl<W: Write> StreamWriter<W> {
             .pass(self.stream.size(), samples, &mut self.ready);
         let traffic = profile.traffic.drain(..);
         self.coarse.pass_traffic(traffic, &mut self.traffic);
+        let gauges = profile.heap.gauges.drain(..);
+        self.coarse.pass_gauges(gauges, &mut self.gauges);
     }
 
     /// Takes the profile's blocks, and what else there is of its heap but the sums, and writes it.
@@ -144,9 +146,17 @@ impl<W: Write> StreamWriter<W> {
         Ok(())
     }
 
-    fn write_traffic(&mut self, profile: &Profile) -> Result<(), Error> {
-        let rows = std::mem::take(&mut self.traffic);
-        self.stream.traffic(profile, &rows)
+    /// Writes what is no sample, of each kind if there are so many.
+    fn write_rows(&mut self, profile: &Profile, worth: usize) -> Result<(), Error> {
+        if self.traffic.len() >= worth {
+            let rows = std::mem::take(&mut self.traffic);
+            self.stream.traffic(profile, &rows)?;
+        }
+        if self.gauges.len() >= worth {
+            let rows = std::mem::take(&mut self.gauges);
+            self.stream.gauges(profile, &rows)?;
+        }
+        Ok(())
     }
 
     fn write_ready(&mut self, profile: &Profile) -> Result<(), Error> {

@@ -13,6 +13,7 @@ mod ahead;
 mod chunk;
 mod code;
 mod column;
+mod gauge;
 mod growing;
 mod heap;
 mod meta;

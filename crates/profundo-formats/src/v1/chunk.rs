@@ -46,6 +46,7 @@ pub(super) const ENDS: Kind = *b"FREE";
 pub(super) const COPIES: Kind = *b"COPY";
 pub(super) const SITES: Kind = *b"SITE";
 pub(super) const MOMENTS: Kind = *b"MOMT";
+pub(super) const GAUGES: Kind = *b"GAUG";
 pub(super) const SAMPLES: Kind = *b"SAMP";
 pub(super) const END: Kind = *b"END.";
 

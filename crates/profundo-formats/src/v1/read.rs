@@ -11,7 +11,7 @@ use super::chunk::{self, Next, Packed, Unpacker};
 use super::code::value_of;
 use super::column::Columns;
 use super::sample::LastSeen;
-use super::{growing, heap, meta, name, owner, place, sample, traffic};
+use super::{gauge, growing, heap, meta, name, owner, place, sample, traffic};
 use crate::{Damage, Error, Warning};
 
 /// Reads the chunks from `offset` on.
@@ -134,6 +134,7 @@ impl Decoder {
             chunk::ENDS => (self.ends, heap::ends::decode),
             chunk::SITES => (self.profile.heap.sites.len(), heap::sites::decode),
             chunk::MOMENTS => (self.profile.heap.moments.len(), heap::moments::decode),
+            chunk::GAUGES => (self.profile.heap.gauges.len(), gauge::decode),
             chunk::SAMPLES => (self.profile.samples.len(), sample::decode),
             // Rows that are there already.
             chunk::MODULES_AGAIN => (self.profile.modules.len(), place::modules::decode),
@@ -169,6 +170,7 @@ impl Decoder {
                 chunk::COPIES,
                 chunk::ENDS,
                 chunk::MOMENTS,
+                chunk::GAUGES,
             ]
             .contains(&chunk.kind);
             if last > u64::from(u32::MAX) && has_ids {

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use profundo_model::{
-    Block, FrameId, Meta, Module, Process, Profile, Sample, Site, Task, Thread, Traffic,
+    Block, FrameId, Gauge, Meta, Module, Process, Profile, Sample, Site, Task, Thread, Traffic,
 };
 
 use super::chunk::{self, Kind};
@@ -81,6 +81,13 @@ impl<W: Write> Stream<W> {
     /// Appends what was allocated: `blocks`, and what of the rest of the profile's heap is new.
     pub(crate) fn heap(&mut self, profile: &Profile, blocks: &[Block]) -> Result<(), Error> {
         self.encoder.heap(profile, blocks)?;
+        self.remember(profile);
+        Ok(())
+    }
+
+    /// Appends what processes had of the machine's memory.
+    pub(crate) fn gauges(&mut self, profile: &Profile, rows: &[Gauge]) -> Result<(), Error> {
+        self.encoder.gauges(profile, rows)?;
         self.remember(profile);
         Ok(())
     }

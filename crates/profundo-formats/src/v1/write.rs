@@ -4,12 +4,14 @@
 use std::io::Write;
 use std::ops::Range;
 
-use profundo_model::{Block, Growing, LocationKind, Meta, Profile, Sample, Sampling, Traffic};
+use profundo_model::{
+    Block, Gauge, Growing, LocationKind, Meta, Profile, Sample, Sampling, Traffic,
+};
 
 use super::chunk::{self, ChunkWriter, Kind};
 use super::column::Payload;
 use super::sample::LastSeen;
-use super::{growing, heap, meta, name, owner, place, sample, traffic};
+use super::{gauge, growing, heap, meta, name, owner, place, sample, traffic};
 use crate::Error;
 
 /// Samples in a chunk: at 1000 a second a cut file loses the last 16 s of one thread at most, and
@@ -31,6 +33,7 @@ pub(crate) fn write(profile: &Profile, out: &mut dyn Write, offset: usize) -> Re
     }
     encoder.traffic(profile, &profile.traffic)?;
     encoder.heap(profile, &profile.heap.blocks)?;
+    encoder.gauges(profile, &profile.heap.gauges)?;
     encoder.the_rest(profile)?;
     encoder.end().map(drop)
 }
@@ -57,6 +60,7 @@ pub(super) struct Written {
     pub(super) ends: usize,
     pub(super) sites: usize,
     pub(super) moments: usize,
+    pub(super) gauges: usize,
 }
 
 impl Default for Written {
@@ -83,6 +87,7 @@ impl Default for Written {
             ends: 0,
             sites: 0,
             moments: 0,
+            gauges: 0,
         }
     }
 }
@@ -191,6 +196,20 @@ impl<W: Write> Encoder<W> {
             let payload = heap::moments::encode(part, self.written.moments);
             self.out.write(chunk::MOMENTS, payload.as_bytes())?;
             self.written.moments += part.len();
+        }
+        Ok(())
+    }
+
+    /// What processes had of the machine's memory, behind the processes that it needs.
+    pub(super) fn gauges(&mut self, profile: &Profile, rows: &[Gauge]) -> Result<(), Error> {
+        for part in rows.chunks(ROWS) {
+            let mut processes = Need::default();
+            part.iter()
+                .for_each(|row| processes.row(row.process.index()));
+            self.processes(profile, processes.0)?;
+            let payload = gauge::encode(part, self.written.gauges);
+            self.out.write(chunk::GAUGES, payload.as_bytes())?;
+            self.written.gauges += part.len();
         }
         Ok(())
     }

@@ -28,6 +28,9 @@ fn walk(profile: &Profile) {
                 .for_each(|&id| drop(profile.modules.get(id).clone()));
         }
     }
+    for gauge in &profile.heap.gauges {
+        assert!(gauge.process.index() < profile.processes.len());
+    }
     assert!(profile.files.get(FileId(0)) == profundo_model::File::default());
 }
 
@@ -75,8 +78,13 @@ fn every_cut_gives_the_samples_before_it() {
 
 #[test]
 fn every_changed_byte_is_noticed() {
-    let whole = small::small();
-    let file = write(&whole);
+    for whole in [small::small(), small::gauged()] {
+        check_changed_bytes(&whole);
+    }
+}
+
+fn check_changed_bytes(whole: &Profile) {
+    let file = write(whole);
     let ends = raw::ends(&file);
     for at in 0..file.len() {
         for change in [0x01, 0x80, 0xff] {
@@ -117,7 +125,12 @@ fn what_follows_the_end_is_left_out() {
 /// Bytes that keep their checksum: what only a hostile or a broken writer makes.
 #[test]
 fn changed_payloads_with_right_checksums_do_no_harm() {
-    let mut file = write(&small::small());
+    for whole in [small::small(), small::gauged()] {
+        check_changed_payloads(write(&whole));
+    }
+}
+
+fn check_changed_payloads(mut file: Vec<u8>) {
     let ends = raw::ends(&file);
     let mut random = crate::made::Random(42);
     let mut begin = 16;

@@ -46,6 +46,7 @@ pub fn dump(profile: &Profile) -> String {
     table(&mut out, "copy", heap.copies.iter());
     table(&mut out, "site", heap.sites.iter());
     table(&mut out, "moment", heap.moments.iter());
+    table(&mut out, "gauge", heap.gauges.iter());
     table(&mut out, "sample", samples.iter());
     out
 }

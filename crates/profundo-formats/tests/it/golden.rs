@@ -49,6 +49,7 @@ fn the_writer_writes_as_ever() {
     same_bytes("full-waits", &crate::write(&crate::small::small()));
     same_bytes("full-energy", &crate::write(&crate::small::with_energy()));
     same_bytes("full-traffic", &crate::write(&crate::small::reading()));
+    same_bytes("full-gauges", &crate::write(&crate::small::gauged()));
     let (whole, cut) = crate::stream::small();
     same_bytes("streamed-waits", &whole);
     same_bytes("streamed-cut-waits", &whole[..cut]);

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use profundo_model::{
-    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, File, FileId, Frame, FrameId, Gil,
+    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, File, FileId, Frame, FrameId, Gauge, Gil,
     Language, LocationId, LocationKind, Loss, Meta, Module, ModuleId, Nanos, Process, ProcessEnd,
     ProcessId, Profile, Reason, Role, Sample, SampleKind, StackId, State, StringId, Task, TaskId,
     Thread, ThreadId, Traffic, Wait,
@@ -30,6 +30,7 @@ fn check(profile: &Profile) {
 fn every_field_comes_back() {
     check(&Profile::default());
     check(&small::small());
+    check(&small::gauged());
     check(&Profile::from_folded("main;work 3\nmain;idle 1").unwrap());
 }
 
@@ -401,6 +402,20 @@ fn samples_from(profile: &mut Profile, samples: &[Row]) {
             state: states[pick(row[6], 5) as usize],
             gil: gils[pick(row[7], 4) as usize],
             file: string(profile, row[2]),
+        });
+        let processes = profile.processes.len();
+        profile.heap.gauges.push(Gauge {
+            process: ProcessId(pick(row[2], processes)),
+            time: Nanos(row[0]),
+            resident: row[1],
+            peak_resident: row[3],
+            proportional: (row[7] % 2 == 0).then_some(row[4]),
+            anonymous: row[5],
+            swapped: row[6],
+            minor_faults: row[7],
+            major_faults: row[2],
+            in_use: row[1],
+            arenas: row[4],
         });
         let [from, to, waits, ..] = *row;
         profile.traffic.push(Traffic {

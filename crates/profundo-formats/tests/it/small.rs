@@ -1,9 +1,9 @@
 //! A small profile in which every field of every table holds something.
 
 use profundo_model::{
-    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, FrameKey, Gil, Language, LocationKind,
-    Loss, Meta, Module, Nanos, Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample,
-    SampleKind, State, Task, Thread, ThreadId, Traffic, Wait,
+    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, FrameKey, Gauge, Gil, Language,
+    LocationKind, Loss, Meta, Module, Nanos, Process, ProcessEnd, ProcessId, Profile, Reason, Role,
+    Sample, SampleKind, State, Task, Thread, ThreadId, Traffic, Wait,
 };
 
 /// The same, of a machine that counts its energy.
@@ -251,5 +251,25 @@ pub fn reading() -> Profile {
         },
     };
     profile.traffic = (0..4).map(row).collect();
+    profile
+}
+
+/// The same, whose processes have memory.
+pub fn gauged() -> Profile {
+    let mut profile = small();
+    let row = |number: u64| Gauge {
+        process: ProcessId(number as u32 % 2),
+        time: Nanos(number * 100_000_000),
+        resident: (20 + number % 5) << 20,
+        peak_resident: (20 + number.min(4)) << 20,
+        proportional: (number % 3 == 1).then_some(19 << 20),
+        anonymous: (number * 5000) << 3,
+        swapped: u64::from(number == 5) << 12,
+        minor_faults: number * number,
+        major_faults: u64::MAX >> number,
+        in_use: number << 16,
+        arenas: (number / 2) << 20,
+    };
+    profile.heap.gauges = (0..8).map(row).collect();
     profile
 }

@@ -2,8 +2,8 @@
 
 use profundo_formats::{StreamWriter, Warning, read};
 use profundo_model::{
-    Bytes, CodeObject, FrameKey, Growing, Mapping, Module, Nanos, Process, ProcessEnd, ProcessId,
-    Profile, Sample, ThreadId, Traffic,
+    Bytes, CodeObject, FrameKey, Gauge, Growing, Mapping, Module, Nanos, Process, ProcessEnd,
+    ProcessId, Profile, Sample, ThreadId, Traffic,
 };
 
 use crate::dump::dump;
@@ -16,6 +16,7 @@ fn streamed(whole: &Profile, parts: usize) -> Vec<u8> {
     let mut growing = whole.clone();
     growing.samples.clear();
     growing.traffic.clear();
+    growing.heap.gauges.clear();
     growing.sources = Default::default();
     growing.meta.notes.clear();
     for row in 0..whole.locations.len() {
@@ -26,19 +27,25 @@ fn streamed(whole: &Profile, parts: usize) -> Vec<u8> {
     let each = whole.samples.len().div_ceil(parts);
     let traffic = whole.traffic.len().div_ceil(parts).max(1);
     let mut traffic = whole.traffic.chunks(traffic);
+    let gauges = whole.heap.gauges.len().div_ceil(parts).max(1);
+    let mut gauges = whole.heap.gauges.chunks(gauges);
     for part in whole.samples.chunks(each) {
         growing.samples.extend_from_slice(part);
         growing
             .traffic
             .extend_from_slice(traffic.next().unwrap_or_default());
+        let gauges = gauges.next().unwrap_or_default();
+        growing.heap.gauges.extend_from_slice(gauges);
         file.flush(&mut growing).unwrap();
         assert!(growing.samples.is_empty() && growing.traffic.is_empty());
+        assert!(growing.heap.gauges.is_empty());
         growing.meta.duration.0 += 1;
         file.update(&growing).unwrap();
     }
     let mut done = Profile {
         samples: Vec::new(),
         traffic: Vec::new(),
+        heap: Default::default(),
         ..whole.clone()
     };
     file.finish(&mut done).unwrap()
@@ -48,6 +55,7 @@ fn streamed(whole: &Profile, parts: usize) -> Vec<u8> {
 fn what_was_streamed_is_what_there_was() {
     let mut reading = realistic(20_000, 4, Weights::Elapsed);
     reading.traffic = traffic(&reading, 5000);
+    reading.heap.gauges = gauges(5000);
     let file = reading.strings.intern("/tmp/data");
     reading
         .samples
@@ -75,6 +83,18 @@ fn traffic(profile: &Profile, rows: u64) -> Vec<Traffic> {
             written: 1 << (number % 40),
             ..Bytes::default()
         },
+    };
+    (0..rows).map(row).collect()
+}
+
+/// What one process had, ten times a second: it grows, but for a moment in the middle.
+fn gauges(rows: u64) -> Vec<Gauge> {
+    let peak = rows / 2;
+    let row = |number: u64| Gauge {
+        time: Nanos(number * 100_000_000),
+        resident: (number + if number == peak { 2 * rows } else { 0 }) << 12,
+        minor_faults: number,
+        ..Gauge::default()
     };
     (0..rows).map(row).collect()
 }
@@ -211,14 +231,17 @@ fn what_is_needed_to_go_on_is_kept_until_the_end() {
 fn bounded(samples: usize, limit: u64) -> (usize, Profile, Profile) {
     let mut whole = realistic(samples, 3, Weights::Random);
     whole.traffic = traffic(&whole, samples as u64);
+    whole.heap.gauges = gauges(samples as u64);
     let mut growing = whole.clone();
     let mut file = StreamWriter::new(Vec::new(), &whole.meta)
         .unwrap()
         .max_size(limit);
     let mut traffic = whole.traffic.chunks(997);
+    let mut gauges = whole.heap.gauges.chunks(997);
     for part in whole.samples.chunks(997) {
         growing.samples = part.to_vec();
         growing.traffic = traffic.next().unwrap_or_default().to_vec();
+        growing.heap.gauges = gauges.next().unwrap_or_default().to_vec();
         file.append(&mut growing).unwrap();
     }
     let bytes = file.finish(&mut growing).unwrap();
@@ -239,6 +262,12 @@ fn a_file_stays_within_its_size_and_loses_no_weight() {
     assert!(size as u64 > limit / 2, "{size}");
     assert!(again.samples.len() < whole.samples.len() / 2);
     assert!(again.traffic.len() < whole.traffic.len() / 2);
+    // The peak is there, and the end.
+    let (kept, all) = (&again.heap.gauges, &whole.heap.gauges);
+    assert!(kept.len() < all.len() / 2, "{}", kept.len());
+    assert!(kept.contains(&all[all.len() / 2]));
+    assert_eq!(kept.last(), all.last());
+    assert!(kept.is_sorted_by_key(|row| row.time));
     let sum = |profile: &Profile, thread: u32| {
         let mut sum = Bytes::default();
         let own = profile.traffic.iter().filter(|row| row.thread.0 == thread);
@@ -281,5 +310,6 @@ fn a_file_that_is_small_enough_stays_as_it_is() {
     let (_, whole, again) = bounded(20_000, 10_000_000);
     assert!(again.samples == whole.samples);
     assert!(again.traffic == whole.traffic);
+    assert!(again.heap == whole.heap);
     assert_eq!(again.meta.notes, Vec::<String>::new());
 }
