@@ -76,7 +76,7 @@ impl Admitted {
 }
 
 /// By process, whether it passes.
-fn processes(profile: &Profile, filter: &Filter) -> Vec<bool> {
+pub(crate) fn processes(profile: &Profile, filter: &Filter) -> Vec<bool> {
     let passes = |process: &profundo_model::Process| {
         filter.processes.is_empty()
             || filter.processes.iter().any(|choice| match choice {

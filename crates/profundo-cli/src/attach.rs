@@ -41,6 +41,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         engine: EngineChoice::Around,
         follow: !recording.no_children,
         wall: recording.wall.then_some(profundo_remote::WALL_TICK),
+        memory: recording.memory(),
         energy: recording.energy.then(|| profundo_remote::POWERCAP.into()),
         ..Options::default()
     })?;

@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use profundo_model::Profile;
 use profundo_report::{
-    Callers, Choices, Format, Functions, Hidden, Io, Lines, Look, Stacks, Statprof, Summary, When,
+    Callers, Choices, Format, Functions, Hidden, Io, Lines, Look, Memory, Stacks, Statprof,
+    Summary, When,
 };
 
 use crate::options::{Looking, Report, Style, What};
@@ -144,6 +145,7 @@ impl<'a> Shape<'a> {
             What::Callees => write_view!(Callers::callees_of(name)),
             What::Calls => write_view!(Callers::both(name)),
             What::Io => write_view!(self.io()),
+            What::Memory => write_view!(self.memory()),
             What::Statprof => write_view!(Statprof::new()),
             What::Stacks => write_view!(Stacks::new()),
             What::Tree => write_view!(self.library_report(Format::Tree)),
@@ -224,6 +226,13 @@ impl<'a> Shape<'a> {
         match self.looking.shape.limit {
             Some(limit) => Io::new().limit(limit),
             None => Io::new(),
+        }
+    }
+
+    fn memory(&self) -> Memory {
+        match self.looking.shape.limit {
+            Some(limit) => Memory::new().limit(limit),
+            None => Memory::new(),
         }
     }
 

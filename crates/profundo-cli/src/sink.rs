@@ -103,6 +103,7 @@ impl Sink {
             profile.heap.ends.clear();
             profile.heap.copies.clear();
             profile.heap.moments.clear();
+            profile.heap.gauges.clear();
             return false;
         };
         if !flushes {

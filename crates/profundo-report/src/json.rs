@@ -96,6 +96,11 @@ impl<'a> Json<'a> {
         self.decimal(key, nanos.map(|nanos| nanos as f64 / 1e9), 9);
     }
 
+    /// How much a second, to a thousandth.
+    pub(crate) fn rate(&mut self, key: &str, rate: f64) {
+        self.decimal(key, Some(rate), 3);
+    }
+
     /// Whether something is so.
     pub(crate) fn is(&mut self, key: &str, is: bool) {
         self.key(key);

@@ -80,7 +80,7 @@ pub use profundo_analysis::{
 };
 pub use report::Report;
 pub use scope::Choices;
-pub use views::{Callers, Functions, Io, Lines, Stacks, Statprof, Summary};
+pub use views::{Callers, Functions, Io, Lines, Memory, Stacks, Statprof, Summary};
 pub use width::terminal_width;
 
 /// Text in columns, and numbers as people read them: for pages that are laid out elsewhere.

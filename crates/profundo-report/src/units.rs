@@ -83,6 +83,24 @@ pub fn bytes(number: u64) -> String {
     format!("{} {}", three_digits(size), unit.unwrap_or(&"EB"))
 }
 
+/// A number of things, to three digits.
+pub fn short_count(number: u64) -> String {
+    const LETTERS: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
+    if number < 1000 {
+        return number.to_string();
+    }
+    let mut size = number as f64 / 1e3;
+    let mut letters = LETTERS.iter();
+    let mut letter = letters.next();
+    while size >= 999.5
+        && let Some(next) = letters.next()
+    {
+        size /= 1e3;
+        letter = Some(next);
+    }
+    format!("{}{}", three_digits(size), letter.unwrap_or(&"E"))
+}
+
 fn three_digits(number: f64) -> String {
     match number {
         small if small < 9.995 => format!("{small:.2}"),
@@ -155,6 +173,15 @@ mod tests {
         for (number, text) in rows {
             assert_eq!(joules(number), text, "{number}");
         }
+    }
+
+    #[test]
+    fn counts_are_short() {
+        let rows = [(0, "0"), (999, "999"), (1_000, "1.00k"), (999_600, "1.00M")];
+        for (number, text) in rows {
+            assert_eq!(short_count(number), text);
+        }
+        assert_eq!(short_count(u64::MAX), "18.4E");
     }
 
     #[test]

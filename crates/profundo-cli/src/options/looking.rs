@@ -33,6 +33,8 @@ pub enum What {
     Calls,
     /// What was read and written, by file and by line, where waiting was recorded too
     Io,
+    /// What processes had of the machine's memory over time, where that was recorded
+    Memory,
     /// The table of Python's statprof
     Statprof,
     /// Every sample's stack, thread by thread: for the few of `attach --dump`
@@ -53,6 +55,7 @@ impl What {
             Self::Callees => "callees",
             Self::Calls => "calls",
             Self::Io => "io",
+            Self::Memory => "memory",
             Self::Statprof => "statprof",
             Self::Stacks => "stacks",
         }
@@ -139,7 +142,7 @@ pub struct Paper {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The report")]
 pub struct ShapeOptions {
-    /// Show at most so many rows of each table (summary, functions, io), or files (lines)
+    /// Show at most so many rows of each table (summary, functions, io, memory), or files (lines)
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub limit: Option<usize>,
     /// Hide what has a smaller share, in percent (functions, lines)
@@ -191,12 +194,12 @@ pub struct ShapeOptions {
 type Fit = (&'static str, fn(&ShapeOptions) -> bool, &'static [What]);
 
 const FITS: [Fit; 15] = {
-    use What::{Flat, Functions, Io, Lines, Summary, Tree};
+    use What::{Flat, Functions, Io, Lines, Memory, Summary, Tree};
     [
         (
             "limit",
             |it| it.limit.is_some(),
-            &[Summary, Functions, Lines, Io],
+            &[Summary, Functions, Lines, Io, Memory],
         ),
         (
             "min-share",

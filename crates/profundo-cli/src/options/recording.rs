@@ -117,6 +117,9 @@ pub struct Attached {
     /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's
     #[arg(long)]
     pub energy: bool,
+    /// Record the machine's memory over time: what the process has of it, but not who allocates it
+    #[arg(long)]
+    pub memory: bool,
     /// Stay with this process, and do not follow those that it starts
     #[arg(long)]
     pub no_children: bool,
@@ -134,6 +137,12 @@ pub struct Attached {
 }
 
 impl Attached {
+    /// What of memory is looked at. Whatever it says of allocations, nobody sees them from outside.
+    pub fn memory(&self) -> Option<Memory> {
+        let mean = MEMORY_SAMPLE;
+        self.memory.then_some(Memory::Sampled { mean })
+    }
+
     /// The time between two samples in nanoseconds.
     pub fn period(&self) -> u64 {
         period_of(self.rate)

@@ -59,6 +59,7 @@ impl Told {
                 peak,
             },
             Event::Energy(used) => Event::Energy(used),
+            Event::Gauge(gauge) => Event::Gauge(gauge),
             Event::Ended(end) => Event::Ended(end),
             Event::Note(note) => Event::Note(note),
         })

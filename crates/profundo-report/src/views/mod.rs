@@ -2,8 +2,10 @@
 //! looks ([`Look`](crate::Look)), and gives its answer as text or as JSON.
 
 mod calls;
+mod chart;
 mod functions;
 mod lines;
+mod memory;
 mod short_tree;
 mod stacks;
 mod statprof;
@@ -20,6 +22,7 @@ use profundo_model::Profile;
 pub use calls::Callers;
 pub use functions::Functions;
 pub use lines::Lines;
+pub use memory::Memory;
 pub use stacks::Stacks;
 pub use statprof::Statprof;
 pub use summary::Summary;

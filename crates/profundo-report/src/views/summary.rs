@@ -6,12 +6,13 @@ mod text;
 mod told;
 
 use profundo_analysis::{
-    FunctionShare, Io, Libraries, LineShare, LinesOptions, Place, Selection, Totals, WaitRow,
-    lines, shares, totals, waits,
+    FunctionShare, Io, Libraries, LineShare, LinesOptions, Place, ProcessMemory, Selection, Totals,
+    WaitRow, lines, shares, totals, waits,
 };
 use profundo_model::{FileId, Profile};
 
 use super::functions::sort;
+use super::memory;
 use super::short_tree::{Branch, Limits, branches};
 use super::traffic;
 use super::view;
@@ -92,7 +93,7 @@ impl Summary {
         self
     }
 
-    fn answers(&self, profile: &Profile, selection: &Selection) -> Answers {
+    fn answers<'a>(&self, profile: &'a Profile, selection: &Selection) -> Answers<'a> {
         let mut shown = self.choices.shown;
         let mut functions = shares(profile, selection, shown);
         sort(profile, &mut functions, SortBy::Overhead);
@@ -140,6 +141,7 @@ impl Summary {
             totals: totals(profile, selection),
             waits,
             io: traffic::of(profile, selection, &self.choices),
+            memory: memory::of(profile, selection, &self.choices),
         }
     }
 }
@@ -155,16 +157,17 @@ fn hot(most: usize, shares: impl Iterator<Item = f64>) -> usize {
         .count()
 }
 
-struct Answers {
+struct Answers<'p> {
     lines: Vec<(FileId, LineShare)>,
     functions: Vec<FunctionShare>,
     tree: Vec<Branch>,
     totals: Totals,
     waits: Vec<WaitRow>,
     io: Io,
+    memory: Vec<ProcessMemory<'p>>,
 }
 
-impl Answers {
+impl Answers<'_> {
     fn names<'a>(&self, profile: &'a Profile) -> Names<'a> {
         let tree = self
             .tree

@@ -14,6 +14,7 @@ use crate::printer::Page;
 use crate::source::{Source, shown};
 use crate::units::{counted, duration, percent};
 use crate::views::functions::push_name;
+use crate::views::memory;
 use crate::views::short_tree::Branch;
 use crate::views::totals::{command, end, write_processes, write_threads};
 use crate::views::traffic;
@@ -59,6 +60,10 @@ impl Summary {
         }
         if answers.tree.iter().any(|branch| branch.chain.len() > 1) || answers.tree.len() > 1 {
             write_tree(page, &answers.tree, &names)?;
+            page.plain("")?;
+        }
+        if !answers.memory.is_empty() {
+            memory::write(page, &self.choices, &answers.memory, self.table)?;
             page.plain("")?;
         }
         if answers.totals.processes.len() > 1 {

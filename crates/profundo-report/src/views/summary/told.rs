@@ -7,7 +7,7 @@ use super::Summary;
 use crate::json::Json;
 use crate::source::Source;
 use crate::views::functions::tell_function;
-use crate::views::{place, tell_amounts, totals, traffic};
+use crate::views::{memory, place, tell_amounts, totals, traffic};
 
 impl Summary {
     pub(super) fn report(&self) -> &'static str {
@@ -64,6 +64,9 @@ impl Summary {
         }
         if !profile.traffic.is_empty() {
             json.object("io", |json| traffic::tell(json, profile, &answers.io));
+        }
+        if !profile.heap.gauges.is_empty() {
+            memory::tell(json, profile, &answers.memory);
         }
         totals::tell(json, profile, &answers.totals, selection);
     }
