@@ -23,7 +23,7 @@ pub struct ProcessMemory<'a> {
     pub start: u64,
     /// The same at the last.
     pub end: u64,
-    /// The same, each byte that is shared by its part, when that was looked at last.
+    /// The same, each byte that is shared by its part, as much as that was when it was looked at last.
     pub proportional: Option<u64>,
     /// The most of those.
     pub most_proportional: Option<u64>,
@@ -95,6 +95,8 @@ fn of(process: ProcessId, mut looks: Vec<&Gauge>) -> Option<ProcessMemory<'_>> {
         .iter()
         .map(|look| (seconds(look), held(look)))
         .collect();
+    let others = |look: &Gauge| Some(look.resident.saturating_sub(look.proportional?));
+    let others = looks.iter().rev().find_map(|look| others(look));
     let shares = || looks.iter().filter_map(|look| look.proportional);
     Some(ProcessMemory {
         process,
@@ -103,7 +105,7 @@ fn of(process: ProcessId, mut looks: Vec<&Gauge>) -> Option<ProcessMemory<'_>> {
         peak_is_earlier: peak > seen.resident && peak == first.peak_resident,
         start: first.resident,
         end: last.resident,
-        proportional: shares().next_back(),
+        proportional: others.map(|others| last.resident.saturating_sub(others)),
         most_proportional: shares().max(),
         most_swapped: looks.iter().map(|look| look.swapped).max()?,
         growth: Growth::of(&points),
@@ -208,6 +210,21 @@ mod tests {
         let earlier = profile(&[look(0, 5, 10, 99), look(0, 6, 30, 99)]);
         let memory = &all(&earlier, &Filter::default())[0];
         assert_eq!((memory.peak, memory.peak_is_earlier), (99, true));
+    }
+
+    #[test]
+    fn what_it_shares_is_subtracted_from_the_end() {
+        let shared = |tenths, resident, proportional| Gauge {
+            proportional: Some(proportional),
+            ..look(0, tenths, resident, 99)
+        };
+        let looks = [shared(0, 50, 40), shared(1, 60, 48), look(0, 2, 30, 99)];
+        let profile = profile(&looks);
+        let memory = &all(&profile, &Filter::default())[0];
+        assert_eq!(
+            (memory.proportional, memory.most_proportional),
+            (Some(18), Some(48))
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use proportional::Asking;
 use series::Series;
 
 pub(crate) use eye::Eye;
-pub(crate) use proportional::bytes_of as proportional_bytes;
+pub(crate) use proportional::shared_bytes;
 
 /// Nanoseconds between two looks at a program.
 const EVERY: u64 = 100_000_000;
@@ -48,8 +48,8 @@ struct Watched {
     step: u64,
     /// What was seen last.
     last: Option<Gauge>,
-    /// What it has of shared memory, until that is told.
-    proportional: Option<u64>,
+    /// What of it is others' parts of what it shares, until that is told.
+    shared: Option<u64>,
     /// When that was asked for last; `None` if it is of no use.
     asked: Option<u64>,
 }
@@ -77,7 +77,7 @@ impl Gauges {
             due: now,
             step: AT_FIRST,
             last: None,
-            proportional: None,
+            shared: None,
             asked: Some(0),
         };
         self.watched.insert(key, watched);
@@ -148,9 +148,9 @@ impl Gauges {
     fn take_answer(&mut self, now: u64) -> Option<Unseen> {
         let answer = self.asking.answer(now)?;
         let watched = self.watched.get_mut(&answer.key)?;
-        match answer.bytes {
-            Ok(bytes) => {
-                watched.proportional = bytes;
+        match answer.shared {
+            Ok(shared) => {
+                watched.shared = shared;
                 None
             }
             Err(error) => {
@@ -218,13 +218,15 @@ impl Watched {
             Ok(None) | Err(_) => return Ok(()),
         };
         // The kernel writes it down when something is given back, by a count that may lag by some pages.
+        let shared = self.shared.take();
         let peak = self.last.map_or(0, |last| last.peak_resident);
         let gauge = Gauge {
             process,
             clock: profundo_probe::clock::now(),
             resident: seen.resident,
             peak_resident: seen.peak_resident.max(seen.resident).max(peak),
-            proportional: self.proportional.take(),
+            // What is shared changes little in the moment since.
+            proportional: shared.map(|shared| seen.resident.saturating_sub(shared)),
             anonymous: seen.anonymous,
             swapped: seen.swapped,
             minor_faults: seen.minor_faults,

@@ -17,8 +17,8 @@ pub(super) type Whom = (u32, u32);
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) key: u32,
-    /// How many; `None` if it is gone.
-    pub(super) bytes: io::Result<Option<u64>>,
+    /// How many of its bytes are others' parts; `None` if it is gone.
+    pub(super) shared: io::Result<Option<u64>>,
     took: u64,
 }
 
@@ -75,10 +75,10 @@ fn start() -> io::Result<(Sender<Whom>, Receiver<Answer>)> {
         .spawn(move || {
             for (key, pid) in asked {
                 let before = sys::nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID);
-                let bytes = bytes_of(pid);
+                let shared = shared_bytes(pid);
                 let after = sys::nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID);
                 let took = after.saturating_sub(before);
-                if answers.send(Answer { key, bytes, took }).is_err() {
+                if answers.send(Answer { key, shared, took }).is_err() {
                     return;
                 }
             }
@@ -86,8 +86,8 @@ fn start() -> io::Result<(Sender<Whom>, Receiver<Answer>)> {
     Ok((questions, answered))
 }
 
-/// What a process has, each page that is shared by its part; `None` if the process has ended.
-pub(crate) fn bytes_of(pid: u32) -> io::Result<Option<u64>> {
+/// What a process has in memory less its part of each page that it shares; `None` if it has ended.
+pub(crate) fn shared_bytes(pid: u32) -> io::Result<Option<u64>> {
     let mut text = String::new();
     let read = File::open(format!("/proc/{pid}/smaps_rollup"));
     let read = read.and_then(|mut file| file.read_to_string(&mut text));
@@ -100,9 +100,12 @@ pub(crate) fn bytes_of(pid: u32) -> io::Result<Option<u64>> {
 }
 
 fn parse(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    let number: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
-    number.checked_mul(1 << 10)
+    let kilobytes = |name: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_ascii_whitespace().next()?.parse().ok()
+    };
+    let others = kilobytes("Rss:")?.saturating_sub(kilobytes("Pss:")?);
+    others.checked_mul(1 << 10)
 }
 
 #[cfg(test)]
@@ -112,7 +115,7 @@ mod tests {
     #[test]
     fn the_sum_of_all_mappings_is_read() {
         let text = "5581-7ffe ---p 00000000 00:00 0 [rollup]\nRss:  2560 kB\nPss:   640 kB\nPss_Dirty: 8 kB\n";
-        assert_eq!(parse(text), Some(640 << 10));
+        assert_eq!(parse(text), Some((2560 - 640) << 10));
         assert_eq!(parse(""), None);
     }
 
@@ -133,7 +136,7 @@ mod tests {
         let took = answer.took;
         assert!(took > 0);
         // Where the kernel does not tell there is the reason.
-        assert!(answer.bytes.is_err() || answer.bytes.is_ok_and(|bytes| bytes > Some(0)));
+        assert!(answer.shared.is_err() || answer.shared.is_ok_and(|shared| shared.is_some()));
         assert!(!asking.is_free(1000));
         assert!(asking.is_free(1000 + took * PART));
     }

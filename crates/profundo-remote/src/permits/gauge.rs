@@ -3,7 +3,7 @@
 use std::io;
 
 use super::gap::{Finding, Gap, Verdict, said};
-use crate::gauge::{Eye, proportional_bytes};
+use crate::gauge::{Eye, shared_bytes};
 
 /// Why it was refused, and what mends it.
 pub(crate) fn refused(file: &str, error: &io::Error) -> Gap {
@@ -37,7 +37,7 @@ pub(super) fn look() -> Finding {
     if let Err(error) = Eye::new(own).look(false) {
         return Finding::gap(TOPIC, Verdict::Fails, refused("status", &error));
     }
-    match proportional_bytes(own) {
+    match shared_bytes(own) {
         Ok(_) => Finding::works(
             TOPIC,
             "the kernel tells what processes have in memory, with their part of what they share (recorded \

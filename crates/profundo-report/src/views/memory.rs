@@ -172,7 +172,7 @@ pub(super) fn write(
     }
     line.push_fmt(format_args!("{:>8}  ", "Faults"), BOLD);
     let title = format!("Memory over {}", duration(span.1.0 - span.0.0));
-    line.push_fmt(format_args!("{title:<columns$}  "), BOLD);
+    line.push_fmt(format_args!("{title:<columns$}  Process"), BOLD);
     line.truncate(page.columns);
     page.line(&mut line)?;
     let top = found.iter().flat_map(|memory| &memory.looks);
