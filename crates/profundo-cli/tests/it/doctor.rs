@@ -50,6 +50,7 @@ fn the_list_is_for_people_and_for_programs() {
         "--wall",
         "--energy",
         "I/O",
+        "--memory",
         "attach",
         "memory",
         "open files",

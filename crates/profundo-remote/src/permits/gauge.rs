@@ -32,7 +32,7 @@ const SHARES: &str = "smaps_rollup";
 
 /// Tries it on ourselves.
 pub(super) fn look() -> Finding {
-    const TOPIC: &str = "memory";
+    const TOPIC: &str = "--memory";
     let own = std::process::id();
     if let Err(error) = Eye::new(own).look(false) {
         return Finding::gap(TOPIC, Verdict::Fails, refused("status", &error));

@@ -7,6 +7,7 @@ mod groups;
 mod io;
 mod json;
 mod looks;
+mod memory;
 mod mixed;
 mod nameless;
 mod odd;

@@ -1,7 +1,7 @@
 //! A profile of a Python program with native code below it, several threads and two processes.
 
 use profundo_model::{
-    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, FrameKey, Language, LocationId,
+    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, FrameKey, Gauge, Language, LocationId,
     LocationKind, Nanos, Process, ProcessEnd, ProcessId, Profile, Sample, SampleKind, State,
     TaskId, Thread, ThreadId, Traffic, Wait,
 };
@@ -405,4 +405,35 @@ pub fn rust() -> Profile {
     it.profile.processes[0].user = Some(Nanos(1_000_000_000));
     it.profile.processes[0].system = Some(Nanos(2_000_000));
     it.profile
+}
+
+/// Two processes for twelve seconds: one loads 60 MB and then leaks 2 MB a second, the other comes and goes.
+pub fn growing() -> Profile {
+    let mut profile = crowd();
+    let look = |process: u32, tenth: u64, resident: u64| Gauge {
+        process: ProcessId(process),
+        time: Nanos(tenth * 100_000_000),
+        resident,
+        proportional: tenth.is_multiple_of(25).then(|| resident - 3_000_000),
+        anonymous: resident - 4_000_000,
+        minor_faults: resident / 4096,
+        ..Gauge::default()
+    };
+    let mut peaks = [0, 0];
+    for tenth in 0..120 {
+        let second = tenth as f64 / 10.0;
+        let first = 8e6 + 6e7 * (second / 2.0).min(1.0) + 2e6 * (second - 2.0).max(0.0);
+        let mut looks = vec![look(0, tenth, first as u64)];
+        if (40..80).contains(&tenth) {
+            let up = (tenth - 40).min(79 - tenth) * 1_000_000;
+            looks.push(look(1, tenth, 10_000_000 + up));
+        }
+        for mut look in looks {
+            let peak = &mut peaks[look.process.index()];
+            *peak = look.resident.max(*peak);
+            look.peak_resident = *peak;
+            profile.heap.gauges.push(look);
+        }
+    }
+    profile
 }

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use profundo_model::Profile;
 use profundo_report::{
-    Callers, Check, Checklist, Choices, Filter, Format, Functions, GroupBy, Io, Lines, Mark, Mend,
-    Report, Stacks, Statprof, Summary,
+    Callers, Check, Checklist, Choices, Filter, Format, Functions, GroupBy, Io, Lines, Mark,
+    Memory, Mend, Report, Stacks, Statprof, Summary,
 };
 use serde_json::Value;
 
 use crate::fixture::app;
-use crate::mixed::{crowd, metered, python, reading, rust, waiting};
+use crate::mixed::{crowd, growing, metered, python, reading, rust, waiting};
 
 /// The definitions of the page, by name: a line that repeats a name goes on with it.
 #[derive(Debug)]
@@ -134,6 +134,7 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
         Functions::new().choices(choices()).json(profile),
         Statprof::new().choices(choices()).json(profile),
         Io::new().choices(choices()).json(profile),
+        Memory::new().choices(choices()).json(profile),
         Stacks::new().choices(choices()).json(profile),
         Callers::new("main").choices(choices()).json(profile),
         Callers::callees_of("main").choices(choices()).json(profile),
@@ -162,6 +163,7 @@ fn what_is_written_is_what_is_documented() {
         app(),
         waiting(),
         reading(),
+        growing(),
         Profile::default(),
     ] {
         for choices in [
@@ -178,7 +180,7 @@ fn what_is_written_is_what_is_documented() {
             }
         }
     }
-    assert_eq!(reports.len(), 12, "{reports:?}");
+    assert_eq!(reports.len(), 13, "{reports:?}");
 }
 
 #[test]
