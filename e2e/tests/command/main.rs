@@ -13,6 +13,7 @@ mod terminal;
 
 mod attach;
 mod ends;
+mod gauges;
 mod generated;
 mod io;
 mod kinds;

@@ -1,0 +1,24 @@
+"""Memory that grows by known amounts: 64 MiB that stay, 128 MiB for a moment, and a child that shares them and
+has 32 MiB of its own.
+
+usage: grows.py
+"""
+import os
+import time
+
+MIB = 1 << 20
+
+kept = []
+for _ in range(16):
+    kept.append(bytearray(4 * MIB))
+    time.sleep(0.05)
+large = bytearray(128 * MIB)
+time.sleep(0.4)
+del large
+time.sleep(0.4)
+child = os.fork()
+if child == 0:
+    own = bytearray(32 * MIB)
+    time.sleep(0.8)
+    os._exit(0)
+os.waitpid(child, 0)

@@ -1,0 +1,142 @@
+//! What programs have of the machine's memory over time: compared with what is known of them.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::command::profundo;
+use crate::program::{Program, number};
+use crate::targets::{c, pythons_for, scratch, source};
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// What the report says of each process.
+fn memory(file: &Path) -> Vec<Value> {
+    let mut command = Command::new(profundo());
+    let command = command.arg("report").arg(file).args(["memory", "--json"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    report["memory"].as_array().unwrap().clone()
+}
+
+fn mib(process: &Value, key: &str) -> f64 {
+    process[key].as_f64().unwrap_or(f64::NAN) / MIB
+}
+
+/// Whether a size is what is known of it, and what any interpreter has besides.
+#[track_caller]
+fn near(found: f64, known: f64, process: &Value) {
+    let looks = process["looks"].as_array().map_or(0, Vec::len);
+    assert!(
+        found >= known && found < known + 40.0,
+        "{found} MiB, not {known}: {looks} looks, {:#}",
+        process["looks"][looks.saturating_sub(1)]
+    );
+}
+
+#[test]
+fn peaks_ends_and_what_is_shared_are_those_of_the_program() {
+    for python in pythons_for("grows.py") {
+        let file = scratch().join(format!("grows-{}.profundo", number()));
+        let program = Program::new(&python.path)
+            .with(&[source("grows.py")])
+            .options(&["--memory"]);
+        let output = program.command(Some(&file)).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let found = memory(&file);
+        let [parent, child] = &found[..] else {
+            panic!("{found:#?}")
+        };
+        near(mib(parent, "peak_bytes"), 64.0 + 128.0, parent);
+        near(mib(parent, "end_bytes"), 64.0, parent);
+        assert!(mib(parent, "start_bytes") < 40.0, "{parent:#}");
+        let at = parent["peak_at_seconds"].as_f64().unwrap();
+        let looks = parent["looks"].as_array().unwrap();
+        let times: Vec<f64> = looks
+            .iter()
+            .map(|look| look["at_seconds"].as_f64().unwrap())
+            .collect();
+        assert!(times.is_sorted());
+        // It began with 0.8 seconds of growing.
+        assert!(at > 0.8 && at < times[times.len() - 1], "{at}: {times:?}");
+        // The parent's pages count as the child's own by half.
+        near(mib(child, "peak_bytes"), 64.0 + 32.0, child);
+        let share = mib(child, "most_proportional_bytes");
+        assert!(share < mib(child, "peak_bytes") - 16.0, "{child:#}");
+        assert!(share > 32.0, "{child:#}");
+        let pages = parent["minor_faults"].as_u64().unwrap();
+        assert!(pages > 0, "{parent:#}");
+        let text = Command::new(profundo())
+            .arg("report")
+            .arg(&file)
+            .args(["memory", "--width", "100"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&text.stdout).into_owned();
+        assert!(
+            text.starts_with("In memory  ") && text.contains("█"),
+            "{text}"
+        );
+        fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
+fn who_keeps_growing_is_said_and_how_fast() {
+    let Some(target) = c("grows.c", &[]) else {
+        return;
+    };
+    let file = scratch().join(format!("grows-{}.profundo", number()));
+    let program = Program::new(&target).with(&["60"]).options(&["--memory"]);
+    let output = program.command(Some(&file)).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let found = memory(&file);
+    let growth = &found[0]["growth"];
+    let rate = |end: &str| growth[format!("bytes_per_second{end}")].as_f64().unwrap();
+    // A busy machine has it sleep longer.
+    assert!(rate("_low") > 0.0 && rate("") > MIB, "{growth:#}");
+    assert!(rate("_low") < 10.6 * MIB, "{growth:#}");
+    fs::remove_file(file).unwrap();
+}
+
+/// Ends its process when the test does.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_process_that_runs_already_is_looked_at() {
+    let Some(target) = c("grows.c", &[]) else {
+        return;
+    };
+    let mut target = Command::new(target);
+    let target = target.arg("1000").stdout(Stdio::piped()).spawn();
+    let mut target = Ending(target.unwrap());
+    let mut begun = String::new();
+    let output = target.0.stdout.take().unwrap();
+    BufReader::new(output).read_line(&mut begun).unwrap();
+    let file = scratch().join(format!("grows-{}.profundo", number()));
+    let mut command = Command::new(profundo());
+    let command = command
+        .args(["attach", "-d", "1.5", "--memory", "-o"])
+        .arg(&file)
+        .arg(target.0.id().to_string());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    assert!(said.contains("Memory over "), "{said}");
+    assert!(said.contains("allocations are not recorded"), "{said}");
+    let found = memory(&file);
+    let (start, end) = (mib(&found[0], "start_bytes"), mib(&found[0], "end_bytes"));
+    assert!(end > start + 1.0, "{found:#?}");
+    fs::remove_file(file).unwrap();
+}
