@@ -34,12 +34,17 @@ fn note(code: c_int) {
         return;
     };
     let header = &home.ring().header;
-    let (user, system) = process::process_times();
+    let (used, ends) = (process::usage(), &header.ends);
     header.exit_code.store(code, Ordering::Relaxed);
-    header.ends.user.store(user, Ordering::Relaxed);
-    header.ends.system.store(system, Ordering::Relaxed);
+    ends.user.store(used.user, Ordering::Relaxed);
+    ends.system.store(used.system, Ordering::Relaxed);
+    ends.peak.store(used.peak, Ordering::Relaxed);
+    ends.minor_faults
+        .store(used.minor_faults, Ordering::Relaxed);
+    ends.major_faults
+        .store(used.major_faults, Ordering::Relaxed);
     // Release pairs with the acquire of the command.
-    header.ends.known.store(1, Ordering::Release);
+    ends.known.store(1, Ordering::Release);
 }
 
 /// Ends the process as the C library would, even if its function could not be found.

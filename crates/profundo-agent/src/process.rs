@@ -35,8 +35,23 @@ pub fn time(clock: libc::clockid_t) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// User and system time of the process so far, in nanoseconds.
-pub fn process_times() -> (u64, u64) {
+/// What the process has used so far.
+#[derive(Clone, Copy)]
+pub struct Usage {
+    /// User time in nanoseconds.
+    pub user: u64,
+    /// System time.
+    pub system: u64,
+    /// The most bytes that it had in memory.
+    pub peak: u64,
+    /// Page faults that were served from memory.
+    pub minor_faults: u64,
+    /// Those that had to read.
+    pub major_faults: u64,
+}
+
+/// What the process has used so far.
+pub fn usage() -> Usage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel writes one rusage; zeroed is a valid one.
     let usage = unsafe {
@@ -47,7 +62,13 @@ pub fn process_times() -> (u64, u64) {
     };
     let nanos =
         |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    (nanos(usage.ru_utime), nanos(usage.ru_stime))
+    Usage {
+        user: nanos(usage.ru_utime),
+        system: nanos(usage.ru_stime),
+        peak: (usage.ru_maxrss as u64).wrapping_mul(1 << 10),
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+    }
 }
 
 /// The number of the pid namespace; `None` if `/proc` does not say.

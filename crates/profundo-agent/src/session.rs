@@ -217,11 +217,11 @@ pub fn take_ring(control: &Control) -> Option<(u32, ptr::NonNull<u8>)> {
 pub fn say_farewell(control: &Control, code: i32) {
     let number = control.farewells.fetch_add(1, Ordering::Relaxed) as usize;
     if let Some(farewell) = control.last_words.get(number % MAX_FAREWELLS) {
-        let (user, system) = process::process_times();
+        let used = process::usage();
         farewell.pid.store(0, Ordering::Relaxed);
         farewell.code.store(code, Ordering::Relaxed);
-        farewell.user.store(user, Ordering::Relaxed);
-        farewell.system.store(system, Ordering::Relaxed);
+        farewell.user.store(used.user, Ordering::Relaxed);
+        farewell.system.store(used.system, Ordering::Relaxed);
         // Release pairs with the acquire of the command.
         farewell.pid.store(process::process_id(), Ordering::Release);
     }

@@ -133,6 +133,8 @@ pub fn introduce(home: Home, kind: u32) {
     header.parent.store(process::parent_id(), Ordering::Relaxed);
     header.started.store(clock::now(), Ordering::Relaxed);
     header.exit_code.store(-1, Ordering::Relaxed);
+    let peak = process::usage().peak;
+    header.ends.peak_before.store(peak, Ordering::Relaxed);
     header.magic.store(MAGIC, Ordering::Relaxed);
     // SAFETY: the probe was made before.
     urgent::set_probe(Some(unsafe { home.probe() }));

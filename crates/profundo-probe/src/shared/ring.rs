@@ -63,6 +63,15 @@ pub struct Ends {
     pub user: AtomicU64,
     /// System time.
     pub system: AtomicU64,
+    /// The most bytes that it had in memory. The kernel does not tell them apart from what the programs
+    /// had that the process was before: they are this one's if they are more than `peak_before`.
+    pub peak: AtomicU64,
+    /// The same when the agent came.
+    pub peak_before: AtomicU64,
+    /// Page faults that were served from memory, of all programs that the process was.
+    pub minor_faults: AtomicU64,
+    /// Those that had to read.
+    pub major_faults: AtomicU64,
 }
 
 /// A signal of ours that waits for a thread would go on waiting in the program that the thread

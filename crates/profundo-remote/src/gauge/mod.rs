@@ -31,7 +31,7 @@ const MOST_OPEN: usize = 128;
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
     watched: BTreeMap<u32, Watched>,
-    /// The highest key that was ever watched.
+    /// All up to this key are watched, or have ended.
     newest: u32,
     asking: Asking,
     /// No look is due before, in monotonic nanoseconds.
@@ -46,13 +46,26 @@ struct Watched {
     /// When it is due, and how long after that again.
     due: u64,
     step: u64,
-    /// What was seen last.
+    /// What was seen last, and what of that was not told.
     last: Option<Gauge>,
+    untold: Option<Gauge>,
     /// What of it is others' parts of what it shares, until that is told.
     shared: Option<u64>,
     /// When that was asked for last; `None` if it is of no use.
     asked: Option<u64>,
 }
+
+/// What an agent has said at the end of its process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LastWord {
+    /// The most bytes that it had, where they are its own.
+    pub(crate) peak: Option<u64>,
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
+}
+
+/// What others know of a process at the moment of a look.
+type Add<'a> = &'a dyn Fn(&mut Gauge);
 
 /// Why something of a process could not be looked at.
 #[derive(Debug)]
@@ -62,24 +75,37 @@ pub(crate) struct Unseen {
 }
 
 impl Gauges {
-    /// The highest key that was ever watched.
+    /// Up to which key all are watched, or have ended.
     pub(crate) fn newest(&self) -> u32 {
         self.newest
     }
 
-    /// Looks at a program from now on.
-    pub(crate) fn begin(&mut self, key: u32, pid: u32, now: u64) {
+    /// All up to this key are watched, or have ended.
+    pub(crate) fn has_all_up_to(&mut self, key: u32) {
         self.newest = self.newest.max(key);
-        let watched = Watched {
+    }
+
+    /// Looks at a program, and from now on. What is seen is told with the next look at anybody.
+    pub(crate) fn begin(&mut self, key: u32, pid: u32, now: u64) {
+        if self.watched.contains_key(&key) {
+            return;
+        }
+        let mut watched = Watched {
             pid,
             eye: Eye::new(pid),
             series: Series::default(),
             due: now,
             step: AT_FIRST,
             last: None,
+            untold: None,
             shared: None,
             asked: Some(0),
         };
+        let may_keep = self.watched.len() < MOST_OPEN;
+        // Why it cannot be looked at, if so, is said at the next look.
+        if watched.look(key, may_keep, &|_| ()).is_ok() {
+            watched.put_off(now);
+        }
         self.watched.insert(key, watched);
     }
 
@@ -93,14 +119,24 @@ impl Gauges {
     }
 
     /// Looks at those that are due.
-    pub(crate) fn look(&mut self, now: u64, tell: &mut dyn FnMut(Gauge)) -> Option<Unseen> {
-        self.look_at(now, |watched| watched.due <= now, tell)
+    pub(crate) fn look(
+        &mut self,
+        now: u64,
+        add: Add<'_>,
+        tell: &mut dyn FnMut(Gauge),
+    ) -> Option<Unseen> {
+        self.look_at(now, |watched| watched.due <= now, add, tell)
     }
 
     /// Looks at all once more: the recording is over.
-    pub(crate) fn look_last(&mut self, now: u64, tell: &mut dyn FnMut(Gauge)) -> Option<Unseen> {
+    pub(crate) fn look_last(
+        &mut self,
+        now: u64,
+        add: Add<'_>,
+        tell: &mut dyn FnMut(Gauge),
+    ) -> Option<Unseen> {
         self.not_before = 0;
-        self.look_at(now, |_| true, tell)
+        self.look_at(now, |_| true, add, tell)
     }
 
     /// Tells what was held back.
@@ -114,8 +150,12 @@ impl Gauges {
         &mut self,
         now: u64,
         is_due: impl Fn(&Watched) -> bool,
+        add: Add<'_>,
         tell: &mut dyn FnMut(Gauge),
     ) -> Option<Unseen> {
+        for watched in self.watched.values_mut() {
+            watched.tell(&mut *tell);
+        }
         if now < self.not_before || !self.watched.values().any(&is_due) {
             return None;
         }
@@ -126,11 +166,9 @@ impl Gauges {
             if !is_due(watched) {
                 continue;
             }
-            // All at the same moments: being woken costs more than a look.
-            watched.due = (now / watched.step + 1) * watched.step;
-            watched.step = (watched.step * 2).min(EVERY);
-            match watched.look(key, may_keep, tell) {
-                Ok(()) => {}
+            watched.put_off(now);
+            match watched.look(key, may_keep, add) {
+                Ok(()) => watched.tell(&mut *tell),
                 Err(error) => {
                     unseen = unseen.or(Some(Unseen {
                         file: "status",
@@ -174,27 +212,36 @@ impl Gauges {
         }
     }
 
-    /// A program has ended, or become another one: tells what is left of it. What it had at its end nobody
-    /// has seen, but how many page faults it had is known as long as the process is there.
-    pub(crate) fn end(
+    /// A program has become another one.
+    pub(crate) fn replaced(&mut self, key: u32, tell: &mut dyn FnMut(Gauge)) {
+        if let Some(mut watched) = self.watched.remove(&key) {
+            watched.tell(&mut *tell);
+            watched.series.end(tell);
+        }
+    }
+
+    /// A program has ended. What it had then nobody has seen, but its agent may have had the last word on how
+    /// much it was at most; and how many page faults it had the kernel knows until it is asked how it ended.
+    pub(crate) fn ended(
         &mut self,
         key: u32,
-        is_replaced: bool,
         clock: u64,
+        word: Option<LastWord>,
         tell: &mut dyn FnMut(Gauge),
     ) {
         let Some(mut watched) = self.watched.remove(&key) else {
             return;
         };
-        let faults = match is_replaced {
-            true => None,
-            false => watched.eye.last_faults(),
-        };
+        watched.tell(&mut *tell);
+        let said = |word: LastWord| (word.minor_faults, word.major_faults);
+        let faults = watched.eye.last_faults().or(word.map(said));
         if let (Some(last), Some((minor_faults, major_faults))) = (watched.last, faults) {
+            let peak = word.and_then(|word| word.peak).unwrap_or(0);
             let end = Gauge {
                 clock,
-                minor_faults,
-                major_faults,
+                minor_faults: minor_faults.max(last.minor_faults),
+                major_faults: major_faults.max(last.major_faults),
+                peak_resident: peak.max(last.peak_resident),
                 proportional: None,
                 ..last
             };
@@ -205,12 +252,22 @@ impl Gauges {
 }
 
 impl Watched {
-    fn look(
-        &mut self,
-        process: u32,
-        may_keep: bool,
-        tell: &mut dyn FnMut(Gauge),
-    ) -> io::Result<()> {
+    /// Looks again later.
+    fn put_off(&mut self, now: u64) {
+        // All at the same moments: being woken costs more than a look.
+        self.due = (now / self.step + 1) * self.step;
+        self.step = (self.step * 2).min(EVERY);
+    }
+
+    /// Tells what was seen.
+    fn tell(&mut self, tell: &mut dyn FnMut(Gauge)) {
+        if let Some(gauge) = self.untold.take() {
+            self.series.pass(gauge, tell);
+        }
+    }
+
+    /// Looks; what is seen is to be told.
+    fn look(&mut self, process: u32, may_keep: bool, add: Add<'_>) -> io::Result<()> {
         let seen = match self.eye.look(may_keep) {
             Ok(Some(seen)) => seen,
             Err(error) if is_refusal(&error) => return Err(error),
@@ -220,7 +277,7 @@ impl Watched {
         // The kernel writes it down when something is given back, by a count that may lag by some pages.
         let shared = self.shared.take();
         let peak = self.last.map_or(0, |last| last.peak_resident);
-        let gauge = Gauge {
+        let mut gauge = Gauge {
             process,
             clock: profundo_probe::clock::now(),
             resident: seen.resident,
@@ -233,8 +290,9 @@ impl Watched {
             major_faults: seen.major_faults,
             ..Gauge::default()
         };
+        add(&mut gauge);
         self.last = Some(gauge);
-        self.series.pass(gauge, tell);
+        self.untold = Some(gauge);
         Ok(())
     }
 }

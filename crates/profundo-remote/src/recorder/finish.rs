@@ -149,7 +149,7 @@ impl Recorder {
             }
         }
         program.tell_loss(sink);
-        self.end_gauges_of(key, how == HowEnded::Replaced, sink);
+        self.end_gauges_of(&program, how == HowEnded::Replaced, sink);
         let (user, system) = program.times;
         program.user.stop(user);
         program.system.stop(system);

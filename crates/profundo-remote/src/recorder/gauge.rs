@@ -1,12 +1,16 @@
 //! What programs have of the machine's memory, while they are recorded.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use profundo_wire::recording::Event;
+use profundo_probe::shared::Ends;
+use profundo_wire::recording::{Event, Gauge};
 
 use super::Recorder;
-use crate::gauge::Unseen;
+use crate::gauge::{LastWord, Unseen};
 use crate::permits::gauge_refused;
+use crate::program::Program;
 use crate::sys;
 
 impl Recorder {
@@ -20,6 +24,13 @@ impl Recorder {
         }
     }
 
+    /// Looks at a program that waits to begin: who knows how long it lives.
+    pub(super) fn begin_gauges_of(&mut self, key: u32, pid: u32) {
+        if let Some(gauges) = self.gauges.as_mut().filter(|_| self.running) {
+            gauges.begin(key, pid, sys::nanoseconds(libc::CLOCK_MONOTONIC));
+        }
+    }
+
     /// Looks at programs that are new, and at those that are due.
     pub(super) fn look_at_memory(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
         let Some(gauges) = self.gauges.as_mut().filter(|_| self.running) else {
@@ -29,22 +40,30 @@ impl Recorder {
         for (&key, program) in self.programs.range(gauges.newest() + 1..) {
             gauges.begin(key, program.pid, now);
         }
-        let unseen = gauges.look(now, &mut |gauge| sink(Event::Gauge(gauge)));
+        gauges.has_all_up_to(self.keys);
+        let programs = &self.programs;
+        let add = |gauge: &mut Gauge| add_arenas(gauge, programs);
+        let unseen = gauges.look(now, &add, &mut |gauge| sink(Event::Gauge(gauge)));
         self.tell_unseen(unseen);
     }
 
     /// A program has ended or become another one.
     pub(super) fn end_gauges_of(
         &mut self,
-        key: u32,
+        program: &Program,
         is_replaced: bool,
         sink: &mut dyn FnMut(Event<'_>),
     ) {
-        if let Some(gauges) = &mut self.gauges {
-            let now = profundo_probe::clock::now();
-            gauges.end(key, is_replaced, now, &mut |gauge| {
-                sink(Event::Gauge(gauge))
-            });
+        let Some(gauges) = &mut self.gauges else {
+            return;
+        };
+        let now = profundo_probe::clock::now();
+        let agent = program.agent();
+        let word = agent.and_then(|agent| last_word(&agent.header().ends));
+        let mut tell = |gauge| sink(Event::Gauge(gauge));
+        match is_replaced {
+            true => gauges.replaced(program.key, &mut tell),
+            false => gauges.ended(program.key, now, word, &mut tell),
         }
     }
 
@@ -55,8 +74,10 @@ impl Recorder {
         };
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let mut tell = |gauge| sink(Event::Gauge(gauge));
+        let programs = &self.programs;
+        let add = |gauge: &mut Gauge| add_arenas(gauge, programs);
         let unseen = match self.running {
-            true => gauges.look_last(now, &mut tell),
+            true => gauges.look_last(now, &add, &mut tell),
             false => None,
         };
         gauges.finish(&mut tell);
@@ -73,4 +94,24 @@ impl Recorder {
             self.notes.push(gauge_refused(file, &error).to_string());
         }
     }
+}
+
+/// What an agent counts of an interpreter's memory.
+fn add_arenas(gauge: &mut Gauge, programs: &BTreeMap<u32, Program>) {
+    if let Some(agent) = programs.get(&gauge.process).and_then(Program::agent) {
+        gauge.arenas = agent.header().memory.arenas.load(Ordering::Relaxed);
+    }
+}
+
+/// What an agent has said at the end of its process.
+fn last_word(ends: &Ends) -> Option<LastWord> {
+    // Acquire pairs with the agent's release: the rest is there.
+    (ends.known.load(Ordering::Acquire) != 0).then_some(())?;
+    let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
+    let peak = of(&ends.peak);
+    Some(LastWord {
+        peak: (peak > of(&ends.peak_before)).then_some(peak),
+        minor_faults: of(&ends.minor_faults),
+        major_faults: of(&ends.major_faults),
+    })
 }

@@ -81,6 +81,7 @@ impl Recorder {
             let enabled = u32::from(self.running);
             agent.header().enabled.store(enabled, Ordering::Relaxed);
         }
+        self.begin_gauges_of(key, pid);
         answer(&map, ring_state::READY);
         self.by_ring.insert(index, key);
         if let Some(kept) = self.directory.keys().0.get(index) {

@@ -160,3 +160,55 @@ fn programs_that_take_each_others_place_have_their_own() {
     assert!(most < Some(SMALL), "{shell:?}");
     check_steps(&told);
 }
+
+/// 64 MiB for a moment, then a program that ends before anybody looks again: it says so itself.
+const MOMENT: &str = r#"
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    if (count > 1) {
+        char *all = mmap(0, 64ul << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memset(all, 1, 64ul << 20);
+        if (words[1][0] == 'x')
+            execl(words[0], words[0], (char *)0);
+    } else {
+        usleep(100000);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn a_program_that_ends_at_once_has_its_peak() {
+    const ALL: u64 = 64 << 20;
+    let scratch = Scratch::new("gauge-moment");
+    let (Some(program), Some(agent)) = (scratch.compile("moment", MOMENT, &[]), agent()) else {
+        return;
+    };
+    let options = || Options {
+        agent: Some(agent.clone()),
+        memory: sampled(),
+        ..scratch.options()
+    };
+    let peak_of = |told: &Told, key: u32| {
+        let rows = gauges_of(told, key);
+        let last = rows.last().copied();
+        last.map_or(0, |last| last.peak_resident)
+    };
+    // The shell is small. This test's own process may have been larger than the program will be, and the kernel
+    // would not tell them apart.
+    let command = format!("{program} ends; {program} x; true");
+    let told = run(options(), &["sh", "-c", &command]);
+    let of = |end: &str| {
+        let found = told
+            .processes
+            .iter()
+            .find(|it| it.command == format!("{program}{end}"));
+        peak_of(&told, found.expect("the program").key)
+    };
+    let within = |peak| (ALL..ALL + SMALL).contains(&peak);
+    assert!(within(of(" ends")), "{}", of(" ends"));
+    // What a process had as another program is not the next one's.
+    assert!(of("") > 0 && of("") < SMALL, "{}", of(""));
+}
