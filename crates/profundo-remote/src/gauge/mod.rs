@@ -51,8 +51,8 @@ struct Watched {
     untold: Option<Gauge>,
     /// What of it is others' parts of what it shares, until that is told.
     shared: Option<u64>,
-    /// When that was asked for last; `None` if it is of no use.
-    asked: Option<u64>,
+    /// When that was asked for last, and how much there was then; `None` if it is of no use.
+    asked: Option<(u64, u64)>,
 }
 
 /// What an agent has said at the end of its process.
@@ -99,7 +99,7 @@ impl Gauges {
             last: None,
             untold: None,
             shared: None,
-            asked: Some(0),
+            asked: Some((0, 0)),
         };
         let may_keep = self.watched.len() < MOST_OPEN;
         // Why it cannot be looked at, if so, is said at the next look.
@@ -205,9 +205,10 @@ impl Gauges {
             return;
         }
         let those = self.watched.iter_mut();
-        let those = those.filter(|(_, watched)| watched.asked.is_some() && watched.last.is_some());
+        let those = those.filter(|(_, watched)| watched.wants_to_be_asked_for(now));
         if let Some((&key, watched)) = those.min_by_key(|(_, watched)| watched.asked) {
-            watched.asked = Some(now);
+            let resident = watched.last.map_or(0, |last| last.resident);
+            watched.asked = Some((now, resident));
             self.asking.ask((key, watched.pid));
         }
     }
@@ -257,6 +258,17 @@ impl Watched {
         // All at the same moments: being woken costs more than a look.
         self.due = (now / self.step + 1) * self.step;
         self.step = (self.step * 2).min(EVERY);
+    }
+
+    /// Whether what it shares may have changed: others may come and go, but mostly it has changed itself.
+    fn wants_to_be_asked_for(&self, now: u64) -> bool {
+        const SELDOM: u64 = 500_000_000;
+        match (self.asked, self.last) {
+            (Some((asked, resident)), Some(last)) => {
+                last.resident != resident || now >= asked + SELDOM
+            }
+            _ => false,
+        }
     }
 
     /// Tells what was seen.
