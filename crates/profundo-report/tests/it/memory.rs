@@ -113,6 +113,14 @@ fn the_summary_has_it_among_others() {
         "{with}"
     );
     assert!(!summary(&python()).contains("Memory over"));
+    // Without a sample too.
+    let mut asleep = growing();
+    asleep.samples.clear();
+    let text = summary(&asleep);
+    assert!(
+        text.contains("no samples were taken") && text.contains("Memory over"),
+        "{text}"
+    );
 }
 
 #[test]

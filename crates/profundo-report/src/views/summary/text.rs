@@ -30,6 +30,13 @@ impl Summary {
         let kinds = KindColumns::new(profile, selection, page.columns);
         write_head(page, selection)?;
         if write_empty(page, &self.choices, selection)? {
+            // Who sleeps has memory all the same.
+            let memory = memory::of(profile, selection, &self.choices);
+            if !memory.is_empty() {
+                page.plain("")?;
+                memory::write(page, &self.choices, &memory, self.table)?;
+                page.plain("")?;
+            }
             crate::energy::write(page)?;
             crate::quality::write(page, selection, self.quality)?;
             return self.write_next(page);
