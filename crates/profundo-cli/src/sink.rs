@@ -86,7 +86,8 @@ impl Sink {
     pub fn turn(&mut self) -> bool {
         let now = Instant::now();
         let flushes = now.duration_since(self.flushed) >= FLUSH;
-        let updates = now.duration_since(self.updated) >= UPDATE;
+        // Together with what is ready: else its turn would pass without it.
+        let updates = flushes && now.duration_since(self.updated) >= UPDATE;
         if flushes {
             self.flushed = now;
         }

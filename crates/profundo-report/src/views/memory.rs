@@ -60,7 +60,8 @@ impl Memory {
     fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
         let profile = page.profile;
         if profile.heap.gauges.is_empty() {
-            let text = " memory was not looked at: that wants `--memory` (see `profundo doctor`).";
+            let text = " memory was not looked at: that wants `--memory` (see `profundo doctor`), and a program \
+                        that does not end at once.";
             return page.marked("Warning:", Color::Yellow, text);
         }
         let found = of(profile, selection, &self.choices);
