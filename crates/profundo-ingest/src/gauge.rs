@@ -1,12 +1,26 @@
 //! What processes have of the machine's memory, from the cycle counter's time to the recording's.
 
-use profundo_model::{Gauge, ProcessId};
+use profundo_model::{Gauge, Heap, ProcessId};
 use profundo_wire::recording;
 
 use crate::clock::Clock;
 
-/// What was told of a process.
-pub(crate) fn gauge_of(process: ProcessId, told: &recording::Gauge, clock: Clock) -> Gauge {
+/// What was told, until it is known what the cycle counter means.
+#[derive(Debug, Default)]
+pub(crate) struct Gauges {
+    pub(crate) untold: Vec<(ProcessId, recording::Gauge)>,
+}
+
+impl Gauges {
+    /// Appends it to the profile.
+    pub(crate) fn let_go(&mut self, clock: Clock, heap: &mut Heap) {
+        let gauges = self.untold.drain(..);
+        let gauges = gauges.map(|(process, told)| gauge_of(process, &told, clock));
+        heap.gauges.extend(gauges);
+    }
+}
+
+fn gauge_of(process: ProcessId, told: &recording::Gauge, clock: Clock) -> Gauge {
     Gauge {
         process,
         time: clock.since_start(told.clock),

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use crate::clock::Clock;
 use crate::files::Files;
-use crate::gauge::gauge_of;
+use crate::gauge::Gauges;
 use crate::generated::{Extents, Owners, Split, is_kernels, name_all, name_unnamed};
 use crate::heap::{Blocks, Moments, NO_TIME, Sites, Told, sampling};
 use crate::modules::Registry;
@@ -64,8 +64,7 @@ pub struct Ingest {
     held_back: Vec<Sample>,
     /// What was read and written, until it is known what the cycle counter means.
     traffic: Vec<(ThreadId, Traffic)>,
-    /// What processes had of the machine's memory, the same.
-    gauges: Vec<(ProcessId, recording::Gauge)>,
+    gauges: Gauges,
     /// Up to where samples may be let go at the next telling of the time.
     told: u64,
     /// Samples that wait for a code object.
@@ -160,7 +159,7 @@ impl Ingest {
             lost_before: LossCounts::default(),
             held_back: Vec::new(),
             traffic: Vec::new(),
-            gauges: Vec::new(),
+            gauges: Gauges::default(),
             told: 0,
             waiting: Vec::new(),
             allocating: None,
@@ -279,9 +278,8 @@ impl Ingest {
             } => self.sums(process, clock, &sites),
             Event::Energy(used) => self.profile.meta.energy = Some(energy(used)),
             Event::Gauge(told) => {
-                let ((program, ..), _) = self.program(told.process);
-                let id = program.id;
-                self.gauges.push((id, told));
+                let id = self.program(told.process).0.0.id;
+                self.gauges.untold.push((id, told));
             }
             Event::Ended(end) => self.ended(&end),
             Event::Note(note) => {
@@ -702,9 +700,7 @@ impl Ingest {
         let traffic = traffic.map(|(thread, told)| traffic_of(thread, &told, clock));
         self.profile.traffic.extend(traffic);
         self.blocks.let_go(clock, &mut self.profile.heap);
-        let gauges = self.gauges.drain(..);
-        let gauges = gauges.map(|(process, told)| gauge_of(process, &told, clock));
-        self.profile.heap.gauges.extend(gauges);
+        self.gauges.let_go(clock, &mut self.profile.heap);
         if self.held_back.is_empty() {
             return;
         }
