@@ -19,7 +19,8 @@ time.sleep(0.4)
 child = os.fork()
 if child == 0:
     own = bytearray(32 * MIB)
-    time.sleep(0.8)
+    # What it shares is looked at seldom, as that takes long.
+    time.sleep(3)
     os._exit(0)
 os.waitpid(child, 0)
 # What it keeps is there to the end.

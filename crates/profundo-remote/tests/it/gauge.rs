@@ -26,7 +26,7 @@ int main(void) {
     usleep(300000);
     if (fork() == 0) {
         memset(all, 2, STEP);
-        usleep(800000);
+        usleep(2000000);
         _exit(0);
     }
     wait(0);
