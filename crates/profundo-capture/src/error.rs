@@ -83,6 +83,27 @@ pub enum Error {
     /// Not one sample would fit.
     #[error("a buffer of {0} words is not possible; it must be from 1 to 2^40 words")]
     Words(u64),
+    /// Not one allocation would fit.
+    #[error("room for {0} allocations is not possible; it must be for 1 to 2^36 of them")]
+    Allocations(u64),
+    /// The room for allocations cannot be replaced while it is being written.
+    #[error(
+        "the room for allocations cannot be changed while they are recorded; call `stop` first"
+    )]
+    AllocationsWhileRecording,
+    /// There is one recording of allocations.
+    #[error(
+        "allocations are already being recorded in this process; `profile!` cannot be nested or concurrent"
+    )]
+    AlreadyRecording,
+    /// A rate that is no number.
+    #[error("sample rate {0} is not possible; it must be a number, of which 1 and above means all")]
+    SampleRate(f64),
+    /// Nobody tells of allocations.
+    #[error(
+        "this program's allocator does not tell of allocations: it must have          `#[global_allocator] static ALLOC: profundo::Alloc = profundo::Alloc::system();`"
+    )]
+    NotInstalled,
     /// Nothing was ever recorded.
     #[error(
         "the profiling data buffer is not initialized: no profile has been requested in this process"

@@ -12,6 +12,7 @@ use std::time::Duration;
 use profundo_probe::regs::thread_pointer;
 
 use crate::global::{self, STATE};
+use crate::heap;
 
 /// A turn of the helper takes a millisecond at most. A fork out of a signal handler, which may
 /// have interrupted the very holder of the lock, must not wait for ever.
@@ -61,4 +62,5 @@ unsafe extern "C" fn in_child() {
         probe.pid.store(std::process::id(), Ordering::Relaxed);
         probe.stacks.reset_after_fork();
     }
+    heap::reset_after_fork();
 }

@@ -25,6 +25,18 @@ pub(crate) struct Helper {
 impl Helper {
     /// Starts the helper. It waits for its first tick, so the caller may go on holding the lock.
     pub(crate) fn start(mode: Mode, delay: Duration) -> Result<Self, Error> {
+        let tick = match mode {
+            Mode::Cpu => TICK,
+            Mode::Wall => delay.min(TICK),
+        };
+        Self::start_with(tick, || STATE.lock().tick())
+    }
+
+    /// Starts a helper that does this again and again; if it returns true, the next time is later.
+    pub(crate) fn start_with(
+        mut tick: Duration,
+        mut turn: impl FnMut() -> bool + Send + 'static,
+    ) -> Result<Self, Error> {
         let (stop, stopped) = mpsc::channel();
         let (tell, told) = mpsc::channel();
         let body = move || {
@@ -32,17 +44,13 @@ impl Helper {
             let _own = OwnThread::register();
             // The starter waits for this; it cannot be gone.
             let _ = tell.send(());
-            let mut tick = TICK;
-            if mode == Mode::Wall {
-                tick = delay.min(TICK);
-            }
             let mut next = Instant::now() + tick;
             loop {
                 match stopped.recv_timeout(next.saturating_duration_since(Instant::now())) {
                     Err(RecvTimeoutError::Timeout) => {}
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
                 }
-                let may_be_slow = STATE.lock().tick();
+                let may_be_slow = turn();
                 if may_be_slow {
                     tick = SLOW_TICK;
                 }

@@ -17,6 +17,7 @@ mod engine;
 mod error;
 mod fork;
 mod global;
+pub mod heap;
 mod helper;
 mod lock;
 mod mapping;

@@ -45,6 +45,12 @@ impl Mapping {
         self.start.as_ptr()
     }
 
+    /// Gives the memory back; the mapping stays, and is zero again. Whoever uses it is told so.
+    pub(crate) fn give_back(&self) {
+        // SAFETY: the range is ours, and private, without a file.
+        unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_DONTNEED) };
+    }
+
     /// Turns the mapping into a slice that lives as long as the process.
     ///
     /// # Safety

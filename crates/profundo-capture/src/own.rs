@@ -1,5 +1,6 @@
 //! Our own threads: they are neither sampled nor listed.
 
+use crate::heap;
 use crate::lock::{ForkLock, Fresh};
 
 static OWN: ForkLock<Vec<u32>> = ForkLock::new(Vec::new());
@@ -14,14 +15,16 @@ impl Fresh for Vec<u32> {
 #[derive(Debug)]
 pub struct OwnThread {
     tid: u32,
+    _quiet: heap::Quiet,
 }
 
 impl OwnThread {
     /// Registers the calling thread.
     pub fn register() -> Self {
+        let quiet = heap::quietly();
         let tid = profundo_probe::sys::thread_id();
         OWN.lock().push(tid);
-        Self { tid }
+        Self { tid, _quiet: quiet }
     }
 }
 

@@ -154,7 +154,7 @@ fn copy_of(totals: &Totals) -> Totals {
     }
 }
 
-fn threads(probe: &Probe, totals: &Totals) -> Vec<ThreadInfo> {
+pub(crate) fn threads(probe: &Probe, totals: &Totals) -> Vec<ThreadInfo> {
     let info = |(number, record): (u32, &'static profundo_probe::ThreadRecord)| {
         // A thread names itself after it has started: ask again while it lives.
         if proc::is_alive(record.tid()) && !record.has_ended() {

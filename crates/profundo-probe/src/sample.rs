@@ -365,7 +365,7 @@ impl Probe {
     ///
     /// A thread's control block is at the top of its stack, but not the main thread's: that one
     /// lies among other mappings, and a coroutine's stack may come to lie right below it.
-    fn stack_end(&self, tid: u32, sp: u64, thread_pointer: u64) -> u64 {
+    pub(crate) fn stack_end(&self, tid: u32, sp: u64, thread_pointer: u64) -> u64 {
         const LARGEST: u64 = 1 << 30;
         let above = self.main_stack_end.wrapping_sub(sp);
         if tid != self.pid.load(Ordering::Relaxed) {

@@ -130,7 +130,8 @@ impl State {
 }
 
 impl End {
-    fn from_code(code: u8) -> Option<Self> {
+    /// The reason with this number.
+    pub fn from_code(code: u8) -> Option<Self> {
         [
             Self::Root,
             Self::Truncated,

@@ -34,9 +34,15 @@ impl Gaps {
     /// as a gap that was drawn right then.
     #[inline]
     pub fn gap(&mut self, mean: u64) -> u64 {
+        self.gap_of(mean as f64)
+    }
+
+    /// The same for a mean that is no whole number; without end, it is a gap without end.
+    #[inline]
+    pub fn gap_of(&mut self, mean: f64) -> u64 {
         let units = minus_log(self.draw() >> 11);
         // Rounding down is what makes the chance of a size of whole bytes exact.
-        (units * mean as f64) as u64
+        (units * mean) as u64
     }
 }
 

@@ -3,20 +3,32 @@
 //! Nothing in here allocates or calls the C library. A signal handler that interrupts it must not come back
 //! in: who calls keeps a mark for its thread.
 
+pub mod counts;
 pub mod followed;
 pub mod gaps;
 pub mod known;
 mod log;
+mod rooms;
+pub mod rows;
 pub mod shadow;
 pub mod sites;
 mod spin;
+pub mod switch;
 mod tell;
+pub mod traces;
+pub mod watch;
 
+pub use counts::{CountSlot, Counts};
 pub use followed::{Followed, Full};
 pub use gaps::Gaps;
 pub use known::Known;
 pub use log::ReadLog;
+pub use rooms::{ROOMS, Room, Rooms};
+pub use rows::{Row, Rows};
 pub use shadow::{Shade, Shadow};
 pub use sites::Sites;
 pub use spin::Spin;
+pub use switch::{SWITCH, Switch};
 pub use tell::{Caller, Numbers, Untold};
+pub use traces::{Trace, Traces};
+pub use watch::{Tables, Watch};

@@ -1,0 +1,162 @@
+//! How many allocations there were, and how much is there: for those who ask, from when they ask.
+
+use std::alloc::Layout;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use profundo_probe::heap::counts::Counted;
+use profundo_probe::heap::{CountSlot, SWITCH};
+
+use super::{local, memory};
+use crate::error::Error;
+
+/// While it lives, allocations are counted.
+#[derive(Debug)]
+pub struct Counting {
+    before: Counted,
+}
+
+impl Counting {
+    /// Begins to count.
+    pub fn begin() -> Result<Self, Error> {
+        check_installed()?;
+        SWITCH.begin_counting();
+        let before = sum();
+        Ok(Self { before })
+    }
+
+    /// What all threads have done since.
+    pub fn counted(&self) -> Counted {
+        difference(sum(), self.before)
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        SWITCH.end_counting();
+    }
+}
+
+/// Counts of the calling thread alone.
+#[derive(Debug)]
+pub struct Here {
+    slot: &'static CountSlot,
+    before: Counted,
+    live: i64,
+    outer_peak: i64,
+}
+
+/// Begins to count what the calling thread does.
+pub fn begin_here() -> Result<Here, Error> {
+    check_installed()?;
+    SWITCH.begin_counting();
+    let Some(slot) = local::slot() else {
+        SWITCH.end_counting();
+        return Err(Error::refused(crate::error::Refusal::Memory));
+    };
+    let (live, outer_peak) = slot.begin_peak();
+    Ok(Here {
+        slot,
+        before: slot.counted(),
+        live,
+        outer_peak,
+    })
+}
+
+impl Here {
+    /// What the thread has done since, and the most that it had at a time of what it has allocated
+    /// since, beyond what was there before.
+    pub fn counted(&self) -> (Counted, u64) {
+        let now = self.slot.counted();
+        let peak = self.slot.end_peak(i64::MIN) - self.live;
+        (
+            difference(now, self.before),
+            u64::try_from(peak).unwrap_or(0),
+        )
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        self.slot.end_peak(self.outer_peak);
+        SWITCH.end_counting();
+    }
+}
+
+fn difference(now: Counted, before: Counted) -> Counted {
+    Counted {
+        count: now.count.wrapping_sub(before.count),
+        bytes: now.bytes.wrapping_sub(before.bytes),
+        freed: now.freed.wrapping_sub(before.freed),
+        freed_bytes: now.freed_bytes.wrapping_sub(before.freed_bytes),
+        resized: now.resized.wrapping_sub(before.resized),
+        live: now.live.wrapping_sub(before.live),
+    }
+}
+
+fn sum() -> Counted {
+    memory::counts()
+        .map(|counts| counts.sum())
+        .unwrap_or_default()
+}
+
+/// What was counted since somebody asked first; from then on it is counted for good.
+pub fn counted() -> Result<Counted, Error> {
+    check_installed()?;
+    static ONCE: AtomicBool = AtomicBool::new(false);
+    if !ONCE.swap(true, Ordering::Relaxed) {
+        SWITCH.begin_counting();
+    }
+    Ok(sum())
+}
+
+/// The most that was there at a time since somebody asked first, or since `reset_peak`.
+pub fn peak() -> Result<i64, Error> {
+    watch_peak()?;
+    Ok(memory::LIVE.peak())
+}
+
+/// Begins to watch the peak, unless somebody has.
+pub fn watch_peak() -> Result<(), Error> {
+    counted()?;
+    memory::LIVE.begin(|| sum().live);
+    Ok(())
+}
+
+/// Begins again, with what is there now.
+pub fn reset_peak() -> Result<(), Error> {
+    watch_peak()?;
+    memory::LIVE.reset_peak();
+    Ok(())
+}
+
+pub(crate) fn check_installed() -> Result<(), Error> {
+    match is_installed() {
+        true => Ok(()),
+        false => Err(Error::NotInstalled),
+    }
+}
+
+/// Whether the program's allocator tells us of allocations. It is asked by trying, once.
+pub fn is_installed() -> bool {
+    static KNOWN: AtomicBool = AtomicBool::new(false);
+    if KNOWN.load(Ordering::Relaxed) {
+        return true;
+    }
+    SWITCH.begin_counting();
+    let quiet = super::quietly();
+    let before = local::slot().map(CountSlot::counted);
+    let layout = Layout::new::<u64>();
+    // SAFETY: the layout is not empty, and the block is given back at once by its own layout.
+    unsafe {
+        let block = std::hint::black_box(std::alloc::alloc(layout));
+        if !block.is_null() {
+            std::alloc::dealloc(block, layout);
+        }
+    }
+    let after = local::slot().map(CountSlot::counted);
+    drop(quiet);
+    SWITCH.end_counting();
+    let is_installed = before.map(|it| it.freed_bytes) != after.map(|it| it.freed_bytes);
+    KNOWN.store(is_installed, Ordering::Relaxed);
+    is_installed
+}

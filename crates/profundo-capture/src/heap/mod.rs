@@ -1,0 +1,28 @@
+//! Allocations: which of them are recorded, where that is kept, and how many there were.
+//!
+//! An allocator that wraps another one tells of each block ([`allocated`], [`freeing`]). What runs there
+//! is a look at one word; what it leads to takes nothing from the allocator, and lies in
+//! `profundo-probe`. Everything else in here runs on normal threads and may allocate; our own
+//! allocations are neither recorded nor counted.
+
+mod counting;
+mod local;
+mod memory;
+mod quiet;
+mod session;
+mod snapshot;
+
+pub use counting::{
+    Counting, Here, begin_here, counted, is_installed, peak, reset_peak, watch_peak,
+};
+pub use local::{Moving, allocated, freeing, moved, moving, stayed};
+pub use profundo_probe::heap::counts::Counted;
+pub use profundo_probe::heap::switch::Wanted;
+pub use quiet::{Quiet, quietly};
+pub use session::{
+    DEFAULT_ALLOCATIONS, Rule, Settings, clear, init, is_recording, len, settings, start, stop,
+    stop_session, try_start,
+};
+pub use snapshot::{Allocation, Allocations, snapshot};
+
+pub(crate) use memory::reset_after_fork;
