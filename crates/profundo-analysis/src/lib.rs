@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod admit;
+mod allocated;
 mod callers;
 mod calls;
 mod choice;
@@ -32,6 +33,7 @@ mod filter;
 mod flat;
 mod group;
 mod heap;
+mod held;
 mod interval;
 mod io;
 mod kind;
@@ -54,6 +56,7 @@ mod waits;
 #[cfg(test)]
 mod tests;
 
+pub use allocated::{AllocatedTotal, Measure, block_samples, block_total, block_weights};
 pub use callers::{Caller, CallersError, callers};
 pub use calls::{Call, Calls, calls};
 pub use choice::{UnknownChoice, choose};
@@ -62,6 +65,7 @@ pub use filter::{Filter, Numbers, ProcessChoice, TaskChoice, ThreadChoice};
 pub use flat::{FlatOptions, FlatRow, flat};
 pub use group::{Group, GroupBy, groups};
 pub use heap::{Growth, ProcessMemory, gauges};
+pub use held::{Held, held};
 pub use interval::{Estimate, Interval, Mass, effective_samples};
 pub use io::{Io, IoAmount, IoRow, io};
 pub use kind::{KindShares, Split};

@@ -1,0 +1,159 @@
+//! What an allocated block holds, as its stack tells it: `Vec<u8>`, `Box<Node>`, `String`.
+//!
+//! No allocator is told what a block is for. But the functions between it and who asked are those of
+//! the container, and the debug information has them with the types that they were made for. They are
+//! read from the inside out: the first one that names a type says what it is (`RawVec<u8>`), and those
+//! around it may know better (`String`), until the library ends and somebody else's code begins.
+
+mod frame;
+mod text;
+
+use profundo_model::{FrameId, Profile, StackId};
+
+use frame::{Container, FrameText, Kind};
+
+/// What a block holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Held {
+    /// The type of what owns the block; empty where nothing tells it.
+    pub type_name: String,
+    /// Whether the block is where something keeps its elements that was growing at that moment.
+    pub is_buffer: bool,
+}
+
+/// What the block holds that was allocated on a stack, whose names are known.
+///
+/// ```
+/// use profundo_analysis::held;
+/// use profundo_model::{Profile, StackId};
+///
+/// let profile = Profile::from_folded("main;work 1").unwrap();
+/// // Without the library's functions between, nothing is known.
+/// assert_eq!(held(&profile, StackId(1)).type_name, "");
+/// ```
+pub fn held(profile: &Profile, stack: StackId) -> Held {
+    /// What is further out is nobody's container.
+    const FAR: usize = 48;
+    let locations = profile.stacks.locations(stack);
+    let frames = locations.flat_map(|at| profile.locations.get(at).frames.iter().copied());
+    of_frames(frames.take(FAR).map(|frame| text_of(profile, frame)))
+}
+
+fn text_of(profile: &Profile, id: FrameId) -> FrameText<'_> {
+    let frame = profile.frames.get(id);
+    FrameText {
+        function: profile.strings.get(frame.function),
+        signature: profile.strings.get(frame.signature),
+        file: profile.file_path(id),
+    }
+}
+
+/// What is known so far, and what may still be found out.
+#[derive(Debug)]
+struct Finding<'a> {
+    kind: Kind,
+    arguments: Vec<&'a str>,
+}
+
+fn of_frames<'a>(frames: impl Iterator<Item = FrameText<'a>>) -> Held {
+    let mut finding: Option<Finding<'a>> = None;
+    let mut is_buffer = false;
+    for frame in frames {
+        if !frame.is_librarys() {
+            break;
+        }
+        is_buffer |= frame.is_growth();
+        let Some(Container { kind, arguments }) = frame.container() else {
+            continue;
+        };
+        match &mut finding {
+            None if arguments.is_empty() && kind != Kind::String => {}
+            None => finding = Some(Finding { kind, arguments }),
+            Some(known) => match known.better(kind, &arguments, frame) {
+                Better::Is(kind, arguments) => *known = Finding { kind, arguments },
+                Better::Same => {}
+                // A container of such blocks: what it holds is not this one.
+                Better::Another => break,
+            },
+        }
+    }
+    Held {
+        type_name: finding.map(|found| found.name()).unwrap_or_default(),
+        is_buffer,
+    }
+}
+
+enum Better<'a> {
+    Is(Kind, Vec<&'a str>),
+    Same,
+    Another,
+}
+
+impl<'a> Finding<'a> {
+    /// What a function further out says of the block.
+    fn better(&self, kind: Kind, arguments: &[&'a str], frame: FrameText<'_>) -> Better<'a> {
+        let same = match (self.arguments.first(), arguments.first()) {
+            (Some(known), Some(said)) => known == said,
+            _ => true,
+        };
+        let with = |kind| Better::Is(kind, self.arguments.clone());
+        match (self.kind, kind) {
+            (known, said) if known == said && same && known != Kind::Arc && known != Kind::Rc => {
+                Better::Same
+            }
+            (Kind::RawVec, Kind::Vec) if same => with(Kind::Vec),
+            (Kind::RawVec | Kind::Vec, Kind::VecDeque | Kind::BinaryHeap) if same => with(kind),
+            (Kind::RawVec | Kind::Vec, Kind::String) if self.is_of("u8") => {
+                Better::Is(Kind::String, Vec::new())
+            }
+            (Kind::RawVec | Kind::Vec, Kind::Box) if same && frame.is_about_slices() => {
+                with(Kind::BoxedSlice)
+            }
+            // Made of a `Box` that holds what it counts, which has said so already.
+            (Kind::Box, _) if self.is_inner() => Better::Same,
+            // `Arc<str>` is made as `Arc<[u8]>`, by a function that is not generic.
+            (Kind::Arc | Kind::Rc, said) if said == self.kind => {
+                let says_so = arguments == ["str"] || arguments.is_empty();
+                let is_str = self.is_of("[u8]") && says_so && frame.last_segment() == "from";
+                match is_str {
+                    true => Better::Is(kind, vec!["str"]),
+                    false => Better::Same,
+                }
+            }
+            (Kind::RawTable, Kind::RawTable) | (Kind::BTree, Kind::BTree) => Better::Same,
+            _ => Better::Another,
+        }
+    }
+
+    fn is_of(&self, argument: &str) -> bool {
+        self.arguments.first() == Some(&argument)
+    }
+
+    fn is_inner(&self) -> bool {
+        (self.arguments.first()).is_some_and(|argument| text::inner(argument).is_some())
+    }
+
+    fn name(&self) -> String {
+        let first = self.arguments.first().copied().unwrap_or_default();
+        let of = |name: &str| text::shown(&format!("{name}<{first}>"));
+        match self.kind {
+            Kind::RawVec | Kind::Vec => of("Vec"),
+            Kind::VecDeque => of("VecDeque"),
+            Kind::BinaryHeap => of("BinaryHeap"),
+            Kind::String => "String".to_owned(),
+            Kind::BoxedSlice => text::shown(&format!("Box<[{first}]>")),
+            Kind::Box => match text::inner(first) {
+                Some((outer, arguments)) => text::owner_of_node(outer, &arguments),
+                None => of("Box"),
+            },
+            Kind::Rc => of("Rc"),
+            Kind::Arc => of("Arc"),
+            Kind::LinkedList => of("LinkedList"),
+            Kind::RawTable => text::table(first),
+            Kind::BTree => text::owner_of_node("LeafNode", &self.arguments),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
