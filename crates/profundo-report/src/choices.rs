@@ -78,6 +78,19 @@ pub enum Unit {
     Snapshots,
     /// Bytes: each sample is an allocation, its count is its size.
     Bytes,
+    /// Allocations: each sample is one, its count is how many it stands for.
+    Allocations,
+}
+
+impl Unit {
+    /// What a profile of allocations counts.
+    pub(crate) fn of_allocations(self) -> Option<&'static str> {
+        match self {
+            Self::Snapshots => None,
+            Self::Bytes => Some("bytes"),
+            Self::Allocations => Some("allocations"),
+        }
+    }
 }
 
 /// When to use something that not every reader of the text understands.

@@ -28,6 +28,7 @@ pub struct Report {
     pub(crate) group_by: GroupBy,
     pub(crate) recur: Recur,
     pub(crate) unit: Unit,
+    pub(crate) remark: Option<String>,
     /// Not asked for is "where the engine is known".
     pub(crate) quality: Option<bool>,
     look: Look,
@@ -47,6 +48,7 @@ impl Default for Report {
             group_by: GroupBy::None,
             recur: Recur::Off,
             unit: Unit::Snapshots,
+            remark: None,
             quality: None,
             look: Look::default(),
         }
@@ -156,6 +158,12 @@ impl Report {
     /// and their sum.
     pub fn unit(mut self, unit: Unit) -> Self {
         self.unit = unit;
+        self
+    }
+
+    /// A sentence below the totals, such as how sure they are.
+    pub fn remark(mut self, remark: impl Into<String>) -> Self {
+        self.remark = Some(remark.into());
         self
     }
 

@@ -13,7 +13,7 @@ use crate::palette::Color;
 use crate::printer::Printer;
 use crate::warning::Warning;
 use crate::width::keep_head;
-use crate::{Format, Report, SortBy, Unit, quality};
+use crate::{Format, Report, SortBy, quality};
 
 /// The numbers of a section, ready to be shown.
 pub(crate) enum Body {
@@ -52,7 +52,7 @@ pub(crate) fn write(printer: &mut Printer<'_>) -> io::Result<()> {
         warnings.push(Warning::EmptyGroups);
     }
     if profile.meta.buffer_was_full {
-        warnings.push(Warning::BufferFull);
+        warnings.push(Warning::full(profile, report.unit));
     }
     for warning in warnings {
         let text = warning.text(report.choices.is_command);
@@ -121,9 +121,13 @@ impl Body {
 
 fn write_footer(printer: &mut Printer<'_>, all: &Selection) -> io::Result<()> {
     let total = all.total(printer.profile);
-    if printer.report.unit == Unit::Bytes {
+    if let Some(what) = printer.report.unit.of_allocations() {
         printer.plain(&format!("Total snapshots: {}", all.len()))?;
-        return printer.plain(&format!("Total bytes: {total}"));
+        printer.plain(&format!("Total {what}: {total}"))?;
+        return match &printer.report.remark {
+            Some(remark) => printer.plain(remark),
+            None => Ok(()),
+        };
     }
     let text = match utilization(printer.profile, all) {
         Some(share) => {
@@ -265,8 +269,8 @@ fn write_sum(
     is_empty: bool,
 ) -> io::Result<()> {
     let total = selection.total(printer.profile);
-    let is_bytes = printer.report.unit == Unit::Bytes;
-    let snapshots = if is_bytes {
+    let allocations = printer.report.unit.of_allocations();
+    let snapshots = if allocations.is_some() {
         selection.len() as u64
     } else {
         total
@@ -280,8 +284,8 @@ fn write_sum(
     line.push_fmt(format_args!("{snapshots}"), style);
     if is_empty {
         // Nothing more can be said of it.
-    } else if is_bytes {
-        line.push_fmt(format_args!(". Total bytes: {total}"), Style::PLAIN);
+    } else if let Some(what) = allocations {
+        line.push_fmt(format_args!(". Total {what}: {total}"), Style::PLAIN);
     } else if let Some(share) = utilization(printer.profile, selection) {
         line.push_fmt(
             format_args!(". Utilization: {}%", percent(share)),

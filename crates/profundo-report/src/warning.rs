@@ -22,6 +22,8 @@ pub(crate) enum Warning {
     EmptyGroups,
     /// The recording ended early.
     BufferFull,
+    /// There was no room for so many allocations.
+    AllocationsLost(u64),
 }
 
 impl Warning {
@@ -31,10 +33,18 @@ impl Warning {
             Self::OnlyC
         } else if !profile.samples.is_empty() {
             Self::Filtered
-        } else if unit == Unit::Bytes {
+        } else if unit.of_allocations().is_some() {
             Self::NoAllocations
         } else {
             Self::NoSamples
+        }
+    }
+
+    /// What there was no room for.
+    pub(crate) fn full(profile: &Profile, unit: Unit) -> Self {
+        match unit {
+            Unit::Snapshots => Self::BufferFull,
+            Unit::Bytes | Unit::Allocations => Self::AllocationsLost(profile.meta.loss.buffer_full),
         }
     }
 
@@ -56,6 +66,9 @@ impl Warning {
             Self::EmptyGroups => "all that was sampled in one or more groups is hidden.",
             Self::BufferFull => {
                 "the buffer filled up, so the recording ends before the program did."
+            }
+            Self::AllocationsLost(_) => {
+                "the room for allocations filled up: later ones are missing."
             }
         };
         text.to_owned()
@@ -91,6 +104,11 @@ impl fmt::Display for Warning {
                 f,
                 "the profile data buffer is full; profiling probably ended before the program \
                  did. To profile for longer, call `profundo::init` with a larger buffer or delay."
+            ),
+            Self::AllocationsLost(count) => write!(
+                f,
+                "the room for allocations is full: {count} more were chosen and are not in this \
+                 report. Record fewer of them, or make room with `profundo::allocs::init`."
             ),
         }
     }

@@ -9,10 +9,11 @@ use std::thread;
 /// Reserved, not used: only touched pages of a stack take memory.
 const STACK: usize = 64 << 20;
 
-/// Calls `work` for each item on at most `threads` threads and returns the results in the order
-/// of the items; `None` for an item whose work panicked.
+/// Calls `work` for each item on at most `threads` threads, each of which calls `begin` first, and returns
+/// the results in the order of the items; `None` for an item whose work panicked.
 pub(crate) fn map<T: Sync, R: Send>(
     threads: usize,
+    begin: fn(),
     items: &[T],
     work: impl Fn(&T) -> R + Sync,
 ) -> Vec<Option<R>> {
@@ -36,7 +37,11 @@ pub(crate) fn map<T: Sync, R: Send>(
             let builder = thread::Builder::new()
                 .name("profundo-names".into())
                 .stack_size(STACK);
-            started += usize::from(builder.spawn_scoped(scope, run).is_ok());
+            let begun = || {
+                begin();
+                run();
+            };
+            started += usize::from(builder.spawn_scoped(scope, begun).is_ok());
         }
         // A process may be allowed no more threads; then the work is done here.
         if started == 0 {
@@ -57,7 +62,7 @@ mod tests {
     #[test]
     fn results_keep_the_order_of_the_items() {
         let items: Vec<u32> = (0..100).collect();
-        let squares = super::map(4, &items, |item| item * item);
+        let squares = super::map(4, || {}, &items, |item| item * item);
         assert!(
             squares
                 .iter()

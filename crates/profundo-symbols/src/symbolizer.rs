@@ -28,6 +28,8 @@ pub struct Symbolizer {
     files: FileOptions,
     /// As many as there are CPUs, if it is not said.
     threads: Option<usize>,
+    /// What each thread calls that works for it.
+    begin: fn(),
     correction: RwLock<Option<Arc<LineCorrection>>>,
     cache: Mutex<FxHashMap<ModuleKey, ModuleNames>>,
     shortener: Mutex<Shortener>,
@@ -58,6 +60,7 @@ impl Symbolizer {
                 ..FileOptions::default()
             },
             threads: None,
+            begin: || {},
             correction: RwLock::default(),
             cache: Mutex::default(),
             shortener: Mutex::default(),
@@ -95,6 +98,13 @@ impl Symbolizer {
     /// longer than a short program runs.
     pub fn with_symbols_only(mut self, modules: impl IntoIterator<Item = String>) -> Self {
         self.files.symbols_only.extend(modules);
+        self
+    }
+
+    /// Has each thread that it starts call this before anything else: a program that watches itself may
+    /// want to know its own threads from ours.
+    pub fn with_beginning(mut self, begin: fn()) -> Self {
+        self.begin = begin;
         self
     }
 
@@ -235,7 +245,7 @@ impl Symbolizer {
         let threads = self.threads.unwrap_or_else(cpus);
         let files = match threads {
             1 => pool::map_here(&missing, open),
-            several => pool::map(several, &missing, open),
+            several => pool::map(several, self.begin, &missing, open),
         };
         let files: Vec<ModuleFile> = files.into_iter().map(Option::unwrap_or_default).collect();
         let mut pieces: Vec<(usize, &[u64])> = Vec::new();
@@ -256,7 +266,7 @@ impl Symbolizer {
         let is_shallow = files.iter().all(|files| files.debug_image().is_none());
         let found = match threads {
             1 if is_shallow => pool::map_here(&pieces, look_up),
-            threads => pool::map(threads, &pieces, look_up),
+            threads => pool::map(threads, self.begin, &pieces, look_up),
         };
 
         let mut cache = self.cache();
