@@ -61,6 +61,12 @@ pub enum Error {
     /// A delay that is no duration at all.
     #[error("delay {0} s is not possible; it must be from 10 microseconds to 1 hour")]
     DelayNotANumber(f64),
+    /// Rows of allocations cannot be told apart by their addresses.
+    #[error("reports on allocations always combine the addresses of a line")]
+    AllocationsCombine,
+    /// A shape that is made for time.
+    #[error("allocations are shown as a tree or as a flat table")]
+    AllocationsFormat,
     /// Output went nowhere.
     #[error("the report could not be written: {0}")]
     Output(#[from] std::io::Error),

@@ -15,6 +15,9 @@
 //! [`profile!`] appends to a buffer ([`init!`], [`clear`]); [`fetch`] copies it out, [`retrieve`]
 //! names it, [`print()`] and [`report()`] show it, [`save`] and [`load`] carry it elsewhere.
 //!
+//! [`Alloc`] around the program's allocator tells of allocations: [`allocs`] records who asks for how much,
+//! and of what, and [`time!`] and the like count.
+//!
 //! What it is not for: profiling a program that was not built with it. That is the command's work.
 //!
 //! Constraints: Linux on x86-64 or aarch64. A session owns one perf event per thread (or one CPU
@@ -22,12 +25,15 @@
 //! never owns SIGSEGV, never allocates or locks in a handler, and gives back what it was given:
 //! signals that are not its own reach the handlers the program had.
 
+mod alloc;
+pub mod allocs;
 mod control;
 mod data;
 mod error;
 mod frames;
 mod guard;
 mod hook;
+pub mod locks;
 mod macros;
 mod names;
 pub mod peek;
@@ -40,6 +46,7 @@ pub mod timing;
 pub mod tokio;
 mod words;
 
+pub use alloc::Alloc;
 pub use control::{
     Delivery, EngineChoice, Settings, capacity, clear, init, is_full, is_running, len, settings,
     start, start_walltime, stop,

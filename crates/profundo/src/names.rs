@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use profundo_capture::heap;
 use profundo_model::{LocationId, Profile};
 use profundo_symbols::Symbolizer;
 
@@ -19,7 +20,9 @@ pub struct Names {
 }
 
 /// Names are found once per address and process.
-pub(crate) static SYMBOLIZER: LazyLock<Symbolizer> = LazyLock::new(Symbolizer::new);
+pub(crate) static SYMBOLIZER: LazyLock<Symbolizer> =
+    // The threads end when they are done: what they allocate is ours until then.
+    LazyLock::new(|| Symbolizer::new().with_beginning(|| std::mem::forget(heap::quietly())));
 
 /// All samples and their names: what can be saved, taken elsewhere and printed there.
 pub fn retrieve() -> Result<(Data, Names)> {

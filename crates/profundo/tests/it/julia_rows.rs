@@ -23,6 +23,7 @@ struct Given<'a> {
     out: &'a mut dyn Write,
     number: u64,
     signal: i32,
+    results: allocs::AllocResults,
 }
 
 fn work() -> u64 {
@@ -38,7 +39,7 @@ fn correction(_: &mut [NamedFrame]) {}
 macro_rules! rows {
     (
         ($data:ident $names:ident $words:ident $frames:ident $frame:ident $out:ident $ip:ident
-         $i:ident $threadid:ident $taskid:ident $signal:ident)
+         $i:ident $threadid:ident $taskid:ident $signal:ident $results:ident)
         $($julia:literal => { $($code:tt)* })*
     ) => {
         const ROWS: &[Row] = &[$({
@@ -53,6 +54,7 @@ macro_rules! rows {
                     out: mut $out,
                     number: $ip,
                     signal: $signal,
+                    results: $results,
                 } = given;
                 let ($i, $threadid, $taskid) = (5_usize, 1_u64, 0x1_0001_u64);
                 let _value = { $($code)* };
@@ -64,7 +66,7 @@ macro_rules! rows {
 }
 
 rows! {
-    (data names words frames frame out ip i threadid taskid signal)
+    (data names words frames frame out ip i threadid taskid signal results)
     "`@profile ex`" => { profile!(work())? }
     "`@profile_walltime ex`" => { profile_walltime!(work())? }
     "`Profile.start_timer()`" => { start()? }
@@ -161,10 +163,42 @@ rows! {
     "`JULIA_EDITOR`" => { report().editor("code") }
     "`@time ex`" => { time!(work()) }
     "`@time \"label\" ex`" => { time!("label", work()) }
+    "`@timev ex`" => { timev!(work()) }
     "`@showtime ex`" => { showtime!(work()) }
     "`@elapsed ex`" => { elapsed!(work()) }
+    "`@allocated ex`" => { allocated!(work()) }
+    "`@allocations ex`" => { allocations!(work()) }
+    "`@lock_conflicts ex`" => { lock_conflicts!(work()) }
     "`@timed ex`" => { timed!(work()) }
     "`(@timed ex).time`" => { timed!(work()).time }
+    "`(@timed ex).bytes`" => { timed!(work()).bytes }
+    "`Profile.Allocs.@profile ex`" => { allocs::profile!(work())? }
+    "`Profile.Allocs.@profile sample_rate=0.1 ex`" => { allocs::profile!(sample_rate = 0.1, work())? }
+    "`Profile.Allocs.start(sample_rate=0.1)`" => { allocs::start(0.1)? }
+    "`Profile.Allocs.stop()`" => { allocs::stop() }
+    "`Profile.Allocs.fetch()`" => { allocs::fetch()? }
+    "`Profile.Allocs.clear()`" => { allocs::clear() }
+    "`Profile.Allocs.print()`" => { allocs::print()? }
+    "`Profile.Allocs.print(io)`" => { allocs::report().write(&mut out)? }
+    "`Profile.Allocs.print(io, data)`" => { allocs::print_to(&mut out, &results)? }
+    "`Profile.Allocs.print(format=:flat)`" => { allocs::report().format(Format::Flat).print()? }
+    "`Profile.Allocs.print(C=true)`" => { allocs::report().c(true).print()? }
+    "`Profile.Allocs.print(maxdepth=5)`" => { allocs::report().maxdepth(5).print()? }
+    "`Profile.Allocs.print(mincount=1000)`" => { allocs::report().mincount(1000).print()? }
+    "`Profile.Allocs.print(noisefloor=2.0)`" => { allocs::report().noisefloor(2.0).print()? }
+    "`Profile.Allocs.print(sortedby=:count)`" => { allocs::report().sorted_by(SortBy::Count).print()? }
+    "`Profile.Allocs.print(recur=:flat)`" => { allocs::report().recur(Recur::Flat).print()? }
+    "`Profile.Allocs.print(combine=false)`" => { allocs::report().combine(false).print().is_err() }
+    "`Profile.Allocs.AllocResults`" => { allocs::AllocResults::default() }
+    "`results.allocs`" => { results.iter() }
+    "`Profile.Allocs.Alloc`" => { results.iter().collect::<Vec<allocs::Alloc<'_>>>() }
+    "`alloc.type`" => { results.iter().map(allocs::Alloc::type_of).collect::<Vec<_>>() }
+    "`alloc.stacktrace`" => { results.iter().map(allocs::Alloc::stacktrace).collect::<Vec<_>>() }
+    "`alloc.size`" => { results.iter().map(allocs::Alloc::size).sum::<u64>() }
+    "`alloc.task`" => { results.iter().map(allocs::Alloc::task).collect::<Vec<_>>() }
+    "`alloc.timestamp`" => { results.iter().map(allocs::Alloc::timestamp).collect::<Vec<_>>() }
+    "`Profile.Allocs.BufferType`" => { results.iter().any(allocs::Alloc::is_buffer) }
+    "`Profile.Allocs.UnknownType`" => { allocs::AllocType::UnknownType }
 }
 
 /// Spaces say nothing in Rust, and `stringify!` has its own.

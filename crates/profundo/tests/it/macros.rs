@@ -154,3 +154,28 @@ fn samples_add_up_over_sessions() {
         assert_eq!(first.words()[..], both.words()[..first.words().len()]);
     });
 }
+
+/// This program's allocator is the system's own.
+#[test]
+fn without_our_allocator_nothing_is_said_of_allocations() {
+    use profundo::allocs;
+    assert!(!allocs::is_installed());
+    let mut has_run = false;
+    let refused = allocs::profile!(has_run = true).unwrap_err();
+    assert!(
+        !has_run && refused.to_string().contains("#[global_allocator]"),
+        "{refused}"
+    );
+    assert!(allocs::start(1.0).is_err() && !allocs::is_running());
+    assert!(allocs::here(|| has_run = true).is_err() && !has_run);
+    assert!(allocs::count().is_err() && allocs::peak().is_err());
+    let timed = profundo::timed!(vec![1]);
+    assert_eq!(
+        (timed.value, timed.allocations, timed.bytes),
+        (vec![1], None, None)
+    );
+    assert_eq!(profundo::allocated!(vec![1]), None);
+    assert!(allocs::fetch().unwrap().is_empty());
+    allocs::stop();
+    allocs::clear();
+}

@@ -1,0 +1,92 @@
+//! The allocator that tells of what it hands out.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+
+use profundo_capture::heap::{self, Wanted};
+
+/// An allocator around another one, through which allocations can be recorded ([`allocs`](crate::allocs))
+/// and counted ([`time!`](crate::time!)).
+///
+/// ```
+/// #[global_allocator]
+/// static ALLOC: profundo::Alloc = profundo::Alloc::system();
+/// ```
+///
+/// As long as nobody asks, it looks at one word for each block and passes on to the inner allocator. What
+/// is recorded lies in memory from the kernel, so the inner one is never asked for anything of ours.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Alloc<A = System> {
+    inner: A,
+    wanted: Wanted,
+}
+
+impl Alloc {
+    /// Around the system's allocator.
+    pub const fn system() -> Self {
+        Self::new(System)
+    }
+}
+
+impl<A> Alloc<A> {
+    /// Around another allocator, such as jemalloc's or mimalloc's.
+    pub const fn new(inner: A) -> Self {
+        Self {
+            inner,
+            wanted: Wanted::nothing(),
+        }
+    }
+
+    /// Counts from the program's first allocation on, and not only from when somebody asks first: so
+    /// [`allocs::live`](crate::allocs::live) and [`allocs::peak`](crate::allocs::peak) are the whole
+    /// program's. It takes some nanoseconds for each block, and more where many threads allocate at once.
+    #[must_use]
+    pub const fn counting(mut self) -> Self {
+        self.wanted = Wanted::COUNTS;
+        self
+    }
+}
+
+// SAFETY: all blocks are the inner allocator's, by the layouts that we are given; what we do beside
+// it allocates nothing, does not unwind, and does not touch the blocks.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: passed on.
+        let block = unsafe { self.inner.alloc(layout) };
+        if !block.is_null() {
+            heap::allocated(self.wanted, block, layout.size());
+        }
+        block
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: passed on.
+        let block = unsafe { self.inner.alloc_zeroed(layout) };
+        if !block.is_null() {
+            heap::allocated(self.wanted, block, layout.size());
+        }
+        block
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // Before: another thread may be given its place right after.
+        heap::freeing(self.wanted, block, layout.size());
+        // SAFETY: passed on.
+        unsafe { self.inner.dealloc(block, layout) };
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        let moving = heap::moving(self.wanted, block);
+        // SAFETY: passed on.
+        let moved = unsafe { self.inner.realloc(block, layout, new_size) };
+        if moved.is_null() {
+            heap::stayed(moving);
+        } else {
+            heap::moved(self.wanted, moving, layout.size(), moved, new_size);
+        }
+        moved
+    }
+}

@@ -1,0 +1,156 @@
+//! What of a stack is ours, and what is the library's way to a block: neither is what was asked for.
+
+use std::collections::HashMap;
+
+use profundo_model::{Frame, FrameId, Language, LocationId, Profile, StackId};
+
+/// Takes our own functions off the inner ends of stacks, and remembers what became of each.
+#[derive(Debug, Default)]
+pub(super) struct Trimmer {
+    trimmed: HashMap<StackId, Option<StackId>>,
+    plumbing: HashMap<FrameId, FrameId>,
+}
+
+/// So many frames may be ours where nothing is inlined.
+const OURS: usize = 16;
+
+impl Trimmer {
+    /// The stack without our functions at its inner end. `None`: a thread that works for us allocated.
+    pub(super) fn trim(&mut self, profile: &mut Profile, stack: StackId) -> Option<StackId> {
+        if let Some(&known) = self.trimmed.get(&stack) {
+            return known;
+        }
+        let kept = match is_our_thread(profile, stack) {
+            true => None,
+            false => Some(without_ours(profile, stack)),
+        };
+        if let Some(kept) = kept {
+            self.mark_plumbing(profile, kept);
+        }
+        self.trimmed.insert(stack, kept);
+        kept
+    }
+
+    /// The innermost functions, which only find room, are hidden where C frames are.
+    fn mark_plumbing(&mut self, profile: &mut Profile, stack: StackId) {
+        let locations: Vec<LocationId> = profile.stacks.locations(stack).take(OURS).collect();
+        for id in locations {
+            let mut frames = profile.locations.get(id).frames.to_vec();
+            let mut all = true;
+            for frame in &mut frames {
+                all = is_plumbing(profile, *frame);
+                if !all {
+                    break;
+                }
+                let row = *profile.frames.get(*frame);
+                let hidden = || {
+                    let language = Language::Runtime;
+                    profile.frames.intern(Frame { language, ..row })
+                };
+                *frame = *self.plumbing.entry(*frame).or_insert_with(hidden);
+            }
+            profile.locations.set_frames(id, &frames);
+            if !all {
+                return;
+            }
+        }
+    }
+}
+
+fn without_ours(profile: &mut Profile, stack: StackId) -> StackId {
+    let locations: Vec<LocationId> = profile.stacks.locations(stack).take(OURS).collect();
+    let frames = |id: &LocationId| profile.locations.get(*id).frames.to_vec();
+    let inner: Vec<(usize, usize, FrameId)> = (locations.iter().map(frames).enumerate())
+        .flat_map(|(at, frames)| {
+            let frames = frames.into_iter().enumerate();
+            frames.map(move |(index, frame)| (at, index, frame))
+        })
+        .take(OURS)
+        .collect();
+    let Some(last) = inner.iter().rposition(|it| is_ours(profile, it.2)) else {
+        return stack;
+    };
+    let shims = inner[last + 1..].iter();
+    let shims = shims.take_while(|it| is_shim(profile, it.2)).count();
+    let (location, index, _) = inner[last + shims];
+    let mut kept = stack;
+    for _ in 0..location {
+        kept = profile.stacks.get(kept).parent.unwrap_or(kept);
+    }
+    let frames = profile.locations.get(locations[location]).frames.to_vec();
+    if index + 1 == frames.len() {
+        return profile.stacks.get(kept).parent.unwrap_or(kept);
+    }
+    // Functions of ours were inlined into one of the program's.
+    profile
+        .locations
+        .set_frames(locations[location], &frames[index + 1..]);
+    kept
+}
+
+fn names(profile: &Profile, frame: FrameId) -> (&str, &str) {
+    (profile.function_name(frame), profile.file_path(frame))
+}
+
+/// Whether a source file of a crate is this one.
+fn is_file(path: &str, crate_name: &str, file: &str) -> bool {
+    path.strip_suffix(file).is_some_and(|rest| {
+        let folder = rest.trim_end_matches('/').rsplit('/').next().unwrap_or("");
+        // Where it comes from a registry, its version follows.
+        folder.strip_prefix(crate_name).is_some_and(|rest| {
+            rest.is_empty()
+                || rest.starts_with('-') && rest[1..].starts_with(|c: char| c.is_ascii_digit())
+        })
+    })
+}
+
+fn is_ours(profile: &Profile, frame: FrameId) -> bool {
+    let (function, file) = names(profile, frame);
+    function.starts_with("profundo_capture::heap::")
+        || function.starts_with("profundo_probe::heap::")
+        || function.starts_with("<profundo::alloc::Alloc<")
+        || is_file(file, "profundo-capture", "src/heap/local.rs")
+        || is_file(file, "profundo", "src/alloc.rs")
+}
+
+/// The compiler's own functions between `alloc` and the global allocator.
+fn is_shim(profile: &Profile, frame: FrameId) -> bool {
+    let (function, _) = names(profile, frame);
+    const SHIMS: [&str; 3] = ["__rust_", "__rg_", "__rdl_"];
+    let bare = function.rsplit("::").next().unwrap_or(function);
+    SHIMS.iter().any(|shim| bare.starts_with(shim))
+}
+
+/// Threads that name symbols may begin while a recording goes on; from then on they keep quiet.
+fn is_our_thread(profile: &Profile, stack: StackId) -> bool {
+    let mut frames = (profile.stacks.locations(stack))
+        .flat_map(|id| profile.locations.get(id).frames.iter().copied());
+    frames.any(|frame| {
+        let (function, file) = names(profile, frame);
+        let signature = profile.strings.get(profile.frames.get(frame).signature);
+        [function, signature]
+            .iter()
+            .any(|name| name.contains("profundo_symbols::pool::"))
+            || is_file(file, "profundo-symbols", "src/pool.rs")
+    })
+}
+
+/// Whether it is a function of the standard library that finds room for whoever asks.
+fn is_plumbing(profile: &Profile, frame: FrameId) -> bool {
+    const FILES: [&str; 6] = [
+        "alloc/src/alloc.rs",
+        "alloc/src/raw_vec.rs",
+        "alloc/src/raw_vec/mod.rs",
+        "core/src/alloc/mod.rs",
+        "core/src/ptr/mod.rs",
+        "core/src/ptr/non_null.rs",
+    ];
+    const PATHS: [&str; 2] = ["alloc::alloc::", "alloc::raw_vec::"];
+    let (function, file) = names(profile, frame);
+    let place = file.rsplit_once("/library/").map_or("", |(_, place)| place);
+    let bare = function.trim_start_matches('<');
+    FILES.contains(&place)
+        || PATHS.iter().any(|path| bare.starts_with(path))
+        || function.ends_with("box_new_uninit")
+        || is_shim(profile, frame)
+}

@@ -1,0 +1,98 @@
+//! The system's allocator, which counts what it is asked for on each thread, and can be told to fail.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+#[derive(Debug)]
+pub struct Oracle;
+
+/// What was asked for. A block that is resized is another one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asked {
+    pub count: u64,
+    pub bytes: u64,
+    pub freed: u64,
+    pub freed_bytes: u64,
+}
+
+thread_local! {
+    static ASKED: Cell<Asked> = const {
+        Cell::new(Asked { count: 0, bytes: 0, freed: 0, freed_bytes: 0 })
+    };
+    static FAILS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What the calling thread has asked for so far.
+pub fn asked() -> Asked {
+    ASKED.get()
+}
+
+/// What it has asked for since then.
+pub fn asked_since(before: Asked) -> Asked {
+    let now = asked();
+    Asked {
+        count: now.count - before.count,
+        bytes: now.bytes - before.bytes,
+        freed: now.freed - before.freed,
+        freed_bytes: now.freed_bytes - before.freed_bytes,
+    }
+}
+
+/// Whether the calling thread's next requests fail.
+pub fn set_failing(fails: bool) {
+    FAILS.set(fails);
+}
+
+fn given(block: *mut u8, size: usize) -> *mut u8 {
+    if !block.is_null() {
+        let mut asked = ASKED.get();
+        asked.count += 1;
+        asked.bytes += size as u64;
+        ASKED.set(asked);
+    }
+    block
+}
+
+fn taken(size: usize) {
+    let mut asked = ASKED.get();
+    asked.freed += 1;
+    asked.freed_bytes += size as u64;
+    ASKED.set(asked);
+}
+
+// SAFETY: the blocks are the system's; beside that only cells are changed.
+unsafe impl GlobalAlloc for Oracle {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if FAILS.get() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: passed on.
+        given(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if FAILS.get() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: passed on.
+        given(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        taken(layout.size());
+        // SAFETY: passed on.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if FAILS.get() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: passed on.
+        let moved = unsafe { System.realloc(block, layout, new_size) };
+        if !moved.is_null() {
+            taken(layout.size());
+        }
+        given(moved, new_size)
+    }
+}
