@@ -2,7 +2,7 @@
 //!
 //! Allocations are those of the whole process, as in Julia; they are counted where
 //! [`Alloc`](crate::Alloc) is the program's allocator, and left out where it is not. Waits for locks are
-//! counted for the locks of [`locks`](crate::locks). There is no garbage to collect, and nothing is compiled.
+//! counted for the locks of [`crate::locks`]. There is no garbage to collect, and nothing is compiled.
 
 mod line;
 mod macros;
