@@ -43,19 +43,15 @@ fn main() -> profundo::Result<()> {
         .sorted_by(SortBy::Overhead);
     table.measure(allocs::Measure::Count).print()?;
 
-    // One by one, with what they hold.
+    // By what they hold, and the largest of them.
     let results = allocs::fetch()?;
-    let mut types: HashMap<String, (u64, u64)> = HashMap::new();
-    for alloc in &results {
-        let (count, bytes) = types.entry(alloc.type_of().to_string()).or_default();
-        *count += 1;
-        *bytes += alloc.size();
-    }
-    let mut types: Vec<_> = types.into_iter().collect();
-    types.sort_by_key(|(_, (_, bytes))| std::cmp::Reverse(*bytes));
     println!();
-    for (name, (count, bytes)) in types {
+    for total in results.by_type() {
+        let (count, bytes, name) = (total.count, total.bytes, total.type_of);
         println!("{count:6} {bytes:8} bytes of {name}");
+    }
+    if let Some(largest) = results.iter().max_by_key(|alloc| alloc.size()) {
+        println!("\nthe largest: {largest}");
     }
 
     // And for tests: how much a piece of code allocates on its own thread.

@@ -41,4 +41,4 @@ pub use counts::{Counted, bytes, count, here, is_installed, live, peak, reset_pe
 pub use profundo_analysis::Measure;
 pub use recording::{Rate, Recording, capacity, clear, init, is_running, len, start, stop};
 pub use report::{Report, print, print_to, report};
-pub use results::{AllocResults, fetch};
+pub use results::{AllocResults, Iter, TypeTotal, fetch};

@@ -8,7 +8,7 @@ use profundo_analysis::{Held, held};
 use profundo_capture::heap::{self, Allocation, Allocations, Rule};
 use profundo_model::{Block, Domain, Nanos, Profile, Sampling, StackId};
 
-use super::alloc::Alloc;
+use super::alloc::{Alloc, AllocType};
 use super::own::Trimmer;
 use super::report::Report;
 use crate::error::Result;
@@ -20,6 +20,18 @@ pub struct AllocResults {
     profile: Profile,
     weights: Vec<f64>,
     lost: u64,
+}
+
+/// What was allocated of one type.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct TypeTotal<'a> {
+    /// The type.
+    pub type_of: AllocType<'a>,
+    /// How many of it.
+    pub count: f64,
+    /// How many bytes.
+    pub bytes: f64,
 }
 
 /// What was recorded since it was last cleared, by all recordings. May be called again, and while one is
@@ -119,6 +131,28 @@ impl AllocResults {
     /// Whether none was.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// What was allocated of each type, that with the most bytes first; estimates where not all were
+    /// recorded.
+    pub fn by_type(&self) -> Vec<TypeTotal<'_>> {
+        let mut totals: HashMap<AllocType<'_>, TypeTotal<'_>> = HashMap::new();
+        for alloc in self {
+            let type_of = alloc.type_of();
+            let total = totals.entry(type_of).or_insert(TypeTotal {
+                type_of,
+                count: 0.0,
+                bytes: 0.0,
+            });
+            total.count += alloc.weight();
+            total.bytes += alloc.weight() * alloc.size() as f64;
+        }
+        let mut totals: Vec<_> = totals.into_values().collect();
+        totals.sort_by(|a, b| {
+            let by_name = || a.type_of.to_string().cmp(&b.type_of.to_string());
+            b.bytes.total_cmp(&a.bytes).then_with(by_name)
+        });
+        totals
     }
 
     /// How many were chosen and found no room: see [`init`](super::init).

@@ -134,3 +134,26 @@ fn types_are_told() {
     ];
     assert_eq!(types, expected);
 }
+
+#[test]
+fn types_add_up() {
+    let _alone = alone();
+    allocs::profile!(sample_rate = 1.0, churn()).unwrap();
+    let results = allocs::fetch().unwrap();
+    let totals = results.by_type();
+    let bytes: f64 = totals.iter().map(|it| it.bytes).sum();
+    let count: f64 = totals.iter().map(|it| it.count).sum();
+    assert_eq!(
+        (bytes, count),
+        (results.bytes() as f64, results.len() as f64)
+    );
+    assert!(totals.is_sorted_by(|a, b| a.bytes >= b.bytes));
+    let text = totals
+        .iter()
+        .find(|it| it.type_of.to_string() == "String")
+        .unwrap();
+    // 500 of eight bytes, and the others of one to three digits; libtest may print meanwhile.
+    let bytes = 4000.0 + (10 + 90 * 2 + 400 * 3) as f64;
+    assert!((1000.0..1200.0).contains(&text.count), "{text:?}");
+    assert!((bytes..2.0 * bytes).contains(&text.bytes), "{text:?}");
+}
