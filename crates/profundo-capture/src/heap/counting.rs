@@ -1,7 +1,7 @@
 //! How many allocations there were, and how much is there: for those who ask, from when they ask.
 
 use std::alloc::Layout;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 use profundo_probe::heap::counts::Counted;
 use profundo_probe::heap::{CountSlot, SWITCH};
@@ -54,9 +54,11 @@ pub fn begin_here() -> Result<Here, Error> {
         return Err(Error::refused(crate::error::Refusal::Memory));
     };
     let (live, outer_peak) = slot.begin_peak();
+    let before = slot.counted();
+    stay_in_order();
     Ok(Here {
         slot,
-        before: slot.counted(),
+        before,
         live,
         outer_peak,
     })
@@ -66,6 +68,7 @@ impl Here {
     /// What the thread has done since, and the most that it had at a time of what it has allocated
     /// since, beyond what was there before.
     pub fn counted(&self) -> (Counted, u64) {
+        stay_in_order();
         let now = self.slot.counted();
         let peak = self.slot.end_peak(i64::MIN) - self.live;
         (
@@ -94,9 +97,18 @@ fn difference(now: Counted, before: Counted) -> Counted {
 }
 
 fn sum() -> Counted {
-    memory::counts()
+    stay_in_order();
+    let sum = memory::counts()
         .map(|counts| counts.sum())
-        .unwrap_or_default()
+        .unwrap_or_default();
+    stay_in_order();
+    sum
+}
+
+/// The compiler takes it that an allocator changes nothing that the program can see, and might read our
+/// numbers before the allocations that they are to tell of.
+fn stay_in_order() {
+    compiler_fence(Ordering::SeqCst);
 }
 
 /// What was counted since somebody asked first; from then on it is counted for good.

@@ -64,11 +64,11 @@ fn every_way_to_a_block() {
     allocs::start(1.0).unwrap();
     // SAFETY: blocks are used and freed by the layouts that they have.
     let end = unsafe {
-        let aligned = alloc(layout);
+        let aligned = black_box(alloc(layout));
         assert!((aligned as usize).is_multiple_of(4096));
-        let zeroed = alloc_zeroed(layout);
+        let zeroed = black_box(alloc_zeroed(layout));
         assert_eq!(*zeroed.add(999), 0);
-        let larger = realloc(aligned, layout, 5000);
+        let larger = black_box(realloc(black_box(aligned), layout, 5000));
         assert!((larger as usize).is_multiple_of(4096));
         // What cannot be resized stays, and its end is still seen.
         set_failing(true);

@@ -2,6 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 #[derive(Debug)]
 pub struct Oracle;
@@ -24,7 +25,10 @@ thread_local! {
 
 /// What the calling thread has asked for so far.
 pub fn asked() -> Asked {
-    ASKED.get()
+    compiler_fence(Ordering::SeqCst);
+    let asked = ASKED.get();
+    compiler_fence(Ordering::SeqCst);
+    asked
 }
 
 /// What it has asked for since then.
@@ -40,7 +44,10 @@ pub fn asked_since(before: Asked) -> Asked {
 
 /// Whether the calling thread's next requests fail.
 pub fn set_failing(fails: bool) {
+    // The compiler takes it that an allocator looks at nothing of the program's, and would set this later.
+    compiler_fence(Ordering::SeqCst);
     FAILS.set(fails);
+    compiler_fence(Ordering::SeqCst);
 }
 
 fn given(block: *mut u8, size: usize) -> *mut u8 {
