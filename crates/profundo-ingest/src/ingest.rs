@@ -6,11 +6,11 @@
 //! stands behind younger ones; whoever needs the order sorts, and finds little to do.
 
 use profundo_model::{
-    Energy, EnergyZone, Engine, Gil, Growing, Heap, LocationId, LocationKind, Loss, Meta, Nanos,
-    Process, ProcessEnd, ProcessId, Profile, Reason, Sample, SampleKind, State, StringId, ThreadId,
+    Energy, EnergyZone, Engine, Gil, Growing, Heap, LocationId, Loss, Meta, Nanos, Process,
+    ProcessEnd, ProcessId, Profile, Sample, SampleKind, State, StringId, ThreadId,
 };
 use profundo_wire::recording::{
-    self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, SiteSum, Start,
+    self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start,
 };
 use profundo_wire::{Call, End, Reader, Record, SampleHead, Traffic, Wait};
 use rustc_hash::FxHashMap;
@@ -25,6 +25,8 @@ use crate::people::{Numbering, Numbers, People, root_task_of};
 use crate::stacks::Stacks;
 use crate::traffic::traffic_of;
 use crate::waits::{Waits, waiting};
+
+mod memory;
 
 /// Samples that are held back at most. A recorder that never tells the time gets them in the
 /// order in which they came.
@@ -515,58 +517,6 @@ impl Ingest {
             (Some(waiting), _) => waiting.file = file,
             (None, Some(sample)) if sample.clock == call.clock => sample.file = file,
             _ => {}
-        }
-    }
-
-    /// Takes in what was allocated.
-    fn sums(&mut self, process: u32, now: u64, sums: &[SiteSum]) {
-        let ((program, ..), profile) = self.program(process);
-        let id = program.id;
-        let has_others = sums
-            .iter()
-            .any(|sum| sum.number == 0 && sum.allocated[0] > 0);
-        let others = has_others.then(|| {
-            let not_kept = LocationKind::Reason(Reason::NotKept);
-            let location = profile.locations.intern(not_kept, None);
-            profile.stacks.intern(None, location)
-        });
-        let when = Moments {
-            clock: self.clock,
-            now,
-        };
-        let heap = &mut self.profile.heap;
-        if let Some(stack) = others.filter(|_| !self.sites.knows_others(process)) {
-            self.sites.others(process, id, stack, heap);
-        }
-        self.sites.retry(when, heap);
-        for sum in sums
-            .iter()
-            .filter(|sum| sum.number > 0 || sum.allocated[0] > 0)
-        {
-            self.sites.sum(process, sum, when, heap);
-        }
-    }
-
-    /// The sample that was just taken in has allocated something.
-    fn allocated(&mut self, process: u32, told: Told) {
-        let clock = told.clock();
-        let waiting = self.waiting.last_mut();
-        let waiting = waiting.filter(|it| it.process == process && it.head.clock == clock);
-        if let Some(waiting) = waiting {
-            waiting.allocated = Some(told);
-            return;
-        }
-        let Some(sample) = self.allocating.take().filter(|it| it.clock == clock) else {
-            return;
-        };
-        match told {
-            Told::Block(block) => self.blocks.block(process, &sample, &block),
-            Told::Site(site) => {
-                let ((program, ..), _) = self.program(process);
-                let id = program.id;
-                let heap = &mut self.profile.heap;
-                self.sites.site(process, id, &sample, &site, heap);
-            }
         }
     }
 

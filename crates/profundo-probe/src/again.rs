@@ -83,7 +83,7 @@ impl Told<'_> {
     pub(crate) fn of(self, stack: &[u64], clock: u64) -> Option<Self> {
         match self {
             Self::Ask(ask) => {
-                let site = ask(Hash::new(0).add(stack).finish())?;
+                let site = ask(Hash::new(0).with(stack).finish())?;
                 Some(Self::Site(Site { clock, ..site }))
             }
             told => Some(told),

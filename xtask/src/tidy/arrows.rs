@@ -32,7 +32,15 @@ const ARROWS: &[(&str, &[&str])] = &[
             "profundo-jit",
         ],
     ),
-    ("profundo-agent", &["profundo-probe", "profundo-cpython"]),
+    (
+        "profundo-agent",
+        &[
+            "profundo-wire",
+            "profundo-probe",
+            "profundo-unwind",
+            "profundo-cpython",
+        ],
+    ),
     (
         "profundo-ingest",
         &["profundo-wire", "profundo-model", "profundo-cpython"],

@@ -20,14 +20,18 @@ use crate::symbols::{self, Scope};
 
 type Block = *mut c_void;
 
+type Malloc = unsafe extern "C-unwind" fn(*mut c_void, usize) -> Block;
+type Calloc = unsafe extern "C-unwind" fn(*mut c_void, usize, usize) -> Block;
+type Realloc = unsafe extern "C-unwind" fn(*mut c_void, Block, usize) -> Block;
+
 /// `PyMemAllocatorEx`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Allocator {
     context: *mut c_void,
-    malloc: unsafe extern "C-unwind" fn(*mut c_void, usize) -> Block,
-    calloc: unsafe extern "C-unwind" fn(*mut c_void, usize, usize) -> Block,
-    realloc: unsafe extern "C-unwind" fn(*mut c_void, Block, usize) -> Block,
+    malloc: Malloc,
+    calloc: Calloc,
+    realloc: Realloc,
     free: unsafe extern "C-unwind" fn(*mut c_void, Block),
 }
 
@@ -95,9 +99,9 @@ pub fn install() {
             get(domain, before);
             let mut ours = Allocator {
                 context: before.cast(),
-                malloc: transmute::<*const (), _>(malloc as *const ()),
-                calloc: transmute::<*const (), _>(calloc as *const ()),
-                realloc: transmute::<*const (), _>(realloc as *const ()),
+                malloc: transmute::<*const (), Malloc>(malloc as *const ()),
+                calloc: transmute::<*const (), Calloc>(calloc as *const ()),
+                realloc: transmute::<*const (), Realloc>(realloc as *const ()),
                 free,
             };
             set(domain, &mut ours);

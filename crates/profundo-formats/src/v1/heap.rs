@@ -103,7 +103,8 @@ pub(super) mod blocks {
             domains.push(code_of(DOMAINS, "allocator", &row.domain)?);
         }
         let flags = |row: &Block| {
-            u64::from(row.is_buffer) * BUFFER | u64::from(row.is_temporary) * TEMPORARY
+            let temporary = u64::from(row.is_temporary) * TEMPORARY;
+            u64::from(row.is_buffer) * BUFFER + temporary
         };
         let life = |row: &Block| {
             let freed = row.freed.map(|freed| freed.0.wrapping_sub(row.time.0));

@@ -223,8 +223,8 @@ mod tests {
         let mut draws = Gaps::new(7);
         for number in 1..100_000 {
             // Few addresses, many of them in the same chain as others.
-            let address = 16 * (1 + draws.draw() % 3000) << 32;
-            if draws.draw() % 2 == 0 {
+            let address = (1 + draws.draw() % 3000) << 36;
+            if draws.draw().is_multiple_of(2) {
                 let new = block(address, number);
                 match FOLLOWED.insert(new) {
                     Ok(former) => assert_eq!(former, map.insert(address, new)),

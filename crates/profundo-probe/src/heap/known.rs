@@ -184,17 +184,39 @@ mod tests {
         }
     }
 
+    /// What is found at an address where nothing is read.
+    fn found(known: &Known, ip: u64) -> Option<u32> {
+        // SAFETY: nothing is read.
+        unsafe { known.find(&beginning(ip), &Besides::default()) }
+    }
+
     #[test]
     fn what_cannot_be_read_again_is_not_remembered() {
         let mut known = nothing();
         known.log.clear();
         known.log.lose();
         known.remember(beginning(1), Besides::default(), 17);
-        // SAFETY: nothing is read.
-        assert_eq!(
-            unsafe { known.find(&beginning(1), &Besides::default()) },
-            None
-        );
+        assert_eq!(found(&known, 1), None);
+    }
+
+    #[test]
+    fn registers_count_where_the_walk_has_used_them() {
+        let mut known = nothing();
+        let besides = Besides {
+            frame_pointer: 5,
+            general: 6,
+        };
+        known.log.clear();
+        known.remember(beginning(1), besides, 17);
+        assert_eq!(found(&known, 1), Some(17));
+        known.log.clear();
+        known.log.uses_frame_pointer();
+        known.remember(beginning(2), besides, 18);
+        assert_eq!(found(&known, 2), None);
+        known.log.clear();
+        known.log.uses_general();
+        known.remember(beginning(3), besides, 19);
+        assert_eq!(found(&known, 3), None);
     }
 
     #[test]
@@ -203,11 +225,7 @@ mod tests {
         for ip in 0..10 * STACKS as u64 {
             known.log.clear();
             known.remember(beginning(ip), Besides::default(), ip as u32);
-            // SAFETY: nothing is read.
-            assert_eq!(
-                unsafe { known.find(&beginning(ip), &Besides::default()) },
-                Some(ip as u32)
-            );
+            assert_eq!(found(&known, ip), Some(ip as u32));
         }
     }
 }

@@ -58,17 +58,26 @@ pub struct Shadow {
     roots: [[AtomicPtr<Branch>; 1 << ROOT]; 2],
 }
 
+/// There is no memory for a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoMemory;
+
 /// Where zeroed memory comes from that stays; null if there is none.
 pub type Memory = fn(bytes: usize) -> *mut u8;
 
 impl Shadow {
-    /// Says what lies at an address now; returns what lay there, and was not seen to go. `Err`: there is no
-    /// memory for it.
+    /// Says what lies at an address now; returns what lay there, and was not seen to go. An error: there is
+    /// no memory for it.
     #[inline]
-    pub fn set(&self, address: u64, shade: Shade, memory: Memory) -> Result<Option<Shade>, ()> {
+    pub fn set(
+        &self,
+        address: u64,
+        shade: Shade,
+        memory: Memory,
+    ) -> Result<Option<Shade>, NoMemory> {
         let word = match self.word(address) {
             Some(word) => word,
-            None => self.make(address, memory).ok_or(())?,
+            None => self.make(address, memory).ok_or(NoMemory)?,
         };
         // Relaxed: who frees the block has it from the one who allocated it.
         let before = word.load(Ordering::Relaxed);
@@ -167,7 +176,7 @@ mod tests {
         let bases = [0x1000, 0x5555_0000_0000, 0x7fff_ffff_0000];
         for number in 0..100_000 {
             let address = bases[(draws.draw() % 3) as usize] + 8 * (draws.draw() % 4000);
-            if draws.draw() % 2 == 0 {
+            if draws.draw().is_multiple_of(2) {
                 let shade = Shade {
                     site: number % 0xFFFF,
                     size: draws.draw() >> 20,
@@ -193,7 +202,7 @@ mod tests {
     fn addresses_that_no_program_has_are_nowhere() {
         let shadow = empty();
         let shade = Shade { site: 0, size: 0 };
-        assert_eq!(shadow.set(1 << 47, shade, memory), Err(()));
+        assert_eq!(shadow.set(1 << 47, shade, memory), Err(NoMemory));
         assert_eq!(shadow.take(u64::MAX), None);
     }
 
@@ -201,6 +210,9 @@ mod tests {
     fn without_memory_nothing_is_kept() {
         let shadow = empty();
         let shade = Shade { site: 0, size: 0 };
-        assert_eq!(shadow.set(16, shade, |_| core::ptr::null_mut()), Err(()));
+        assert_eq!(
+            shadow.set(16, shade, |_| core::ptr::null_mut()),
+            Err(NoMemory)
+        );
     }
 }

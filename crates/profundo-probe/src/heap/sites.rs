@@ -73,7 +73,7 @@ impl Hash {
     }
 
     /// With more words.
-    pub fn add(self, words: &[u64]) -> Self {
+    pub fn with(self, words: &[u64]) -> Self {
         const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
         let hash = words.iter().fold(self.0, |hash, word| {
             let product = u128::from(hash ^ word ^ MIX) * u128::from(MIX);
@@ -98,13 +98,13 @@ mod tests {
         // SAFETY: all zero is a valid one.
         let sites = unsafe { Box::<Sites>::new_zeroed().assume_init() };
         for number in 0..1000_u32 {
-            let hash = Hash::new(1).add(&[7, u64::from(number)]).finish();
+            let hash = Hash::new(1).with(&[7, u64::from(number)]).finish();
             assert_eq!(sites.find(hash), None);
             assert_eq!(sites.insert(hash, number), number);
             assert_eq!(sites.insert(hash, 5000), number);
         }
         for number in 0..1000_u32 {
-            let hash = Hash::new(1).add(&[7, u64::from(number)]).finish();
+            let hash = Hash::new(1).with(&[7, u64::from(number)]).finish();
             assert_eq!(sites.find(hash), Some(number));
         }
     }

@@ -123,7 +123,7 @@ impl Probe {
             // The hash, the number, and whether it is new.
             let found = Cell::new((0, 0, false));
             let ask = |hash: u64| {
-                let hash = Hash::new(hash).add(&[source as u64]).finish();
+                let hash = Hash::new(hash).with(&[source as u64]).finish();
                 if let Some(number) = sites.find(hash) {
                     found.set((hash, number, false));
                     return None;

@@ -8,7 +8,7 @@ use profundo_unwind::Memory;
 
 const PAGE: usize = 4096;
 
-fn reader(sp: u64) -> StackMemory {
+fn reader(sp: u64) -> StackMemory<'static> {
     let threads = Threads::new(crate::zeroed(4), crate::zeroed(4));
     let slot = threads
         .enter(sys::thread_id(), regs::thread_pointer())

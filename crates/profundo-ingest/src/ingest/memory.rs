@@ -1,0 +1,61 @@
+//! What is told of allocations: by the block, or in sums.
+
+use profundo_model::{LocationKind, Reason};
+use profundo_wire::recording::SiteSum;
+
+use super::Ingest;
+use crate::heap::{Moments, Told};
+
+impl Ingest {
+    /// Takes in what was allocated.
+    pub(super) fn sums(&mut self, process: u32, now: u64, sums: &[SiteSum]) {
+        let ((program, ..), profile) = self.program(process);
+        let id = program.id;
+        let has_others = sums
+            .iter()
+            .any(|sum| sum.number == 0 && sum.allocated[0] > 0);
+        let others = has_others.then(|| {
+            let not_kept = LocationKind::Reason(Reason::NotKept);
+            let location = profile.locations.intern(not_kept, None);
+            profile.stacks.intern(None, location)
+        });
+        let when = Moments {
+            clock: self.clock,
+            now,
+        };
+        let heap = &mut self.profile.heap;
+        if let Some(stack) = others.filter(|_| !self.sites.knows_others(process)) {
+            self.sites.others(process, id, stack, heap);
+        }
+        self.sites.retry(when, heap);
+        for sum in sums
+            .iter()
+            .filter(|sum| sum.number > 0 || sum.allocated[0] > 0)
+        {
+            self.sites.sum(process, sum, when, heap);
+        }
+    }
+
+    /// The sample that was just taken in has allocated something.
+    pub(super) fn allocated(&mut self, process: u32, told: Told) {
+        let clock = told.clock();
+        let waiting = self.waiting.last_mut();
+        let waiting = waiting.filter(|it| it.process == process && it.head.clock == clock);
+        if let Some(waiting) = waiting {
+            waiting.allocated = Some(told);
+            return;
+        }
+        let Some(sample) = self.allocating.take().filter(|it| it.clock == clock) else {
+            return;
+        };
+        match told {
+            Told::Block(block) => self.blocks.block(process, &sample, &block),
+            Told::Site(site) => {
+                let ((program, ..), _) = self.program(process);
+                let id = program.id;
+                let heap = &mut self.profile.heap;
+                self.sites.site(process, id, &sample, &site, heap);
+            }
+        }
+    }
+}
