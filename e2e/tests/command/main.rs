@@ -15,6 +15,7 @@ mod attach;
 mod ends;
 mod gauges;
 mod generated;
+mod heap;
 mod io;
 mod kinds;
 mod processes;
