@@ -150,7 +150,12 @@ fn wait(home: Home, control: &Control) -> u32 {
     /// The command may have been killed meanwhile.
     const TURN: u64 = 20_000_000;
     let state = &home.ring().header.state;
-    for _ in 0..PATIENCE / TURN {
+    // Without the command no stack can be walked, and all of them count there.
+    let patience = match memory::is_on() {
+        true => 20 * PATIENCE,
+        false => PATIENCE,
+    };
+    for _ in 0..patience / TURN {
         let now = state.load(Ordering::Acquire);
         if now != ring_state::HELLO || !session::is_alive(control) {
             return now;

@@ -288,7 +288,7 @@ impl Probe {
                     };
                     if met {
                         if let Some(log) = log {
-                            log.lose();
+                            log.meet_unlisted();
                         }
                         is_unlisted.set(true);
                         self.note_unlisted(*generation, clock);

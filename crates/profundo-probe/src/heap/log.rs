@@ -34,6 +34,8 @@ pub struct ReadLog {
     /// Whether that was noted already.
     is_noted: Cell<bool>,
     uses: Cell<Uses>,
+    /// Whether the walk came upon code in no listed module.
+    is_unlisted: Cell<bool>,
 }
 
 /// Which registers of the first frame a walk depends on, besides the instruction and the stack pointer.
@@ -55,6 +57,18 @@ impl ReadLog {
         self.frame_pointer.set(Read::default());
         self.is_noted.set(false);
         self.uses.set(Uses::default());
+        self.is_unlisted.set(false);
+    }
+
+    /// Notes that the walk came upon code in no listed module: with the module, it may be another one.
+    pub(crate) fn meet_unlisted(&self) {
+        self.is_unlisted.set(true);
+        self.lose();
+    }
+
+    /// Whether it did.
+    pub(crate) fn met_unlisted(&self) -> bool {
+        self.is_unlisted.get()
     }
 
     /// Keeps in mind where the frame pointer was read.

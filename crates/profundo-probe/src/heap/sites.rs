@@ -1,5 +1,7 @@
 //! The stacks that have numbers.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use super::spin::Spin;
 use crate::shared::SITES;
 
@@ -9,6 +11,8 @@ const PLACES: usize = 2 * SITES;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sites {
+    /// The list of modules that did not get what a walk had missed, plus one.
+    settled: AtomicU64,
     places: Spin<[Place; PLACES]>,
 }
 
@@ -21,6 +25,17 @@ struct Place {
 }
 
 impl Sites {
+    /// Whether it is no use to wait until code is listed that is not on this list.
+    pub(crate) fn is_settled(&self, generation: u64) -> bool {
+        self.settled.load(Ordering::Relaxed) == generation.wrapping_add(1)
+    }
+
+    /// Notes that it was none.
+    pub(crate) fn settle(&self, generation: u64) {
+        self.settled
+            .store(generation.wrapping_add(1), Ordering::Relaxed);
+    }
+
     /// The number of a stack that has one.
     pub fn find(&self, hash: u64) -> Option<u32> {
         self.places.with(|places| {

@@ -117,12 +117,22 @@ impl Probe {
             sites,
             count,
         } = numbers;
+        /// As above, until code that came a moment ago is listed.
+        const NEWS: u32 = 50;
         let mut left = PATIENCE;
+        let mut news = NEWS;
         loop {
             known.log.clear();
             // The hash, the number, and whether it is new.
             let found = Cell::new((0, 0, false));
+            let generation = self.generation();
+            let waits = Cell::new(false);
             let ask = |hash: u64| {
+                // Its walk will be right as soon as the command has seen what was loaded.
+                if known.log.met_unlisted() && news > 0 && !sites.is_settled(generation) {
+                    waits.set(true);
+                    return None;
+                }
                 let hash = Hash::new(hash).with(&[source as u64]).finish();
                 if let Some(number) = sites.find(hash) {
                     found.set((hash, number, false));
@@ -141,6 +151,14 @@ impl Probe {
                 })
             };
             let told = self.tell_stack(caller, |_| Told::Ask(&ask), Some(&known.log));
+            if waits.get() {
+                news -= 1;
+                if news == 0 {
+                    sites.settle(self.generation());
+                }
+                sys::sleep_a_millisecond();
+                continue;
+            }
             let (hash, mut number, is_new) = found.get();
             match told {
                 Ok(()) if is_new => number = sites.insert(hash, number),
