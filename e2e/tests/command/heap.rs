@@ -187,16 +187,22 @@ fn python_is_counted_as_its_own_tracer_counts() {
     for python in pythons_for("known_heap.py") {
         let known = traced(&python, &path);
         let program = Program::new(&python.path).with(&[&path]);
-        let recording = program.options(&["--memory=exact"]).same();
+        let recording = program.options(&["--memory=exact"]).slack(20.0).same();
         let found = lines(&recording.profile, "known_heap.py", |site| {
             site.domain == Domain::Python
         });
         for comment in ["# numbers", "# blocks", "# texts", "# table"] {
             let line = marked(&path, comment);
-            let (found, known) = (found[&line].live.bytes, known[&line]);
+            let known = *known
+                .get(&line)
+                .unwrap_or_else(|| panic!("{python:?}: {comment}: {known:?}"));
+            let found = found.get(&line).copied().unwrap_or_default().live.bytes;
             // Free lists keep a few blocks that were handed out elsewhere, or hand them out here.
             let off = found.abs_diff(known);
-            assert!(off <= known / 50 + 3000, "{comment}: {found}, not {known}");
+            assert!(
+                off <= known / 50 + 3000,
+                "{python:?}: {comment}: {found}, not {known}"
+            );
         }
         let passes = found[&marked(&path, "# passes")];
         // A version may need a block of its own there.
