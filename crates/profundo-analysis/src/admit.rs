@@ -1,7 +1,9 @@
 //! Which samples a filter lets through, worked out once for each thread, task and stack, so that
 //! a sample costs a few look-ups.
 
-use profundo_model::{FrameId, Profile, Sample, StackId, Task, Thread, ThreadId};
+use profundo_model::{
+    FrameId, Nanos, ProcessId, Profile, Sample, StackId, Task, TaskId, Thread, ThreadId,
+};
 
 use crate::filter::{ProcessChoice, TaskChoice, ThreadChoice};
 use crate::{Filter, pattern};
@@ -14,6 +16,10 @@ pub(crate) struct Admitted {
     tasks: Vec<bool>,
     /// By stack, where stacks matter.
     stacks: Option<Vec<bool>>,
+    /// By process.
+    processes: Vec<bool>,
+    /// Whether only processes and stacks matter.
+    is_timeless: bool,
     from: u64,
     to: u64,
 }
@@ -55,8 +61,10 @@ impl Admitted {
             threads: threads.collect(),
             tasks: tasks.collect(),
             stacks: stacks(profile, filter),
+            is_timeless: filter.is_timeless(),
             from: filter.from.map_or(0, |it| it.0),
             to: filter.to.map_or(u64::MAX, |it| it.0),
+            processes,
         }
     }
 
@@ -65,13 +73,41 @@ impl Admitted {
     }
 
     pub(crate) fn sample(&self, sample: &Sample) -> bool {
-        self.threads[sample.thread.index()]
-            && self.tasks[sample.task.index()]
-            && (self.from..self.to).contains(&sample.time.0)
-            && self
-                .stacks
-                .as_ref()
-                .is_none_or(|stacks| stacks[sample.stack.index()])
+        self.event(sample.thread, sample.task, sample.time, sample.stack)
+    }
+
+    /// Whether what a thread did passes.
+    pub(crate) fn event(
+        &self,
+        thread: ThreadId,
+        task: TaskId,
+        time: Nanos,
+        stack: StackId,
+    ) -> bool {
+        self.threads[thread.index()]
+            && self.tasks[task.index()]
+            && (self.from..self.to).contains(&time.0)
+            && self.stack(stack)
+    }
+
+    /// Whether what a thread did passes, in whichever task: if somebody asks for one, it is not known to.
+    pub(crate) fn by_thread(&self, thread: ThreadId, time: Nanos, stack: StackId) -> bool {
+        self.tasks.iter().all(|passes| *passes)
+            && self.threads[thread.index()]
+            && (self.from..self.to).contains(&time.0)
+            && self.stack(stack)
+    }
+
+    /// Whether what a process did on a stack passes, whichever of its threads did it and when: if
+    /// somebody asks for a thread or a time, it is not known to.
+    pub(crate) fn sum(&self, process: ProcessId, stack: StackId) -> bool {
+        self.is_timeless
+            && self.processes.get(process.index()).copied().unwrap_or(true)
+            && self.stack(stack)
+    }
+
+    fn stack(&self, stack: StackId) -> bool {
+        (self.stacks.as_ref()).is_none_or(|stacks| stacks[stack.index()])
     }
 }
 

@@ -241,6 +241,17 @@ impl Filter {
             && to.is_none()
     }
 
+    /// Whether it asks for no thread, task or time, so that sums over all of these can pass.
+    pub fn is_timeless(&self) -> bool {
+        let only_these = Self {
+            processes: Vec::new(),
+            files: Vec::new(),
+            functions: Vec::new(),
+            ..self.clone()
+        };
+        only_these.is_all()
+    }
+
     /// The filter that holds in a grouped report, after Julia's rule: a report by thread shows
     /// all tasks, and one by task shows all threads. Grouped by both, both filters hold.
     pub fn for_groups(&self, by: GroupBy) -> Self {

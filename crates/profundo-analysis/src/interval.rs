@@ -40,7 +40,23 @@ impl Mass {
 }
 
 /// How many standard deviations to either side hold 95 % of a normal distribution.
-const Z: f64 = 1.959_963_984_540_054;
+pub(crate) const Z: f64 = 1.959_963_984_540_054;
+
+/// How often a normally distributed number is below so many standard deviations, to a millionth or so, after
+/// Abramowitz and Stegun.
+pub(crate) fn normal(z: f64) -> f64 {
+    if z.is_nan() {
+        return 0.0;
+    }
+    let x = z.abs() / std::f64::consts::SQRT_2;
+    let t = 1.0 / (1.0 + 0.327_591_1 * x);
+    let sum = t
+        * (0.254_829_592
+            + t * (-0.284_496_736
+                + t * (1.421_413_741 + t * (-1.453_152_027 + t * 1.061_405_429))));
+    let error = 1.0 - sum * (-x * x).exp();
+    (1.0 + error.copysign(z)) / 2.0
+}
 
 impl Estimate {
     /// The estimate from a share seen in `samples` samples of equal weight, after Wilson, whose

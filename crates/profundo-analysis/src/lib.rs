@@ -64,6 +64,11 @@ pub use energy::{EnergyUse, energy, joules_per_nanosecond};
 pub use filter::{Filter, Numbers, ProcessChoice, TaskChoice, ThreadChoice};
 pub use flat::{FlatOptions, FlatRow, flat};
 pub use group::{Group, GroupBy, groups};
+pub use heap::{
+    Allocations, CopyRow, Figure, FunctionMemory, HeapLine, HeapOptions, HeapRow, Holding, Leak,
+    LineMemory, Peak, Sum, Tracked, allocated_by_source, allocations, has_allocations,
+    heap_samples, is_recorded, keep_only, measured, memory_by_line,
+};
 pub use heap::{Growth, ProcessMemory, gauges};
 pub use held::{Held, held};
 pub use interval::{Estimate, Interval, Mass, effective_samples};

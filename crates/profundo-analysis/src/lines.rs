@@ -6,14 +6,14 @@
 //! what he can change. A line's total time is that of the samples which have it on their stack, each
 //! counted once, however often the line is there.
 
-use profundo_model::{FileId, FrameId, Language, Profile};
+use profundo_model::{FileId, FrameId, Language, Profile, StackId};
 use rustc_hash::FxHashMap;
 
 use crate::interval::{Estimate, Mass};
 use crate::own::Ownership;
 use crate::shown::{Libraries, Shown};
 use crate::tally::Amount;
-use crate::{Pattern, Place, Selection, StackWeight, pattern};
+use crate::{Pattern, Place, Selection, pattern};
 
 /// Which lines are looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -80,7 +80,7 @@ pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -
     let mut elsewhere = Amount::default();
     let mut elsewhere_by: FxHashMap<Option<u32>, (Option<Place>, Amount)> = FxHashMap::default();
     for (stamp, stack) in (1..).zip(selection.stacks(profile)) {
-        let own = finder.find(stack);
+        let own = finder.find(stack.stack);
         for &frame in &finder.on_stack {
             let row = profile.frames.get(frame);
             let at = *rows.entry((row.file, row.line)).or_insert_with(|| {
@@ -177,20 +177,20 @@ fn files(profile: &Profile, sums: &[LineSum], whole: Mass) -> Vec<FileLines> {
 }
 
 /// Finds the line whose time a sample is.
-struct Finder<'a> {
+pub(crate) struct Finder<'a> {
     profile: &'a Profile,
     owners: Ownership<'a>,
     libraries: Libraries,
     /// By frame, whether its line is looked at.
     looked_at: Vec<bool>,
     /// The frames of the last stack whose lines are looked at, innermost first.
-    on_stack: Vec<FrameId>,
+    pub(crate) on_stack: Vec<FrameId>,
     /// The innermost place of the last stack that is not plumbing.
-    leaf: Option<Place>,
+    pub(crate) leaf: Option<Place>,
 }
 
 impl<'a> Finder<'a> {
-    fn new(profile: &'a Profile, options: &LinesOptions) -> Self {
+    pub(crate) fn new(profile: &'a Profile, options: &LinesOptions) -> Self {
         let files = (!options.files.is_empty()).then(|| pattern::files(profile, &options.files));
         let sieve = crate::shown::Sieve::new(
             profile,
@@ -224,13 +224,13 @@ impl<'a> Finder<'a> {
     }
 
     /// The frame whose line the samples of a stack are the own time of.
-    fn find(&mut self, stack: &StackWeight) -> Option<FrameId> {
+    pub(crate) fn find(&mut self, stack: StackId) -> Option<FrameId> {
         self.on_stack.clear();
         self.leaf = None;
         // The innermost line of one's own in Python, of one's own in another language, and the
         // same for libraries.
         let mut best: [Option<FrameId>; 4] = [None; 4];
-        for location in self.profile.stacks.locations(stack.stack) {
+        for location in self.profile.stacks.locations(stack) {
             for place in crate::place::places(self.profile, location).rev() {
                 let Place::Frame(frame) = place else {
                     self.leaf = self.leaf.or(Some(place));

@@ -51,6 +51,11 @@ impl<'a> Ownership<'a> {
         }
     }
 
+    /// Whether a place is not the reader's own, wherever it was met.
+    pub fn is_library_frame(&self, place: Place) -> bool {
+        matches!(place, Place::Frame(frame) if self.frames[frame.index()])
+    }
+
     /// Whether a place is not the reader's own.
     pub fn is_library(&self, place: Place, location: LocationId) -> bool {
         let in_library_module = || {

@@ -340,6 +340,10 @@ pub(crate) fn square_of(profile: &Profile, sample: &Sample) -> f64 {
     /// Waits that are shorter are sampled themselves.
     const LONG: u64 = 10_000_000;
     let weight = weight_of(sample);
+    if let profundo_model::SampleKind::Heap(measure) = profile.meta.kind {
+        let unit = crate::heap::unit(&profile.heap, measure);
+        return weight as f64 * weight.min(unit) as f64;
+    }
     let is_measured =
         sample.state == State::WallWaiting && profile.meta.engine != profundo_model::Engine::Wall;
     let each = match is_measured {

@@ -11,7 +11,7 @@ use crate::Selection;
 /// The utilization of a selection, between 0 and 1. `None` where it has no meaning: there are no
 /// samples, or a wall-time profiler picked threads and tasks at random, busy or not.
 pub fn utilization(profile: &Profile, selection: &Selection) -> Option<f64> {
-    if selection.is_empty() || profile.meta.kind == SampleKind::Wall {
+    if selection.is_empty() || profile.meta.kind != SampleKind::Cpu {
         return None;
     }
     let sums = selection.sums(profile);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use profundo_analysis::Filter;
+use profundo_analysis::{Filter, has_allocations, is_recorded, keep_only, measured};
 use profundo_formats::export::{Format, Options, to_path};
 
 use crate::options::{self, Export, ExportFormat, Flame};
@@ -21,6 +21,9 @@ pub fn export(options: &Export) -> Result<ExitCode> {
     if let Some(why) = options.filters.misfit(until) {
         options::refuse(&why);
     }
+    if let Some(why) = options.measuring.misfit() {
+        options::refuse(why);
+    }
     let filter = options.filters.filter(until);
     let output = options.output.as_deref();
     write(
@@ -35,6 +38,9 @@ pub fn export(options: &Export) -> Result<ExitCode> {
 pub fn flame(options: &Flame) -> Result<ExitCode> {
     if let Some(why) = options.filters.misfit(options.until.to) {
         options::refuse(&why);
+    }
+    if let Some(why) = options.measuring.misfit() {
+        options::refuse(why);
     }
     let filter = options.filters.filter(options.until.to);
     let output = options.output.as_deref();
@@ -58,9 +64,20 @@ fn write(
         options::refuse(why);
     }
     let mut profile = reading::open(file)?;
+    if let Some(measure) = options.measure {
+        if !is_recorded(&profile, measure) {
+            bail!("{}; nothing was written", reading::NO_MEMORY);
+        }
+        // That format has time and memory beside each other.
+        if format != Format::Pprof {
+            profile = measured(profile, measure);
+        }
+    }
     let had_samples = !profile.samples.is_empty();
-    reading::keep_only(&mut profile, filter);
-    if had_samples && profile.samples.is_empty() {
+    keep_only(&mut profile, filter);
+    let is_empty =
+        profile.samples.is_empty() && (format != Format::Pprof || !has_allocations(&profile));
+    if had_samples && is_empty {
         let words = profundo_report::Choices::command().filter(filter.clone());
         let words = words.words().unwrap_or_default();
         bail!("no samples pass the filter ({words}); nothing was written");
@@ -71,6 +88,7 @@ fn write(
     if output != Path::new("-") {
         let empty = match had_samples {
             true => "",
+            false if options.measure.is_some() => ", which is empty: there was nothing of this",
             false => ", which is empty: no samples were taken",
         };
         say::note(&format!("wrote {}{empty}", output.display()));

@@ -5,6 +5,7 @@
 
 mod attach;
 mod carried;
+mod code_lines;
 mod ctl;
 mod doctor;
 mod export;
@@ -23,6 +24,7 @@ mod say;
 mod sink;
 mod sources;
 mod top;
+mod track;
 mod unnamed;
 
 use std::io::{self, Write};
@@ -41,7 +43,7 @@ const USAGE: u8 = 2;
 const FAILURE: u8 = 1;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse_from(options::spelled_out(std::env::args_os())) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and the version are answers; everything else is wrong usage.
@@ -87,6 +89,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Export(options) => export::export(&options),
         Verb::Flame(options) => export::flame(&options),
         Verb::Doctor(options) => doctor::doctor(&options),
+        Verb::TrackAllocation(options) => track::track(&options),
         Verb::Ctl(options) => ctl::ctl(&options),
         Verb::Recover(options) => recover::recover(&options),
         Verb::Completions { shell } => {

@@ -4,12 +4,15 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use profundo_analysis::{Filter, Selection};
 use profundo_formats::{Error, Warning};
 use profundo_model::Profile;
 
 use crate::naming;
 use crate::say;
+
+/// Why there is nothing to say about memory.
+pub const NO_MEMORY: &str =
+    "what is allocated was not recorded: `profundo run --memory` and `record --memory` do";
 
 /// Reads a recording. What is missing from it is said, and names that it lacks are looked for on
 /// this machine.
@@ -113,13 +116,4 @@ fn tell(path: &Path, warning: &Warning) {
         )),
         other => say::note(&format!("{shown}: {other}")),
     }
-}
-
-/// Leaves only the samples that pass, for formats that know no filters.
-pub fn keep_only(profile: &mut Profile, filter: &Filter) {
-    if filter.is_all() {
-        return;
-    }
-    let selection = Selection::new(profile, filter);
-    profile.samples = selection.samples(profile).copied().collect();
 }

@@ -44,6 +44,7 @@ pub fn recover(options: &Recover) -> Result<ExitCode> {
     naming::complete(&mut profile, samples);
     let mut weights = Vec::new();
     sink::weigh(&mut weights, &profile);
+    sink::weigh_sums(&mut weights, &profile);
     sources::keep(&mut profile, &weights);
     let output = options.output.as_deref().unwrap_or(path);
     write_file(output, &profile).map_err(|error| reading::why_not_written(output, error))?;

@@ -5,11 +5,12 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use profundo_analysis::{has_allocations, is_recorded, measured};
 use profundo_model::Profile;
 use profundo_report::{
-    Callers, Choices, Format, Functions, Hidden, Io, Lines, Look, Memory, Stacks, Statprof,
-    Summary, When,
+    Allocs, Callers, Choices, Format, Functions, Hidden, Io, Lines, Look, Memory, MemoryLines,
+    Stacks, Statprof, Summary, When,
 };
 
 use crate::options::{Looking, Report, Style, What};
@@ -63,6 +64,15 @@ impl<'a> Shape<'a> {
         if let Some(why) = looking.filters.misfit(looking.until.to) {
             options::refuse(&why);
         }
+        if let Some(why) = looking.measuring.misfit() {
+            options::refuse(why);
+        }
+        if looking.measuring.measure().is_some() && !what.measures() {
+            let what = what.name();
+            options::refuse(&format!(
+                "`{what}` has no `--of`, which is an option of: tree, flat, lines, functions, callers, callees, calls"
+            ));
+        }
         if let Some(why) = looking.shape.misfit(what) {
             options::refuse(&why);
         }
@@ -82,6 +92,17 @@ impl<'a> Shape<'a> {
     /// Prints it, or writes it to the file that was named.
     pub fn print(&self, profile: &Profile, recording: &Path, stream: Stream) -> Result<()> {
         let style = &self.looking.style;
+        let of_memory;
+        let profile = match self.looking.measuring.measure() {
+            None => profile,
+            Some(measure) => {
+                if !is_recorded(profile, measure) {
+                    bail!("{}", reading::NO_MEMORY);
+                }
+                of_memory = measured(profile.clone(), measure);
+                &of_memory
+            }
+        };
         if let Some(path) = &style.report_to {
             let file = File::create(path)
                 .with_context(|| format!("cannot write the report to {}", path.display()))?;
@@ -135,7 +156,10 @@ impl<'a> Shape<'a> {
         match self.what {
             // What was never written can be reported on no more.
             What::Summary if recording.as_os_str().is_empty() => write_view!(self.summary()),
-            What::Summary => write_view!(self.summary().next(next(recording))),
+            What::Summary => write_view!(
+                self.summary()
+                    .next(next(recording, has_allocations(profile)))
+            ),
             What::Lines => write_view!(self.lines()),
             What::Functions if self.looking.shape.is_grouped() => {
                 write_view!(self.library_report(Format::Functions))
@@ -146,6 +170,8 @@ impl<'a> Shape<'a> {
             What::Calls => write_view!(Callers::both(name)),
             What::Io => write_view!(self.io()),
             What::Memory => write_view!(self.memory()),
+            What::Allocs => write_view!(self.allocs()),
+            What::MemoryLines => write_view!(self.memory_lines()),
             What::Statprof => write_view!(Statprof::new()),
             What::Stacks => write_view!(Stacks::new()),
             What::Tree => write_view!(self.library_report(Format::Tree)),
@@ -236,6 +262,24 @@ impl<'a> Shape<'a> {
         }
     }
 
+    fn allocs(&self) -> Allocs {
+        let shape = &self.looking.shape;
+        let allocs = Allocs::new().from_disk(!shape.no_disk);
+        match shape.limit {
+            Some(limit) => allocs.limit(limit),
+            None => allocs,
+        }
+    }
+
+    fn memory_lines(&self) -> MemoryLines {
+        let shape = &self.looking.shape;
+        let lines = MemoryLines::new().from_disk(!shape.no_disk);
+        match shape.limit {
+            Some(limit) => lines.limit(limit),
+            None => lines,
+        }
+    }
+
     /// The library's own reports, with all of their options.
     fn library_report(&self, format: Format) -> profundo_report::Report {
         let shape = &self.looking.shape;
@@ -283,16 +327,20 @@ fn look(style: &Style, terminal: bool) -> Look {
 }
 
 /// What may be typed next.
-fn next(recording: &Path) -> [String; 3] {
+fn next(recording: &Path, has_memory: bool) -> Vec<String> {
     let path = recording.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
     let path = match path.chars().all(plain) {
         true => path,
         false => format!("'{}'", path.replace('\'', "'\\''")),
     };
-    [
+    let mut commands = vec![
         format!("profundo report {path} lines"),
         format!("profundo report {path} tree"),
         format!("profundo flame {path}"),
-    ]
+    ];
+    if has_memory {
+        commands.insert(1, format!("profundo report {path} allocs"));
+    }
+    commands
 }

@@ -58,14 +58,14 @@ pub fn record(options: &Record) -> Result<ExitCode> {
 pub const UNBEGUN: &str = "nothing was run, because the recording could not be begun";
 
 /// A program that has run.
-struct Recorded {
+pub struct Recorded {
     path: PathBuf,
-    ended: Ended,
+    pub ended: Ended,
     done: Done,
 }
 
 /// Says why the file is not whole. Returns whether it is not.
-fn tell_failure(recorded: &Recorded) -> bool {
+pub fn tell_failure(recorded: &Recorded) -> bool {
     let Some(failure) = &recorded.done.failure else {
         return false;
     };
@@ -77,7 +77,8 @@ fn tell_failure(recorded: &Recorded) -> bool {
     true
 }
 
-fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
+/// Runs a program and records it, whole.
+pub fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
     let program = Program::find(words)?;
     if let Some(path) = &options.output {
         reading::may_replace(path).context(UNBEGUN)?;

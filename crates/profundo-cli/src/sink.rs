@@ -130,6 +130,7 @@ impl Sink {
     pub fn finish(mut self, finish: Finish, keeps_source: bool) -> Done {
         let (mut profile, split) = self.ingest.finish_unsplit(finish);
         weigh(&mut self.weights, &profile);
+        weigh_sums(&mut self.weights, &profile);
         let Some(writer) = self.writer else {
             return Done {
                 samples: 0,
@@ -183,10 +184,26 @@ fn stacks_within(max_size: u64) -> usize {
 #[cfg(test)]
 mod tests;
 
-/// Adds up what each stack weighs.
+/// Adds what exact sums weigh, which stay in the profile while it grows.
+pub fn weigh_sums(weights: &mut Vec<u64>, profile: &Profile) {
+    weights.resize(profile.stacks.len(), 0);
+    for site in &profile.heap.sites {
+        let weight = &mut weights[site.stack.index()];
+        *weight = weight.saturating_add(site.allocated.bytes);
+    }
+}
+
+/// Adds up what each stack weighs. A byte is as good as a nanosecond: a gigabyte that is allocated matters about as much
+/// as a second.
 pub fn weigh(weights: &mut Vec<u64>, profile: &Profile) {
     weights.resize(profile.stacks.len(), 0);
     for sample in &profile.samples {
         weights[sample.stack.index()] += sample.weight.0.max(1);
+    }
+    let heap = &profile.heap;
+    for block in &heap.blocks {
+        let weight = &mut weights[block.stack.index()];
+        let bytes = heap.sampling.weight(block.size) * block.size as f64;
+        *weight = weight.saturating_add(bytes as u64);
     }
 }

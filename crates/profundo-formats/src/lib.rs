@@ -34,6 +34,7 @@ mod disk;
 mod error;
 pub mod export;
 mod header;
+pub mod mem;
 mod stream;
 mod v1;
 

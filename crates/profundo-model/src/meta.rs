@@ -43,6 +43,34 @@ pub enum SampleKind {
     Cpu,
     /// Elapsed time of threads and tasks.
     Wall,
+    /// What was allocated, where that was made the samples of a profile: a weight is no time, but
+    /// bytes or blocks.
+    Heap(Measure),
+}
+
+/// What of a heap is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Measure {
+    /// Of which blocks.
+    pub part: Part,
+    /// Whether they are counted, instead of their bytes.
+    pub counts: bool,
+}
+
+/// Some of the blocks of a heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Part {
+    /// All that were allocated.
+    #[default]
+    Allocated,
+    /// Those that were never freed.
+    Live,
+    /// Those that were there when their process had most.
+    Peak,
+    /// Those that were freed before their thread had allocated anything else.
+    Temporary,
+    /// None of them, but what was copied from one place to another.
+    Copied,
 }
 
 /// The recording as a whole.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::line::turns_direction;
+use crate::weighs::Weighs;
 
 /// JSON in the making. The first error is kept and told at the end.
 pub(crate) struct Json<'a> {
@@ -15,6 +16,8 @@ pub(crate) struct Json<'a> {
     is_first: bool,
     buffer: String,
     result: io::Result<()>,
+    /// What weights are.
+    pub weighs: Weighs,
 }
 
 impl<'a> Json<'a> {
@@ -30,6 +33,7 @@ impl<'a> Json<'a> {
             is_first: true,
             buffer: String::new(),
             result: Ok(()),
+            weighs: Weighs::Time,
         };
         json.nested('{', '}', members);
         json.buffer.push('\n');
@@ -99,6 +103,15 @@ impl<'a> Json<'a> {
     /// How much a second, to a thousandth.
     pub(crate) fn rate(&mut self, key: &str, rate: f64) {
         self.decimal(key, Some(rate), 3);
+    }
+
+    /// A weight: seconds, or what else it is, with `name` before it.
+    pub(crate) fn weight(&mut self, name: &str, weight: u64) {
+        let key = format!("{name}{}", self.weighs.member());
+        match self.weighs {
+            Weighs::Time => self.seconds(&key, Some(weight)),
+            Weighs::Heap(_) => self.number(&key, weight),
+        }
     }
 
     /// Whether something is so.

@@ -68,6 +68,7 @@ mod tree;
 mod units;
 mod views;
 mod warning;
+mod weighs;
 mod width;
 
 pub use checklist::{Check, Checklist, Mark, Mend};
@@ -80,7 +81,9 @@ pub use profundo_analysis::{
 };
 pub use report::Report;
 pub use scope::Choices;
-pub use views::{Callers, Functions, Io, Lines, Memory, Stacks, Statprof, Summary};
+pub use views::{
+    Allocs, Callers, Functions, Io, Lines, Memory, MemoryLines, Stacks, Statprof, Summary,
+};
 pub use width::terminal_width;
 
 /// Text in columns, and numbers as people read them: for pages that are laid out elsewhere.

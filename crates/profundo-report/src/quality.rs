@@ -4,10 +4,12 @@
 use std::io;
 
 use profundo_analysis::{Quality, Selection, quality};
-use profundo_model::Engine;
+use profundo_model::{Engine, Heap, Part, Sampling};
 
 use crate::palette::Color;
 use crate::printer::Page;
+use crate::units::{bytes, counted};
+use crate::weighs::Weighs;
 
 /// Writes the line and the notes, where they are wanted.
 pub(crate) fn write(
@@ -16,7 +18,27 @@ pub(crate) fn write(
     wanted: Option<bool>,
 ) -> io::Result<()> {
     let meta = &page.profile.meta;
-    if wanted.unwrap_or(meta.engine != Engine::Unknown) {
+    let weighs = Weighs::of(page.profile);
+    if weighs != Weighs::Time {
+        if wanted != Some(false) {
+            let all = match (weighs.whole(), selection.weight(page.profile)) {
+                ("blocks", count) => counted(count, "block"),
+                ("copies", count) => counted(count, "time"),
+                (_, size) => bytes(size),
+            };
+            let (whole, which) = (weighs.whole(), weighs.which());
+            let heap = &page.profile.heap;
+            let records = selection.len() as u64;
+            let how = match weighs.heap().map(|measure| measure.part) {
+                Some(Part::Copied) => how_copies(heap, records),
+                _ => how_allocations(heap.sampling, records),
+            };
+            page.sentence(&format!(
+                "Memory: {all} {which}; shares are of these {whole}."
+            ))?;
+            page.sentence(&how)?;
+        }
+    } else if wanted.unwrap_or(meta.engine != Engine::Unknown) {
         let text = sentence(&quality(page.profile, selection), meta.loss.overwritten);
         page.sentence(&format!("Quality: {text}."))?;
     }
@@ -26,6 +48,39 @@ pub(crate) fn write(
         }
     }
     Ok(())
+}
+
+/// How allocations were recorded, so many of them, and what that means for the numbers.
+pub(crate) fn how_allocations(sampling: Sampling, records: u64) -> String {
+    const RANGES: &str = "ranges hold the true value 95 times in 100";
+    match sampling {
+        Sampling::All => {
+            "Quality: every allocation was recorded; the numbers are exact.".to_owned()
+        }
+        Sampling::Bytes(mean) => format!(
+            "Quality: {} recorded, one about each {}; {RANGES}. A line with less than {} may be missing.",
+            counted(records, "allocation"),
+            bytes(mean),
+            bytes(mean.saturating_mul(3)),
+        ),
+        Sampling::Events(rate) => format!(
+            "Quality: {} recorded, each with a chance of {rate}; {RANGES}.",
+            counted(records, "allocation"),
+        ),
+        Sampling::None => "Quality: it is not known how allocations were recorded.".to_owned(),
+    }
+}
+
+/// The same for copies.
+pub(crate) fn how_copies(heap: &Heap, records: u64) -> String {
+    let floor = bytes(heap.copies_from);
+    match heap.copying {
+        Sampling::Bytes(mean) => format!(
+            "Quality: {records} copies of {floor} and more recorded, one about each {}; ranges hold the true value 95 times in 100.",
+            bytes(mean),
+        ),
+        _ => format!("Quality: {records} copies of {floor} and more recorded."),
+    }
 }
 
 /// Of the samples that are missing, those that a ring gave up for newer ones are no defect.

@@ -12,6 +12,7 @@ use crate::order::Order;
 use crate::palette::Color;
 use crate::printer::Printer;
 use crate::warning::Warning;
+use crate::weighs::Weighs;
 use crate::width::keep_head;
 use crate::{Format, Report, SortBy, quality};
 
@@ -121,6 +122,14 @@ impl Body {
 
 fn write_footer(printer: &mut Printer<'_>, all: &Selection) -> io::Result<()> {
     let total = all.total(printer.profile);
+    let weighs = Weighs::of(printer.profile);
+    if weighs != Weighs::Time {
+        let what = match weighs.whole() {
+            "copies" => format!("Total copies: {total}"),
+            whole => format!("Total {whole} {}: {total}", weighs.which()),
+        };
+        return printer.plain(&what);
+    }
     if let Some(what) = printer.report.unit.of_allocations() {
         printer.plain(&format!("Total snapshots: {}", all.len()))?;
         printer.plain(&format!("Total {what}: {total}"))?;
@@ -280,6 +289,11 @@ fn write_sum(
     } else {
         Style::PLAIN
     };
+    let weighs = Weighs::of(printer.profile);
+    if weighs != Weighs::Time && !is_empty {
+        line.push_fmt(format_args!("Total {}: {total}", weighs.whole()), style);
+        return printer.line(line);
+    }
     line.push("Total snapshots: ", Style::PLAIN);
     line.push_fmt(format_args!("{snapshots}"), style);
     if is_empty {

@@ -97,7 +97,7 @@ fn tell_tree(json: &mut Json<'_>, report: &Report, profile: &Profile, tree: &Tre
                 json.number("level", u64::from(node.level));
                 json.number("count", node.count);
                 json.number("overhead", node.overhead);
-                json.seconds("self_seconds", Some(node.own_weight));
+                json.weight("self_", node.own_weight);
                 place(json, profile, node.place);
                 tell_address(json, profile, node.location);
             });

@@ -130,6 +130,29 @@ pub fn bar(share: f64, columns: usize) -> String {
     bar
 }
 
+/// A line of little bars, as high as the numbers; what there is least of is a space.
+pub(crate) fn sparkline(points: &[u64], columns: usize) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = points.iter().copied().max().unwrap_or(0);
+    if most == 0 || columns == 0 {
+        return String::new();
+    }
+    let bar = |column: usize| {
+        // The highest of what falls on one column, so that no peak is lost.
+        let start = column * points.len() / columns;
+        let end = ((column + 1) * points.len() / columns).max(start + 1);
+        let part = points.get(start..end.min(points.len())).unwrap_or_default();
+        match part.iter().copied().max().unwrap_or(0) {
+            0 => ' ',
+            some => {
+                let height = some as f64 / most as f64 * BARS.len() as f64;
+                BARS[(height.ceil() as usize).clamp(1, BARS.len()) - 1]
+            }
+        }
+    };
+    (0..columns).map(bar).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,5 +226,14 @@ mod tests {
         assert_eq!(bar(0.51, 8), "████▏");
         assert_eq!(bar(7.0, 3), "███");
         assert_eq!(bar(f64::NAN, 3), "");
+    }
+
+    #[test]
+    fn trends_are_as_high_as_they_were() {
+        assert_eq!(sparkline(&[0, 0, 0], 3), "");
+        assert_eq!(sparkline(&[0, 1, 4, 8], 4), " ▁▄█");
+        // The highest of several points, and points that are wider than a column.
+        assert_eq!(sparkline(&[8, 0, 0, 1], 2), "█▁");
+        assert_eq!(sparkline(&[4, 8], 4), "▄▄██");
     }
 }

@@ -4,6 +4,7 @@
 //! debug files (`.dwo`, `.dwp`) are opened when the lookup first needs them.
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -170,6 +171,27 @@ impl<'a> DebugInfo<'a> {
             });
         }
         Ok(frames)
+    }
+
+    /// By source file, the lines that the line tables have rows for.
+    pub(crate) fn code_lines(&self) -> Result<BTreeMap<String, BTreeSet<u32>>, Problem> {
+        let mut found: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+        let rows = self.context.find_location_range(0, u64::MAX);
+        for (_, _, location) in rows.map_err(damaged)? {
+            if let (Some(file), Some(line)) = (location.file, location.line)
+                && line > 0
+            {
+                match found.get_mut(file) {
+                    Some(lines) => {
+                        lines.insert(line);
+                    }
+                    None => {
+                        found.insert(file.to_owned(), BTreeSet::from([line]));
+                    }
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Split debug files that were not found.

@@ -33,6 +33,7 @@
 
 mod arena;
 mod cache;
+mod code_lines;
 mod debug_files;
 mod debug_information;
 mod demangle;

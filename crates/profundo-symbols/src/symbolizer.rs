@@ -1,6 +1,6 @@
 //! The door: a profile goes in with addresses and comes out with names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::available_parallelism;
@@ -12,7 +12,8 @@ use crate::cache::{ModuleKey, ModuleNames, unknown};
 use crate::module_file::{FileOptions, ModuleFile};
 use crate::named::corrected;
 use crate::{
-    DebugInformation, LineCorrection, ModuleSummary, NamedFrame, Shortener, Summary, lookup, pool,
+    DebugInformation, LineCorrection, ModuleSummary, NamedFrame, Problem, Shortener, Summary,
+    lookup, pool,
 };
 
 /// Each piece of a module's addresses is parsed for on its own, so a piece must be worth it.
@@ -77,6 +78,11 @@ impl Symbolizer {
     /// What names and lines there are for the code of a file.
     pub fn debug_information(&self, path: &Path) -> DebugInformation {
         DebugInformation::of(&self.files, path)
+    }
+
+    /// The lines that have code in a file, by their source files; none where it has no debug information.
+    pub fn code_lines(&self, path: &Path) -> Result<BTreeMap<String, BTreeSet<u32>>, Problem> {
+        crate::code_lines::of(&self.files, path)
     }
 
     /// Looks for module files below `root` first: for a target in a container,

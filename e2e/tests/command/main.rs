@@ -18,6 +18,7 @@ mod generated;
 mod heap;
 mod io;
 mod kinds;
+mod leaks;
 mod processes;
 mod python;
 mod signals;

@@ -1,7 +1,36 @@
-//! Questions on memory.
+//! Questions on what was allocated: who allocates, who keeps it, and what keeps growing.
+//!
+//! A heap is known either by a sample of its blocks, each of which stands for many, or by exact sums
+//! for each stack. Both give the same answers; those of a sample come with the range in which the
+//! truth lies.
 
+mod allocations;
+mod by_line;
+mod entries;
+mod figure;
 mod gauges;
+mod grown;
 mod growth;
+mod kept;
+mod leaks;
+mod measured;
+mod peak;
+mod runs;
+mod tracked;
+mod trend;
 
+pub use allocations::{Allocations, CopyRow, HeapLine, HeapOptions, HeapRow, allocations};
+pub use by_line::{FunctionMemory, LineMemory, memory_by_line};
+pub use entries::has_allocations;
+pub use figure::{Figure, Holding, Sum};
 pub use gauges::{ProcessMemory, gauges};
 pub use growth::Growth;
+pub use kept::keep_only;
+pub use leaks::Leak;
+pub(crate) use measured::unit;
+pub use measured::{heap_samples, is_recorded, measured};
+pub use peak::Peak;
+pub use tracked::{Tracked, allocated_by_source};
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,10 @@ use std::time::Duration;
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Command, ValueEnum};
 use profundo_formats::export::{Format, Merge, Options, Weights};
+use profundo_model::Part;
 
 use super::filters::{Filters, OnlyUntil, Until};
+use super::measuring::Measuring;
 use super::values::{percent, seconds};
 
 /// Formats of other tools.
@@ -119,6 +121,8 @@ pub struct Export {
     #[command(flatten)]
     pub until: OnlyUntil,
     #[command(flatten)]
+    pub measuring: Measuring,
+    #[command(flatten)]
     pub drawing: Drawing,
     /// Mark frames with what they are: Python, native, the kernel's (collapsed, speedscope)
     #[arg(long, help_heading = "The file")]
@@ -137,6 +141,8 @@ pub struct Flame {
     pub filters: Filters,
     #[command(flatten)]
     pub until: Until,
+    #[command(flatten)]
+    pub measuring: Measuring,
     #[command(flatten)]
     pub drawing: Drawing,
     /// Draw the root at the top
@@ -169,6 +175,7 @@ impl Export {
     pub fn options(&self) -> Options {
         Options {
             kinds: self.kinds,
+            measure: self.measuring.measure(),
             ..self.drawing.options(&self.filters)
         }
     }
@@ -179,6 +186,7 @@ impl Flame {
     pub fn options(&self) -> Options {
         Options {
             inverted: self.inverted,
+            measure: self.measuring.measure(),
             min_share: self.min_share,
             ..self.drawing.options(&self.filters)
         }
@@ -215,10 +223,25 @@ pub fn misfit(format: Format, options: &Options) -> Option<&'static str> {
         threads,
         tasks,
         kinds,
+        weights,
+        measure,
         ref title,
         ..
     } = *options;
     match format {
+        _ if weights.is_some() && measure.is_some() => {
+            Some("--weights is about samples of time, and --of about memory: give one of them")
+        }
+        Format::Pprof
+            if measure.is_some_and(|it| {
+                matches!(it.part, Part::Peak | Part::Temporary)
+                    || it.part == Part::Copied && it.counts
+            }) =>
+        {
+            Some(
+                "pprof has what was allocated, what was live at the end, and the bytes copied; other formats have --of peak and --of temporary too",
+            )
+        }
         Format::Pprof if merge.is_some() => Some("pprof has functions and lines; it needs no --by"),
         Format::Pprof if processes || threads || tasks => {
             Some("pprof has labels for processes, threads and tasks; it needs no option for them")

@@ -9,6 +9,7 @@ use profundo_analysis::Filter;
 use profundo_report::{GroupBy, Recur, SortBy, When};
 
 use super::filters::{Filters, Until};
+use super::measuring::Measuring;
 use super::values::{columns, percent};
 
 /// The shapes of a report.
@@ -35,6 +36,10 @@ pub enum What {
     Io,
     /// What processes had of the machine's memory over time, where that was recorded
     Memory,
+    /// What was allocated, by line and by function, who held it, and what leaks, where memory was recorded too
+    Allocs,
+    /// The memory at each line, in the columns of Python's memory_profiler
+    MemoryLines,
     /// The table of Python's statprof
     Statprof,
     /// Every sample's stack, thread by thread: for the few of `attach --dump`
@@ -56,8 +61,18 @@ impl What {
             Self::Calls => "calls",
             Self::Io => "io",
             Self::Memory => "memory",
+            Self::Allocs => "allocs",
+            Self::MemoryLines => "memory-lines",
             Self::Statprof => "statprof",
             Self::Stacks => "stacks",
+        }
+    }
+
+    /// Whether it can be asked about memory as well as about time.
+    pub fn measures(self) -> bool {
+        match self {
+            Self::Tree | Self::Flat | Self::Lines | Self::Functions => true,
+            _ => self.wants_name(),
         }
     }
 
@@ -84,6 +99,8 @@ pub struct Looking {
     pub filters: Filters,
     #[command(flatten)]
     pub until: Until,
+    #[command(flatten)]
+    pub measuring: Measuring,
     #[command(flatten)]
     pub shape: ShapeOptions,
     #[command(flatten)]
@@ -142,7 +159,8 @@ pub struct Paper {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The report")]
 pub struct ShapeOptions {
-    /// Show at most so many rows of each table (summary, functions, io, memory), or files (lines)
+    /// Show at most so many rows of each table (summary, functions, io, memory, allocs), files (lines) or functions
+    /// (memory-lines)
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub limit: Option<usize>,
     /// Hide what has a smaller share, in percent (functions, lines)
@@ -160,7 +178,7 @@ pub struct ShapeOptions {
     /// Give lines of libraries time of their own, even if a line of yours called them (lines)
     #[arg(long, conflicts_with = "only_mine")]
     pub libraries: bool,
-    /// Show only the source that the recording carries, and none from the disk (lines, summary)
+    /// Show only the source that the recording carries, and none from the disk (lines, summary, allocs, memory-lines)
     #[arg(long)]
     pub no_disk: bool,
     /// The order of rows: filefuncline, count, overhead or flat_count (tree, flat, functions)
@@ -194,12 +212,12 @@ pub struct ShapeOptions {
 type Fit = (&'static str, fn(&ShapeOptions) -> bool, &'static [What]);
 
 const FITS: [Fit; 15] = {
-    use What::{Flat, Functions, Io, Lines, Memory, Summary, Tree};
+    use What::{Allocs, Flat, Functions, Io, Lines, Memory, MemoryLines, Summary, Tree};
     [
         (
             "limit",
             |it| it.limit.is_some(),
-            &[Summary, Functions, Lines, Io, Memory],
+            &[Summary, Functions, Lines, Io, Memory, Allocs, MemoryLines],
         ),
         (
             "min-share",
@@ -210,7 +228,11 @@ const FITS: [Fit; 15] = {
         ("context", |it| it.context.is_some(), &[Lines]),
         ("total", |it| it.total, &[Lines]),
         ("libraries", |it| it.libraries, &[Lines]),
-        ("no-disk", |it| it.no_disk, &[Lines, Summary]),
+        (
+            "no-disk",
+            |it| it.no_disk,
+            &[Lines, Summary, Allocs, MemoryLines],
+        ),
         (
             "sortedby",
             |it| it.sortedby.is_some(),

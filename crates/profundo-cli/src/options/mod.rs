@@ -4,8 +4,10 @@
 mod exporting;
 mod filters;
 mod looking;
+mod measuring;
 mod recording;
 mod top;
+mod tracking;
 mod values;
 
 use std::ffi::OsString;
@@ -20,6 +22,7 @@ use values::{rate, some_seconds};
 
 pub use recording::{Attached, EngineChoice, Recording, period_of};
 pub use top::{LONGEST_WINDOW, Live, Top};
+pub use tracking::{Scope, TrackAllocation, spelled_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,6 +69,8 @@ pub enum Verb {
     Export(Export),
     /// Draw a recording as a flame graph: an SVG file to click through
     Flame(Flame),
+    /// Count what each line of source allocates, and write it beside the sources
+    TrackAllocation(TrackAllocation),
     /// Start and stop the sampling of a program that is being recorded
     Ctl(Ctl),
     /// Say what works here, and what mends what does not

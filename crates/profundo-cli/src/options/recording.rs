@@ -155,6 +155,27 @@ pub fn period_of(rate: f64) -> u64 {
 }
 
 impl Recording {
+    /// One of every allocation, and next to nothing else.
+    pub fn of_allocations(output: PathBuf) -> Self {
+        Self {
+            output: Some(output),
+            rate: 10.0,
+            duration: None,
+            wall: false,
+            energy: false,
+            memory: Some(MemoryChoice::Exact),
+            memory_sample: None,
+            start_after: None,
+            paused: false,
+            children: true,
+            no_children: false,
+            engine: EngineChoice::default(),
+            max_size: Size(1 << 30),
+            perf_map: false,
+            no_source: true,
+        }
+    }
+
     /// Whether started processes are recorded too.
     pub fn follows(&self) -> bool {
         !self.no_children

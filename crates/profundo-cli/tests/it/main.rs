@@ -1,5 +1,6 @@
 //! The command as it is typed, on programs as they are.
 
+mod allocs;
 mod cache;
 mod doctor;
 mod energy;
@@ -12,5 +13,6 @@ mod options;
 mod refused;
 mod terminal;
 mod top;
+mod track;
 mod usage;
 mod users;

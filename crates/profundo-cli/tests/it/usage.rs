@@ -95,6 +95,7 @@ fn help_and_version_are_answers() {
         "report",
         "export",
         "flame",
+        "track-allocation",
         "ctl",
         "recover",
         "completions",
@@ -115,7 +116,14 @@ fn every_option_is_in_the_pages() {
     let page = |name| fs::read_to_string(docs.join(name)).unwrap();
     let pages = page("command.md") + &page("exports.md");
     for verb in [
-        "run", "record", "report", "export", "flame", "recover", "ctl",
+        "run",
+        "record",
+        "report",
+        "export",
+        "flame",
+        "recover",
+        "ctl",
+        "track-allocation",
     ] {
         let help = folder.said(&[verb, "--help"]).out;
         let words = help.split(|c: char| c.is_whitespace() || ",[]:".contains(c));
@@ -161,6 +169,7 @@ fn the_manual_has_a_page_for_each_command() {
         "report",
         "export",
         "flame",
+        "track-allocation",
         "ctl",
         "doctor",
         "recover",

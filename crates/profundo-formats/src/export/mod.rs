@@ -27,6 +27,7 @@ mod calls;
 pub mod collapsed;
 pub mod flame;
 mod json;
+mod measured;
 mod owner;
 mod path;
 pub mod pprof;
@@ -38,7 +39,7 @@ use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
 
-use profundo_model::{Profile, Sample};
+use profundo_model::{Measure, Profile, Sample};
 
 use crate::Error;
 
@@ -198,6 +199,8 @@ pub struct Options {
     pub kinds: bool,
     /// What the picture or the file is called; by default the command line.
     pub title: Option<String>,
+    /// What of the memory is shown first, where a file holds time and memory beside each other.
+    pub measure: Option<Measure>,
     /// Draw the root at the top.
     pub inverted: bool,
     /// The least share of the picture's width that is drawn, from 0 to 1.

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::calls::{Callee, Calls, Manner};
 use super::view::View;
-use super::{Merge, Options, Weights, add, json, owner};
+use super::{Merge, Options, Weights, add, json, measured, owner};
 use crate::Error;
 
 /// The most frame numbers in all entries: about 50 MB of text, which a page reads in seconds.
@@ -138,7 +138,11 @@ impl Runs {
         out.write_all(b"]},\"profiles\":[")?;
         let unit = match weights {
             Weights::Samples => "none",
-            Weights::Time => "nanoseconds",
+            Weights::Time => match measured::of(profile) {
+                Some(measure) if measure.counts => "none",
+                Some(_) => "bytes",
+                None => "nanoseconds",
+            },
         };
         if self.threads.is_empty() {
             // A file without a profile is refused.

@@ -1,8 +1,9 @@
 //! Profiles to export: one with everything that is odd, and one that is large.
 
 use profundo_model::{
-    Avma, CodeAddress, Engine, FrameKey, Gil, Language, LocationId, LocationKind, ModuleId, Nanos,
-    ProcessId, Profile, Reason, Sample, SampleKind, StackId, State, TaskId, ThreadId,
+    Avma, Block, CodeAddress, Engine, FrameKey, Gil, Language, LocationId, LocationKind, ModuleId,
+    Nanos, ProcessId, Profile, Reason, Sample, SampleKind, Sampling, StackId, State, TaskId,
+    ThreadId,
 };
 
 /// The clock of the kernel's upper half, where its code lies.
@@ -375,4 +376,25 @@ pub fn large(samples: usize) -> Profile {
         maker.samples(1, threads[turn % 8], stack, state, Gil::None);
     }
     maker.profile
+}
+
+/// The odd one with all that it allocated: each stack a thousand bytes for each of its samples, in blocks of a hundred,
+/// of which the first of ten is never freed.
+pub fn odd_memory() -> Profile {
+    let mut profile = odd();
+    profile.heap.sampling = Sampling::All;
+    for sample in profile.samples.clone() {
+        for number in 0..10 {
+            profile.heap.blocks.push(Block {
+                time: sample.time,
+                freed: (number > 0).then_some(sample.time),
+                size: 100,
+                thread: sample.thread,
+                task: sample.task,
+                stack: sample.stack,
+                ..Block::default()
+            });
+        }
+    }
+    profile
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use profundo_formats::export::{Format, Options, Weights};
-use profundo_model::Profile;
+use profundo_model::{Measure, Nanos, Part, Profile};
 
 use crate::{made, tables, tools, write};
 
@@ -154,6 +154,52 @@ fn go_finds_what_else_is_in_it() {
         &run(pprof, &index, &file),
         "Showing nodes accounting for 140, 17.16% of 816 total",
     );
+}
+
+#[test]
+fn go_reads_memory_as_in_its_own_heap_profiles() {
+    let pprof = match tools::pprof() {
+        Ok(pprof) => pprof,
+        Err(why) => return tools::skip(&why),
+    };
+    let profile = made::odd_memory();
+    let live = Measure {
+        part: Part::Live,
+        counts: false,
+    };
+    let options = Options {
+        measure: Some(live),
+        ..Options::default()
+    };
+    let bytes = write(&profile, Format::Pprof, &options);
+    let file = tools::put("memory.pb.gz", &bytes);
+    let raw = run(pprof, &["-raw"], &file);
+    let types = "samples/count cpu/nanoseconds alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes[dflt]\n";
+    assert!(raw.contains(types), "{raw}");
+    // Time is as it is without memory.
+    assert_eq!(
+        top(pprof, &file, "samples", "count"),
+        ours(&made::odd(), Weights::Samples),
+    );
+    // Each sample took ten blocks of a hundred bytes, and kept one of them.
+    let samples = profundo_formats::export::Options::default();
+    let mut plain = made::odd();
+    plain.meta.period = Nanos(0);
+    let counts = tools::put("counts.pb.gz", &write(&plain, Format::Pprof, &samples));
+    let counts = top(pprof, &counts, "samples", "count");
+    for (index, unit, each) in [
+        ("alloc_objects", "count", 10),
+        ("alloc_space", "B", 1000),
+        ("inuse_objects", "count", 1),
+        ("inuse_space", "B", 100),
+    ] {
+        let rows = top(pprof, &file, index, unit);
+        let times = |number: u64| number * each;
+        let expected: BTreeMap<String, (u64, u64)> = (counts.iter())
+            .map(|(name, (own, total))| (name.clone(), (times(*own), times(*total))))
+            .collect();
+        assert_eq!(rows, expected, "{index}");
+    }
 }
 
 #[test]

@@ -15,7 +15,8 @@ use crate::line::{Line, Style};
 use crate::names::Names;
 use crate::palette::Color;
 use crate::printer::Page;
-use crate::units::{counted, percent, plus_minus};
+use crate::units::{percent, plus_minus};
+use crate::weighs::Weighs;
 use crate::{Choices, Look};
 
 /// The callers of a function, what it calls, or both.
@@ -131,13 +132,15 @@ impl Callers {
             none if none.is_empty() => "0".to_owned(),
             text => text,
         };
+        let weighs = Weighs::of(page.profile);
         page.plain(&format!(
-            "{} % of the time {}, {} % by itself {}, {}.",
+            "{} % of the {} {}, {} % by itself {}, {}.",
             text(calls.total.share),
+            weighs.whole(),
             plus_minus(&calls.total),
             text(calls.own.share),
             plus_minus(&calls.own),
-            counted(calls.total_amount.samples, "sample"),
+            weighs.samples(calls.total_amount.samples),
         ))
     }
 
@@ -165,7 +168,7 @@ impl Callers {
                     json.row("", |json| {
                         super::place(json, profile, *place);
                         json.number("samples", amount.samples);
-                        json.seconds("seconds", Some(amount.weight));
+                        json.weight("", amount.weight);
                     });
                 }
             });

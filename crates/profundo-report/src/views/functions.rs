@@ -15,6 +15,7 @@ use crate::line::{Line, Style};
 use crate::names::Names;
 use crate::printer::Page;
 use crate::units::percent;
+use crate::weighs::Weighs;
 use crate::width::{digits, keep_head, keep_tail, width};
 use crate::{Choices, Look, SortBy};
 
@@ -93,6 +94,12 @@ impl Functions {
         let names = Names::of_places(profile, rows.shown.iter().map(|row| row.place));
         let most = rows.shown.iter().map(|row| row.total_amount.samples).max();
         let samples = digits(most.unwrap_or(0)).max(7);
+        let weighs = Weighs::of(profile);
+        let records = if weighs == Weighs::Time {
+            "Samples"
+        } else {
+            "Records"
+        };
         let share = share_width(page.columns);
         let mut line = Line::default();
         for title in ["Self %", "Total %"] {
@@ -100,7 +107,7 @@ impl Functions {
             line.push_spaces(share - title.len().max(6));
         }
         kinds.push_titles(&mut line, BOLD);
-        line.push_fmt(format_args!(" {:>samples$}  ", "Samples"), BOLD);
+        line.push_fmt(format_args!(" {:>samples$}  ", records), BOLD);
         line.push("Function", BOLD);
         page.line(&mut line)?;
         let taken = 2 * share + kinds.all() + samples + 3;
@@ -124,8 +131,9 @@ impl Functions {
         }
         if rows.unseen > 0.0005 {
             let text = format!(
-                "{} % of the time has nothing of this on its stack.",
-                percent(rows.unseen)
+                "{} % of the {} has nothing of this on its stack.",
+                percent(rows.unseen),
+                weighs.whole()
             );
             page.plain(&text)?;
         }

@@ -1,11 +1,13 @@
 //! The reports of the command: each is a builder that knows what it is about ([`Choices`]), how it
 //! looks ([`Look`](crate::Look)), and gives its answer as text or as JSON.
 
+mod allocs;
 mod calls;
 mod chart;
 mod functions;
 mod lines;
 mod memory;
+mod memory_lines;
 mod short_tree;
 mod stacks;
 mod statprof;
@@ -19,10 +21,12 @@ use std::io;
 use profundo_analysis::{Estimate, KindShares, Selection, joules_per_nanosecond};
 use profundo_model::Profile;
 
+pub use allocs::Allocs;
 pub use calls::Callers;
 pub use functions::Functions;
 pub use lines::Lines;
 pub use memory::Memory;
+pub use memory_lines::MemoryLines;
 pub use stacks::Stacks;
 pub use statprof::Statprof;
 pub use summary::Summary;
@@ -34,6 +38,7 @@ use crate::palette::Color;
 use crate::printer::Page;
 use crate::units::{duration, joules, percent, plus_minus, range, whole_percent};
 use crate::warning::Warning;
+use crate::weighs::Weighs;
 use crate::{Choices, Unit};
 
 /// What all of these reports can do. They have to bring
@@ -141,10 +146,8 @@ fn write_filter(page: &mut Page<'_>, choices: &Choices, selection: &Selection) -
     };
     let (some, all) = (selection.len(), page.profile.samples.len());
     let share = some as f64 / all.max(1) as f64;
-    let text = format!(
-        " {words}: {some} of {all} samples ({:.1} %).",
-        share * 100.0
-    );
+    let all = Weighs::of(page.profile).samples(all as u64);
+    let text = format!(" {words}: {some} of {all} ({:.1} %).", share * 100.0);
     page.marked("Only:", Color::Cyan, &text)
 }
 
@@ -156,6 +159,12 @@ fn write_empty(page: &mut Page<'_>, choices: &Choices, selection: &Selection) ->
     let text = match choices.words() {
         Some(words) if !page.profile.samples.is_empty() => {
             format!(" no samples pass the filter: {words}.")
+        }
+        _ if Weighs::of(page.profile) != Weighs::Time => {
+            format!(
+                " nothing is known that was {}.",
+                Weighs::of(page.profile).which()
+            )
         }
         _ => {
             let warning = Warning::no_samples(page.profile, selection, Unit::Snapshots);
@@ -218,13 +227,17 @@ struct KindColumns {
     wide: bool,
     /// What the CPU time of all that is selected has cost, in joules, where that was recorded.
     energy: Option<f64>,
+    /// What all that is selected weighs, where that is no time: then nobody knows of what kind.
+    heap: Option<u64>,
+    weighs: Weighs,
 }
 
-/// How wide the column of energy is.
+/// How wide the column of energy is, and that of sizes.
 const ENERGY: usize = 9;
 
 impl KindColumns {
     fn new(profile: &Profile, selection: &Selection, columns: usize) -> Self {
+        let weighs = Weighs::of(profile);
         Self {
             python: selection.split(profile).has_python()
                 || (profile.frames.iter())
@@ -233,11 +246,16 @@ impl KindColumns {
             wide: columns >= WIDE,
             energy: joules_per_nanosecond(profile)
                 .map(|each| each * selection.weight(profile) as f64),
+            heap: weighs.heap().map(|_| selection.weight(profile)),
+            weighs,
         }
     }
 
     /// How wide all of them are.
     fn all(self) -> usize {
+        if self.heap.is_some() {
+            return ENERGY;
+        }
         let energy = self.energy.map_or(0, |_| ENERGY);
         self.width() * (2 + usize::from(self.python) + usize::from(self.waits)) + energy
     }
@@ -254,6 +272,7 @@ impl KindColumns {
     /// Whether there is a column of that number.
     fn has(self, at: usize) -> bool {
         match at {
+            _ if self.heap.is_some() => false,
             0 => self.python,
             3 => self.waits,
             _ => true,
@@ -271,6 +290,9 @@ impl KindColumns {
             if self.has(at) {
                 line.push_fmt(format_args!("{title:>width$}"), style);
             }
+        }
+        if self.heap.is_some() {
+            line.push_fmt(format_args!("{:>ENERGY$}", self.weighs.title()), style);
         }
         if self.energy.is_some() {
             line.push_fmt(format_args!("{:>ENERGY$}", "Energy"), style);
@@ -294,6 +316,14 @@ impl KindColumns {
                 };
                 line.push_fmt(format_args!("{text:>width$}"), Style::color(color));
             }
+        }
+        if let Some(all) = self.heap {
+            let share = shares.python + shares.native + shares.system + shares.waiting;
+            let text = match (all as f64 * share).round() as u64 {
+                0 => String::new(),
+                some => self.weighs.text(some),
+            };
+            line.push_fmt(format_args!("{text:>ENERGY$}"), Style::PLAIN);
         }
         if let Some(all) = self.energy {
             let text = joules(all * (shares.python + shares.native + shares.system));

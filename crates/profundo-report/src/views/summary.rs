@@ -6,16 +6,16 @@ mod text;
 mod told;
 
 use profundo_analysis::{
-    FunctionShare, Io, Libraries, LineShare, LinesOptions, Place, ProcessMemory, Selection, Totals,
-    WaitRow, lines, shares, totals, waits,
+    Allocations, FunctionShare, Io, Libraries, LineShare, LinesOptions, Place, ProcessMemory,
+    Selection, Totals, WaitRow, lines, shares, totals, waits,
 };
 use profundo_model::{FileId, Profile};
 
 use super::functions::sort;
 use super::memory;
 use super::short_tree::{Branch, Limits, branches};
-use super::traffic;
 use super::view;
+use super::{allocs, traffic};
 use crate::names::Names;
 use crate::{Choices, Look, SortBy};
 
@@ -142,6 +142,7 @@ impl Summary {
             waits,
             io: traffic::of(profile, selection, &self.choices),
             memory: memory::of(profile, selection, &self.choices),
+            allocations: allocs::of(profile, &self.choices),
         }
     }
 }
@@ -165,6 +166,7 @@ struct Answers<'p> {
     waits: Vec<WaitRow>,
     io: Io,
     memory: Vec<ProcessMemory<'p>>,
+    allocations: Option<Allocations>,
 }
 
 impl Answers<'_> {
@@ -182,7 +184,8 @@ impl Answers<'_> {
         let lines = self.lines.iter().map(|(file, _)| *file);
         let io = self.io.lines.iter().filter_map(|row| row.of);
         let waits = self.waits.iter().filter_map(|row| row.at).chain(io);
-        let waits = waits.filter_map(|at| match at {
+        let memory = self.allocations.iter().flat_map(allocs::places);
+        let waits = waits.chain(memory).filter_map(|at| match at {
             Place::Frame(frame) => Some(profile.frames.get(frame).file),
             _ => None,
         });

@@ -3,11 +3,12 @@
 use profundo_analysis::{
     Amount, Estimate, KindShares, Place, Selection, energy, joules_per_nanosecond, quality,
 };
-use profundo_model::{Energy, Engine, FileId, Language, Profile, SampleKind};
+use profundo_model::{Energy, Engine, FileId, Language, Measure, Part, Profile, SampleKind};
 
 use crate::Choices;
 use crate::json::Json;
 use crate::label::Label;
+use crate::weighs::Weighs;
 
 /// The version of the schema: it grows when a member goes or means something else.
 pub(crate) const SCHEMA: u64 = 1;
@@ -20,6 +21,7 @@ pub(crate) fn tell_head(
     choices: &Choices,
     selection: &Selection,
 ) {
+    json.weighs = Weighs::of(profile);
     json.row("profundo", |json| {
         json.number("schema", SCHEMA);
         json.text("report", report);
@@ -32,7 +34,7 @@ pub(crate) fn tell_head(
         }
         json.number("samples", selection.len() as u64);
         let weight = selection.weight(profile);
-        json.seconds("seconds", Some(weight));
+        json.weight("", weight);
         tell_kinds(json, "", selection.split(profile).shares(weight));
         json.share("share_margin", quality(profile, selection).margin);
     });
@@ -49,10 +51,12 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
         match meta.kind {
             SampleKind::Cpu => "cpu",
             SampleKind::Wall => "wall",
+            SampleKind::Heap(measure) => measured(measure),
         },
     );
     json.text("engine", Engine::name(meta.engine));
-    json.seconds("period_seconds", quality.period.map(|it| it.0));
+    let period = quality.period.filter(|_| json.weighs == Weighs::Time);
+    json.seconds("period_seconds", period.map(|it| it.0));
     json.seconds(
         "started_unix_seconds",
         (meta.started_at_unix > 0).then_some(meta.started_at_unix),
@@ -79,6 +83,22 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
             json.text("", note);
         }
     });
+}
+
+/// What of a heap it is that the samples weigh.
+fn measured(measure: Measure) -> &'static str {
+    match (measure.part, measure.counts) {
+        (Part::Allocated, false) => "allocated_bytes",
+        (Part::Allocated, true) => "allocated_blocks",
+        (Part::Live, false) => "live_bytes",
+        (Part::Live, true) => "live_blocks",
+        (Part::Peak, false) => "peak_bytes",
+        (Part::Peak, true) => "peak_blocks",
+        (Part::Copied, false) => "copied_bytes",
+        (Part::Copied, true) => "copies",
+        (Part::Temporary, false) => "temporary_bytes",
+        (Part::Temporary, true) => "temporary_blocks",
+    }
 }
 
 fn tell_energy(json: &mut Json<'_>, profile: &Profile, recorded: &Energy) {
@@ -144,7 +164,7 @@ pub(crate) fn tell_share(
     all: u64,
 ) {
     json.number(&format!("{name}samples"), amount.samples);
-    json.seconds(&format!("{name}seconds"), Some(amount.weight));
+    json.weight(name, amount.weight);
     json.share(&format!("{name}share"), Some(estimate.share));
     json.share(&format!("{name}share_low"), Some(estimate.interval.low));
     json.share(&format!("{name}share_high"), Some(estimate.interval.high));

@@ -1,5 +1,6 @@
 //! Reports on small profiles, letter by letter.
 
+mod allocs;
 mod callers;
 mod examples;
 mod fixture;

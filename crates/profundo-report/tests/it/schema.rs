@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use profundo_model::Profile;
+use profundo_analysis::measured;
+use profundo_model::{Measure, Profile};
 use profundo_report::{
-    Callers, Check, Checklist, Choices, Filter, Format, Functions, GroupBy, Io, Lines, Mark,
-    Memory, Mend, Report, Stacks, Statprof, Summary,
+    Allocs, Callers, Check, Checklist, Choices, Filter, Format, Functions, GroupBy, Io, Lines,
+    Mark, Memory, MemoryLines, Mend, Report, Stacks, Statprof, Summary,
 };
 use serde_json::Value;
 
+use crate::allocs::{exact_memory, memory};
 use crate::fixture::app;
 use crate::mixed::{crowd, growing, metered, python, reading, rust, waiting};
 
@@ -135,6 +137,8 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
         Statprof::new().choices(choices()).json(profile),
         Io::new().choices(choices()).json(profile),
         Memory::new().choices(choices()).json(profile),
+        Allocs::new().choices(choices()).json(profile),
+        MemoryLines::new().choices(choices()).json(profile),
         Stacks::new().choices(choices()).json(profile),
         Callers::new("main").choices(choices()).json(profile),
         Callers::callees_of("main").choices(choices()).json(profile),
@@ -164,6 +168,9 @@ fn what_is_written_is_what_is_documented() {
         waiting(),
         reading(),
         growing(),
+        memory(),
+        exact_memory(),
+        measured(memory(), Measure::default()),
         Profile::default(),
     ] {
         for choices in [
@@ -180,7 +187,7 @@ fn what_is_written_is_what_is_documented() {
             }
         }
     }
-    assert_eq!(reports.len(), 13, "{reports:?}");
+    assert_eq!(reports.len(), 15, "{reports:?}");
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 
-use profundo_analysis::{Estimate, effective_samples};
-use profundo_model::Kind;
+use profundo_analysis::{Estimate, Filter, Selection, effective_samples};
+use profundo_model::{Kind, Measure};
 
 use super::super::calls::{Callee, Calls};
 use super::super::view::{Side, View};
-use super::super::{Weights, add};
+use super::super::{Weights, add, measured};
 
 /// Whose code a box is, by which it is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +93,8 @@ pub(super) struct Layout {
     /// How many calls are not drawn, and the weight of those of them whose callers are.
     pub pruned: (usize, u64),
     pub levels: u32,
+    /// What the weights are of a heap, where they are no time.
+    pub measure: Option<Measure>,
 }
 
 impl Layout {
@@ -117,11 +119,18 @@ impl Layout {
             blocks: Vec::new(),
             total,
             count,
-            samples: effective_samples(each),
+            samples: match measured::of(profile) {
+                None => effective_samples(each),
+                Some(_) => {
+                    let all = Selection::new(profile, &Filter::default());
+                    all.mass(profile).effective_samples()
+                }
+            },
             colours: [false; Colour::ALL.len()],
             kinds: [0; Kind::ALL.len()],
             pruned: (0, 0),
             levels: 1,
+            measure: measured::of(profile),
         };
         let drawn = layout.choose(view, calls, &totals, min_share, most_bytes);
         layout.place(view, calls, &totals, &drawn);

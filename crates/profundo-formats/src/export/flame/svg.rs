@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use profundo_model::{Kind, SampleKind};
 
 use super::super::view::View;
-use super::super::{Options, Weights, owner};
+use super::super::{Options, Weights, measured, owner};
 use super::layout::{Block, Colour, Layout};
 
 const STYLE: &str = include_str!("style.css");
@@ -72,8 +72,16 @@ fn head(
     let clock = match meta.kind {
         SampleKind::Cpu => "CPU time",
         SampleKind::Wall => "elapsed time of threads and tasks",
+        // It is said by its weights.
+        SampleKind::Heap(_) => "memory",
     };
+    let measure = measured::of(view.profile);
     let mut summary = match weights {
+        _ if let Some(measure) = measure => format!(
+            "{} {}",
+            measured::text(measure, layout.total),
+            measured::which(measure)
+        ),
         Weights::Time => format!(
             "{} of {clock} in {} samples",
             time(layout.total),
@@ -82,7 +90,8 @@ fn head(
         Weights::Samples => format!("{} samples", layout.count),
     };
     let mut separator = ": ";
-    for kind in Kind::ALL {
+    // Who allocates is no kind of time.
+    for kind in Kind::ALL.into_iter().filter(|_| measure.is_none()) {
         let weight = layout.kinds[kind as usize];
         // A program without Python has no share of it.
         if weight > 0 {
@@ -99,8 +108,9 @@ fn head(
     if pruned > 0 {
         let _ = write!(
             summary,
-            " · {pruned} boxes too narrow to draw ({} of the time)",
-            percent(weight as f64 / layout.total.max(1) as f64)
+            " · {pruned} boxes too narrow to draw ({} of the {})",
+            percent(weight as f64 / layout.total.max(1) as f64),
+            measure.map_or("time", measured::whole)
         );
     }
     write!(
@@ -185,15 +195,19 @@ fn shares(layout: &Layout, weights: Weights, block: &Block) -> String {
         percent(estimate.interval.low),
         percent(estimate.interval.high),
     );
-    if weights == Weights::Time {
-        let _ = write!(text, ", {}", time(block.weight));
-    }
-    let samples = if block.count == 1 {
-        "sample"
+    if let Some(measure) = layout.measure {
+        let _ = write!(text, ", {}", measured::text(measure, block.weight));
     } else {
-        "samples"
-    };
-    let _ = write!(text, ", {} {samples}", block.count);
+        if weights == Weights::Time {
+            let _ = write!(text, ", {}", time(block.weight));
+        }
+        let samples = if block.count == 1 {
+            "sample"
+        } else {
+            "samples"
+        };
+        let _ = write!(text, ", {} {samples}", block.count);
+    }
     if block.own > 0 && block.own < block.weight {
         let own = block.own as f64 / layout.total.max(1) as f64;
         let _ = write!(text, "; of its own {}", percent(own));

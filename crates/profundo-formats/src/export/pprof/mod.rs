@@ -5,7 +5,9 @@
 //! five crates, to write three kinds of field.
 //!
 //! A sample is what the samples of one stack, thread, task and kind add up to, with two values:
-//! their count and their time. One location has the lines of all functions that were inlined
+//! their count and their time; and four more where memory was recorded too, which Go's heap profiles have under the
+//! same names: the blocks and bytes that were allocated there, and those that were there at the end; and the
+//! bytes that were copied. One location has the lines of all functions that were inlined
 //! there. `system_name` is the name with its parameters where that is known, and otherwise empty:
 //! where it equals the name, pprof strips what stands in brackets, and `<module>` becomes nothing.
 
@@ -14,15 +16,16 @@ mod proto;
 use std::io::Write;
 
 use flate2::{Compression, GzBuilder};
+use profundo_analysis::{has_allocations, heap_samples};
 use profundo_model::{
-    Gil, Kind, Kinds, LocationId, LocationKind, ModuleId, Profile, SampleKind, State, TaskId,
-    ThreadId,
+    Gil, Kind, Kinds, LocationId, LocationKind, Measure, ModuleId, Part, Profile, Sample,
+    SampleKind, State, TaskId, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
-use super::owner;
 use super::view::View;
 use super::{Options, Weights, add};
+use super::{measured, owner};
 use crate::Error;
 use proto::{Message, Strings};
 
@@ -32,11 +35,16 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Resu
     let out = GzBuilder::new().write(out, Compression::default());
     let mut writer = Writer {
         view: View::new(profile, options),
+        measures: match (has_allocations(profile), profile.heap.copies.is_empty()) {
+            (_, false) => &MEASURES,
+            (true, true) => &MEASURES[..4],
+            (false, true) => &[],
+        },
         strings: Strings::default(),
         message: Message::default(),
         out,
     };
-    writer.types(Weights::or_time(options.weights, profile))?;
+    writer.types(Weights::or_time(options.weights, profile), options.measure)?;
     writer.samples()?;
     writer.places()?;
     writer.about()?;
@@ -56,8 +64,26 @@ struct Key {
     gil: Gil,
 }
 
+/// Its count, its time, and what it allocated and has kept.
+type Values = [u64; 2 + MEASURES.len()];
+
+/// In the order in which Go's heap profiles have them.
+const MEASURES: [Measure; 5] = [
+    measure(Part::Allocated, true),
+    measure(Part::Allocated, false),
+    measure(Part::Live, true),
+    measure(Part::Live, false),
+    measure(Part::Copied, false),
+];
+
+const fn measure(part: Part, counts: bool) -> Measure {
+    Measure { part, counts }
+}
+
 struct Writer<'a, W: Write> {
     view: View<'a>,
+    /// What is told of the memory.
+    measures: &'static [Measure],
     strings: Strings,
     /// The message that is being made, kept for its memory.
     message: Message,
@@ -79,18 +105,25 @@ impl<W: Write> Writer<'_, W> {
         self.emit(field)
     }
 
-    fn types(&mut self, weights: Weights) -> Result<(), Error> {
-        let meta = &self.view.profile.meta;
+    fn types(&mut self, weights: Weights, asked: Option<Measure>) -> Result<(), Error> {
+        let profile = self.view.profile;
+        let meta = &profile.meta;
         let clock = match meta.kind {
             SampleKind::Cpu => "cpu",
             SampleKind::Wall => "wall",
+            // Of which there is but one, which says what it is.
+            SampleKind::Heap(_) => "memory",
         };
         self.value_type(1, "samples", "count")?;
         self.value_type(1, clock, "nanoseconds")?;
+        for (name, unit) in self.measures.iter().copied().filter_map(measured::pprof) {
+            self.value_type(1, name, unit)?;
+        }
         self.value_type(11, clock, "nanoseconds")?;
-        let default = match weights {
-            Weights::Samples => "samples",
-            Weights::Time => clock,
+        let default = match (asked.and_then(measured::pprof), weights) {
+            (Some((name, _)), _) => name,
+            (None, Weights::Samples) => "samples",
+            (None, Weights::Time) => clock,
         };
         let default = self.strings.id(default);
         let mut top = Message::default();
@@ -105,8 +138,8 @@ impl<W: Write> Writer<'_, W> {
         let profile = self.view.profile;
         let kinds = Kinds::of(profile);
         let mut rows: FxHashMap<Key, usize> = FxHashMap::default();
-        let mut sums: Vec<(Key, u64, u64)> = Vec::new();
-        for sample in &profile.samples {
+        let mut sums: Vec<(Key, Values)> = Vec::new();
+        let mut row_of = |sample: &Sample, sums: &mut Vec<(Key, Values)>| {
             let key = Key {
                 node: self.view.node(sample.stack),
                 thread: sample.thread,
@@ -117,18 +150,29 @@ impl<W: Write> Writer<'_, W> {
             };
             let row = *rows.entry(key).or_insert(sums.len());
             if row == sums.len() {
-                sums.push((key, 0, 0));
+                sums.push((key, Values::default()));
             }
-            add(&mut sums[row].1, profile.count_of(sample));
-            add(&mut sums[row].2, sample.weight.0);
+            row
+        };
+        for sample in &profile.samples {
+            let row = row_of(sample, &mut sums);
+            add(&mut sums[row].1[0], profile.count_of(sample));
+            add(&mut sums[row].1[1], sample.weight.0);
         }
-        for (key, count, time) in sums {
+        for (at, &measure) in self.measures.iter().enumerate() {
+            for sample in heap_samples(profile, measure) {
+                let row = row_of(&sample, &mut sums);
+                add(&mut sums[row].1[2 + at], sample.weight.0);
+            }
+        }
+        for (key, values) in sums {
             let locations = self.view.spots_of(key.node);
             let locations = locations.map(|spot| u64::from(spot) + 1);
             self.message.packed(1, locations);
             // Their numbers have a sign.
             let most = i64::MAX.unsigned_abs();
-            self.message.packed(2, [count.min(most), time.min(most)]);
+            let values = values.into_iter().take(2 + self.measures.len());
+            self.message.packed(2, values.map(|value| value.min(most)));
             self.labels(key);
             self.emit(2)?;
         }

@@ -15,6 +15,7 @@ use crate::units::{bar, counted, percent, plus_minus};
 use crate::views::{
     BOLD, GRAY, KindColumns, heat, push_share, share_width, write_empty, write_end,
 };
+use crate::weighs::Weighs;
 use crate::width::digits;
 
 impl Lines {
@@ -50,7 +51,8 @@ impl Lines {
         line.push(&names.file(file.file), style);
         if file.own.share > 0.0 {
             let share = percent(file.own.share);
-            line.push_fmt(format_args!("  {share} % of the time"), Style::PLAIN);
+            let whole = Weighs::of(profile).whole();
+            line.push_fmt(format_args!("  {share} % of the {whole}"), Style::PLAIN);
             line.push_fmt(format_args!(" {}", plus_minus(&file.own)), GRAY);
         }
         line.truncate(page.columns);
@@ -92,7 +94,10 @@ impl Lines {
 
     fn write_titles(&self, page: &mut Page<'_>, columns: Columns) -> io::Result<()> {
         let mut line = Line::default();
-        let title = if self.total { "Total %" } else { "Time %" };
+        let title = match self.total {
+            true => "Total %",
+            false => Weighs::of(page.profile).share_title(),
+        };
         line.push(title, BOLD);
         line.push_spaces(columns.share + columns.bar + 2 - title.len());
         columns.kinds.push_titles(&mut line, BOLD);
@@ -178,10 +183,11 @@ impl Lines {
             .fold((0, 0), |(count, weight), file| {
                 (count + 1, weight + file.own_amount.weight)
             });
+        let whole = Weighs::of(page.profile).whole();
         if count > 0 {
             let share = weight as f64 / shares.whole.weight.max(1.0);
             page.plain(&format!(
-                "In {}: {} % of the time.",
+                "In {}: {} % of the {whole}.",
                 counted(count, "more file"),
                 share_text(share)
             ))?;
@@ -199,7 +205,7 @@ impl Lines {
                 })
                 .collect();
             page.plain(&format!(
-                "Without a line of source: {} % of the time ({}{}).",
+                "Without a line of source: {} % of the {whole} ({}{}).",
                 share_text(share),
                 functions.join(", "),
                 if shares.elsewhere_by.len() > 3 {

@@ -14,13 +14,12 @@ use crate::printer::Page;
 use crate::source::{Source, shown};
 use crate::units::{counted, duration, percent};
 use crate::views::functions::push_name;
-use crate::views::memory;
 use crate::views::short_tree::Branch;
 use crate::views::totals::{command, end, write_processes, write_threads};
-use crate::views::traffic;
 use crate::views::{
     BOLD, GRAY, KindColumns, heat, push_share, share_width, write_empty, write_end,
 };
+use crate::views::{allocs, memory, traffic};
 use crate::warning::Warning;
 use crate::width::{keep_head, keep_tail, width};
 
@@ -30,6 +29,12 @@ impl Summary {
         let kinds = KindColumns::new(profile, selection, page.columns);
         write_head(page, selection)?;
         if write_empty(page, &self.choices, selection)? {
+            if let Some(found) = allocs::of(profile, &self.choices) {
+                page.plain("")?;
+                let names = Names::of_places(profile, allocs::places(&found));
+                allocs::write_memory(page, &found, &names, self.lines, self.from_disk)?;
+                page.plain("")?;
+            }
             // Who sleeps has memory all the same.
             let memory = memory::of(profile, selection, &self.choices);
             if !memory.is_empty() {
@@ -63,6 +68,10 @@ impl Summary {
         }
         if traffic::matters(&answers.io, all) {
             traffic::write(page, &answers.io, &names, self.table)?;
+            page.plain("")?;
+        }
+        if let Some(found) = &answers.allocations {
+            allocs::write_memory(page, found, &names, self.lines, self.from_disk)?;
             page.plain("")?;
         }
         if answers.tree.iter().any(|branch| branch.chain.len() > 1) || answers.tree.len() > 1 {

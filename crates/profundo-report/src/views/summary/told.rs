@@ -7,7 +7,7 @@ use super::Summary;
 use crate::json::Json;
 use crate::source::Source;
 use crate::views::functions::tell_function;
-use crate::views::{memory, place, tell_amounts, totals, traffic};
+use crate::views::{allocs, memory, place, tell_amounts, totals, traffic};
 
 impl Summary {
     pub(super) fn report(&self) -> &'static str {
@@ -67,6 +67,11 @@ impl Summary {
         }
         if !profile.heap.gauges.is_empty() {
             memory::tell(json, profile, &answers.memory);
+        }
+        if let Some(found) = &answers.allocations {
+            json.object("allocations", |json| {
+                allocs::tell_memory(json, profile, found)
+            });
         }
         totals::tell(json, profile, &answers.totals, selection);
     }

@@ -1,0 +1,307 @@
+//! Who allocates: by line, function, stack, thread and process.
+//!
+//! A line is given what the stack with it innermost has allocated, by the rule that says whose time a sample
+//! is: the interpreter's and the libraries' bytes are those of the reader's own line that called them.
+
+use profundo_model::{FileId, FrameId, ProcessId, Profile, Sampling, StackId, StringId, ThreadId};
+use rustc_hash::FxHashMap;
+
+use super::entries::{Entry, What, end, end_of, entries};
+use super::figure::{Holding, Sum};
+use super::leaks::{self, Leak};
+use super::peak::{Peak, peaks};
+use super::runs::Runs;
+use super::trend::{Trends, each_change, growth, seconds};
+use crate::admit::Admitted;
+use crate::lines::Finder;
+use crate::{Filter, LinesOptions, Place};
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeapOptions {
+    /// Which lines are looked at.
+    pub lines: LinesOptions,
+    /// How many points a trend has.
+    pub points: usize,
+}
+
+impl Default for HeapOptions {
+    fn default() -> Self {
+        Self {
+            lines: LinesOptions::default(),
+            points: 60,
+        }
+    }
+}
+
+/// What one of them has allocated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeapRow<K> {
+    /// Who.
+    pub of: K,
+    /// What.
+    pub held: Holding,
+}
+
+/// What one line has allocated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeapLine {
+    /// The line, or the function that allocated where there is no line that is looked at; `None` where nothing is
+    /// known.
+    pub of: Option<Place>,
+    /// What.
+    pub held: Holding,
+    /// What was live at points of equal distance; the last is the end of the recording.
+    pub trend: Vec<u64>,
+    /// By how many bytes a second that grew in the second half of the recording.
+    pub growth: f64,
+}
+
+/// What one line has copied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CopyRow {
+    /// The line, or the function; `None` where nothing is known.
+    pub of: Option<Place>,
+    /// How many bytes, in how many copies.
+    pub copied: Sum,
+}
+
+/// All that is known of what was allocated.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Allocations {
+    /// How it was recorded.
+    pub sampling: Sampling,
+    /// All of it.
+    pub total: Holding,
+    /// By line, the one that allocated most first.
+    pub lines: Vec<HeapLine>,
+    /// By the function that such a line is in.
+    pub functions: Vec<HeapRow<Option<Place>>>,
+    /// By stack.
+    pub stacks: Vec<HeapRow<StackId>>,
+    /// By thread, where that is known.
+    pub threads: Vec<HeapRow<ThreadId>>,
+    /// By process.
+    pub processes: Vec<HeapRow<ProcessId>>,
+    /// The moment at which each process had most, filtered or not.
+    pub peaks: Vec<Peak>,
+    /// The lines that seem to leak, the one that has most first.
+    pub leaks: Vec<Leak>,
+    /// What was copied, of copies that are long enough to count.
+    pub copied: Sum,
+    /// By line, the one that copied most first.
+    pub copies: Vec<CopyRow>,
+    /// How many seconds it covers.
+    pub seconds: f64,
+}
+
+/// What was allocated in a profile, as far as it passes a filter.
+pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) -> Allocations {
+    let admitted = Admitted::new(profile, filter);
+    let heap = &profile.heap;
+    let peaks = peaks(profile);
+    let end = end(profile);
+    let runs = Runs::new(profile);
+    let mut found = Allocations {
+        sampling: heap.sampling,
+        seconds: seconds(profile),
+        ..Allocations::default()
+    };
+    let mut whose = Whose::new(profile, &options.lines);
+    let mut lines = Table::default();
+    let (mut functions, mut stacks) = (Table::default(), Table::default());
+    let (mut threads, mut processes) = (Table::default(), Table::default());
+    let mut trends = Trends::new(options.points, end);
+    let mut at_lines: Vec<Option<u32>> = vec![None; heap.sites.len()];
+    let mut passed: Vec<(Entry<'_>, u32)> = Vec::new();
+    for entry in entries(profile) {
+        if !entry.passes(&admitted) {
+            continue;
+        }
+        let peak = peaks.binary_search_by_key(&entry.process, |peak| peak.process);
+        let peak = peak.ok().map(|at| &peaks[at]);
+        let until = end_of(profile, entry.process, end);
+        let held = entry.held(heap, &runs, peak, until);
+        let owner = whose.of(entry.stack);
+        let line = lines.add(owner.line, owner.place, &held);
+        functions.add(owner.function, owner.place, &held);
+        stacks.add(entry.stack, entry.stack, &held);
+        processes.add(entry.process, entry.process, &held);
+        if let Some(thread) = entry.thread {
+            threads.add(thread, thread, &held);
+        }
+        found.total += held;
+        match entry.what {
+            What::Block(block) => {
+                let bytes = heap.sampling.weight(block.size) * block.size as f64;
+                trends.add(line, block.time.0, bytes);
+                if let Some(freed) = block.freed {
+                    trends.add(line, freed.0, -bytes);
+                }
+            }
+            What::Site(_, site) => {
+                at_lines[site] = u32::try_from(line).ok();
+            }
+        }
+        passed.push((entry, u32::try_from(line).unwrap_or(u32::MAX)));
+    }
+    each_change(heap, |site, time, bytes| {
+        if let Some(line) = at_lines[site] {
+            trends.add(line as usize, time, bytes);
+        }
+    });
+    found.leaks = leaks::find(profile, &passed, &at_lines, &runs);
+    for leak in &mut found.leaks {
+        leak.of = lines.rows[leak.line as usize].of;
+    }
+    add_copies(&mut found, profile, &admitted, &mut whose);
+    let of_lines = lines.rows.into_iter().enumerate().map(|(index, row)| {
+        let trend = trends.of(index);
+        HeapLine {
+            growth: growth(&trend, found.seconds),
+            of: row.of,
+            held: row.held,
+            trend,
+        }
+    });
+    found.lines = of_lines.collect();
+    found.lines.sort_by(|a, b| largest(&a.held, &b.held));
+    found.functions = functions.sorted();
+    found.stacks = stacks.sorted();
+    found.threads = threads.sorted();
+    found.processes = processes.sorted();
+    found.peaks = peaks;
+    found
+}
+
+fn add_copies(
+    found: &mut Allocations,
+    profile: &Profile,
+    admitted: &Admitted,
+    whose: &mut Whose<'_>,
+) {
+    let mut rows: FxHashMap<LineKey, CopyRow> = FxHashMap::default();
+    for copy in &profile.heap.copies {
+        if !admitted.by_thread(copy.thread, copy.time, copy.stack) {
+            continue;
+        }
+        let owner = whose.of(copy.stack);
+        let row = rows.entry(owner.line).or_insert_with(|| CopyRow {
+            of: owner.place,
+            copied: Sum::default(),
+        });
+        row.copied.add_block(copy.size, profile.heap.copying);
+        found.copied.add_block(copy.size, profile.heap.copying);
+    }
+    found.copies = rows.into_values().collect();
+    (found.copies).sort_by(|a, b| {
+        b.copied
+            .weight()
+            .total_cmp(&a.copied.weight())
+            .then(a.of.cmp(&b.of))
+    });
+}
+
+fn largest(a: &Holding, b: &Holding) -> std::cmp::Ordering {
+    b.allocated.weight().total_cmp(&a.allocated.weight())
+}
+
+/// Rows by some key.
+struct Table<K, O> {
+    at: FxHashMap<K, usize>,
+    rows: Vec<HeapRow<O>>,
+}
+
+impl<K, O> Default for Table<K, O> {
+    fn default() -> Self {
+        Self {
+            at: FxHashMap::default(),
+            rows: Vec::new(),
+        }
+    }
+}
+
+impl<K: std::hash::Hash + Eq, O> Table<K, O> {
+    fn add(&mut self, key: K, of: O, held: &Holding) -> usize {
+        let at = *self.at.entry(key).or_insert_with(|| {
+            let held = Holding::default();
+            self.rows.push(HeapRow { of, held });
+            self.rows.len() - 1
+        });
+        self.rows[at].held += *held;
+        at
+    }
+
+    fn sorted(mut self) -> Vec<HeapRow<O>> {
+        self.rows.sort_by(|a, b| largest(&a.held, &b.held));
+        self.rows
+    }
+}
+
+/// Whose bytes they are.
+#[derive(Debug, Clone, Copy)]
+struct Owner {
+    place: Option<Place>,
+    line: LineKey,
+    function: FunctionKey,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum LineKey {
+    Line(FileId, u32),
+    Place(Option<u32>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum FunctionKey {
+    Function(StringId, FileId),
+    Place(Option<u32>),
+}
+
+/// Finds the owner of what was allocated on a stack, once for each stack.
+struct Whose<'a> {
+    profile: &'a Profile,
+    finder: Finder<'a>,
+    known: FxHashMap<StackId, Owner>,
+}
+
+impl<'a> Whose<'a> {
+    fn new(profile: &'a Profile, options: &LinesOptions) -> Self {
+        Self {
+            profile,
+            finder: Finder::new(profile, options),
+            known: FxHashMap::default(),
+        }
+    }
+
+    fn of(&mut self, stack: StackId) -> Owner {
+        if let Some(owner) = self.known.get(&stack) {
+            return *owner;
+        }
+        let owner = match self.finder.find(stack) {
+            Some(frame) => self.of_frame(frame),
+            None => match self.finder.leaf {
+                Some(Place::Frame(frame)) => Owner {
+                    line: LineKey::Place(Some(Place::Frame(frame).key())),
+                    ..self.of_frame(frame)
+                },
+                place => Owner {
+                    place,
+                    line: LineKey::Place(place.map(Place::key)),
+                    function: FunctionKey::Place(place.map(Place::key)),
+                },
+            },
+        };
+        self.known.insert(stack, owner);
+        owner
+    }
+
+    fn of_frame(&self, frame: FrameId) -> Owner {
+        let row = self.profile.frames.get(frame);
+        Owner {
+            place: Some(Place::Frame(frame)),
+            line: LineKey::Line(row.file, row.line),
+            function: FunctionKey::Function(row.function, row.file),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! One view of both kinds of heap: a list of what was allocated, each entry with its stack.
+
+use profundo_model::{Block, Heap, ProcessId, Profile, Site, StackId, ThreadId};
+
+use super::figure::{Holding, Sum};
+use super::peak::Peak;
+use super::runs::Runs;
+use crate::admit::Admitted;
+
+/// A block, or all blocks of one stack.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum What<'a> {
+    Block(&'a Block),
+    /// With its number.
+    Site(&'a Site, usize),
+}
+
+/// Something that was allocated.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry<'a> {
+    pub process: ProcessId,
+    /// Whose, where that is known.
+    pub thread: Option<ThreadId>,
+    pub stack: StackId,
+    pub what: What<'a>,
+}
+
+/// Whether it is known what was allocated.
+pub fn has_allocations(profile: &Profile) -> bool {
+    !profile.heap.blocks.is_empty() || !profile.heap.sites.is_empty()
+}
+
+/// All that was allocated, in the order in which it was recorded.
+pub(super) fn entries(profile: &Profile) -> impl Iterator<Item = Entry<'_>> {
+    let blocks = profile.heap.blocks.iter().map(|block| Entry {
+        process: profile.threads.get(block.thread).process,
+        thread: Some(block.thread),
+        stack: block.stack,
+        what: What::Block(block),
+    });
+    let sites = profile
+        .heap
+        .sites
+        .iter()
+        .enumerate()
+        .map(|(number, site)| Entry {
+            process: site.process,
+            thread: None,
+            stack: site.stack,
+            what: What::Site(site, number),
+        });
+    blocks.chain(sites)
+}
+
+/// The last instant of a heap that is known of.
+pub(super) fn end(profile: &Profile) -> u64 {
+    let heap = &profile.heap;
+    let blocks = heap.blocks.iter().map(|it| it.freed.unwrap_or(it.time).0);
+    let moments = heap.moments.iter().map(|it| it.time.0);
+    let last = blocks.chain(moments).max().unwrap_or(0);
+    last.max(profile.meta.duration.0)
+}
+
+/// When a process had ended, as far as its memory is concerned.
+pub(super) fn end_of(profile: &Profile, process: ProcessId, end: u64) -> u64 {
+    let ended = (profile.processes.get(process.index())).and_then(|it| it.ended);
+    ended.map_or(end, |ended| ended.0.min(end))
+}
+
+impl Entry<'_> {
+    pub fn passes(&self, admitted: &Admitted) -> bool {
+        match self.what {
+            What::Block(block) => admitted.event(block.thread, block.task, block.time, block.stack),
+            What::Site(site, _) => admitted.sum(site.process, site.stack),
+        }
+    }
+
+    /// What was allocated, and what became of it. `peak` is that of its process.
+    pub fn held(&self, heap: &Heap, runs: &Runs, peak: Option<&Peak>, end: u64) -> Holding {
+        let mut held = Holding::default();
+        match self.what {
+            What::Block(block) => {
+                let sampling = heap.sampling;
+                let add = |sum: &mut Sum| sum.add_block(block.size, sampling);
+                add(&mut held.allocated);
+                if runs.is_live(self.process, block) {
+                    add(&mut held.live);
+                }
+                if peak.is_some_and(|peak| is_live_at(block, peak.time.0)) {
+                    add(&mut held.at_peak);
+                }
+                if block.is_temporary {
+                    add(&mut held.temporary);
+                }
+                let weight = sampling.weight(block.size);
+                let until = block.freed.map_or(end, |freed| freed.0);
+                held.lifetimes = weight * until.saturating_sub(block.time.0) as f64;
+                held.add_domain(block.domain, weight * block.size as f64);
+            }
+            What::Site(site, number) => {
+                held.allocated.add_all(site.allocated);
+                held.live.add_all(runs.live_sites()[number]);
+                held.at_peak.add_all(site.at_peak);
+                held.temporary.add_all(site.temporary);
+                held.lifetimes = site.lifetimes.0 as f64;
+                held.add_domain(site.domain, site.allocated.bytes as f64);
+            }
+        }
+        held
+    }
+}
+
+pub(super) fn is_live_at(block: &Block, time: u64) -> bool {
+    block.time.0 <= time && block.freed.is_none_or(|freed| freed.0 > time)
+}

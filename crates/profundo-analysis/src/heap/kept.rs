@@ -1,0 +1,35 @@
+//! Leaving only a part of a profile, for those who know no filters.
+
+use profundo_model::{Profile, Site};
+
+use crate::admit::Admitted;
+use crate::{Filter, Selection};
+
+/// Leaves only what passes: of samples, of blocks, and of sums.
+pub fn keep_only(profile: &mut Profile, filter: &Filter) {
+    if filter.is_all() {
+        return;
+    }
+    let selection = Selection::new(profile, filter);
+    let samples = selection.samples(profile).copied().collect();
+    let admitted = Admitted::new(profile, filter);
+    profile.samples = samples;
+    let heap = &mut profile.heap;
+    let passes = |site: &Site| admitted.sum(site.process, site.stack);
+    let kept: Vec<bool> = heap.sites.iter().map(passes).collect();
+    heap.blocks
+        .retain(|block| admitted.event(block.thread, block.task, block.time, block.stack));
+    heap.copies
+        .retain(|copy| admitted.by_thread(copy.thread, copy.time, copy.stack));
+    // Moments call sites by their numbers, so that those that go leave their places empty.
+    for (site, _) in heap.sites.iter_mut().zip(&kept).filter(|(_, kept)| !**kept) {
+        *site = Site {
+            process: site.process,
+            stack: site.stack,
+            domain: site.domain,
+            ..Site::default()
+        };
+    }
+    heap.moments
+        .retain(|moment| kept.get(moment.site as usize).is_some_and(|kept| *kept));
+}

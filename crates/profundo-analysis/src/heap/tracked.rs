@@ -1,0 +1,90 @@
+//! The bytes that each line of source has allocated: those of the innermost line, among those that are looked at,
+//! on the stack of each allocation.
+
+use std::collections::BTreeMap;
+
+use profundo_model::{FileId, FrameId, Language, ProcessId, Profile, StackId};
+use rustc_hash::FxHashMap;
+
+use super::entries::{What, entries};
+use crate::Place;
+
+/// What the lines of one file allocated in one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracked {
+    /// The process.
+    pub process: ProcessId,
+    /// The file.
+    pub file: FileId,
+    /// Whether its code is Python's.
+    pub is_python: bool,
+    /// Bytes by line.
+    pub lines: BTreeMap<u32, u64>,
+}
+
+/// What the lines of all files that `is_meant` have allocated. A file that was seen to run and allocated nothing is
+/// there without lines.
+pub fn allocated_by_source(profile: &Profile, is_meant: impl Fn(FrameId) -> bool) -> Vec<Tracked> {
+    let frames = profile.frames.iter().enumerate();
+    let is_meant: Vec<bool> = frames
+        .map(|(index, frame)| {
+            frame.line > 0
+                && frame.file != FileId(0)
+                && !matches!(frame.language, Language::Synthetic | Language::Runtime)
+                && is_meant(FrameId::from_index(index))
+        })
+        .collect();
+    let mut found: BTreeMap<(ProcessId, FileId), Tracked> = BTreeMap::new();
+    let mut add = |process: ProcessId, frame: FrameId, bytes: Option<u64>| {
+        let row = profile.frames.get(frame);
+        let tracked = found.entry((process, row.file)).or_insert_with(|| Tracked {
+            process,
+            file: row.file,
+            is_python: row.language == Language::Python,
+            lines: BTreeMap::new(),
+        });
+        if let Some(bytes) = bytes {
+            let sum = tracked.lines.entry(row.line).or_default();
+            *sum = sum.saturating_add(bytes);
+        }
+    };
+    let mut known: FxHashMap<StackId, Vec<FrameId>> = FxHashMap::default();
+    let mut of = |stack: StackId| {
+        let frames = || meant(profile, stack, &is_meant);
+        known.entry(stack).or_insert_with(frames).clone()
+    };
+    for entry in entries(profile) {
+        let bytes = match entry.what {
+            What::Block(block) => {
+                let weight = profile.heap.sampling.weight(block.size);
+                (weight * block.size as f64).round() as u64
+            }
+            What::Site(site, _) => site.allocated.bytes,
+        };
+        for (depth, frame) in of(entry.stack).into_iter().enumerate() {
+            add(entry.process, frame, (depth == 0).then_some(bytes));
+        }
+    }
+    for sample in &profile.samples {
+        let process = profile.threads.get(sample.thread).process;
+        for frame in of(sample.stack) {
+            add(process, frame, None);
+        }
+    }
+    found.into_values().collect()
+}
+
+/// The frames of a stack that are looked at, the innermost first.
+fn meant(profile: &Profile, stack: StackId, is_meant: &[bool]) -> Vec<FrameId> {
+    let mut frames = Vec::new();
+    for location in profile.stacks.locations(stack) {
+        for place in crate::place::places(profile, location).rev() {
+            if let Place::Frame(frame) = place
+                && is_meant[frame.index()]
+            {
+                frames.push(frame);
+            }
+        }
+    }
+    frames
+}

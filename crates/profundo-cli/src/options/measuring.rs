@@ -1,0 +1,63 @@
+//! What is looked at: time, or memory. The same words mean the same in every verb that looks at a recording.
+
+use clap::{Args, ValueEnum};
+use profundo_model::{Measure, Part};
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Of {
+    /// Time
+    #[default]
+    Time,
+    /// What was allocated
+    Allocated,
+    /// What was there at the end
+    Live,
+    /// What was there when its process had most
+    Peak,
+    /// What was freed before its thread had allocated anything else
+    Temporary,
+    /// What was copied from one place to another
+    Copied,
+}
+
+// What is measured.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Which samples")]
+pub struct Measuring {
+    /// Look at memory instead of time: allocated, live, peak, temporary or copied; in bytes
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    pub of: Of,
+    /// Count blocks or copies instead of bytes; wants --of as well
+    #[arg(long)]
+    pub count: bool,
+}
+
+impl Measuring {
+    /// What of the memory is measured; nothing if time is.
+    pub fn measure(&self) -> Option<Measure> {
+        let part = match self.of {
+            Of::Time => return None,
+            Of::Allocated => Part::Allocated,
+            Of::Live => Part::Live,
+            Of::Peak => Part::Peak,
+            Of::Temporary => Part::Temporary,
+            Of::Copied => Part::Copied,
+        };
+        let counts = self.count;
+        Some(Measure { part, counts })
+    }
+
+    /// Why these options do not go together.
+    pub fn misfit(&self) -> Option<&'static str> {
+        (self.count && self.of == Of::Time)
+            .then_some("`--count` counts blocks of memory: it goes with --of allocated, live, peak, temporary or copied")
+    }
+}

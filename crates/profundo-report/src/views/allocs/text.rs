@@ -1,0 +1,497 @@
+//! Allocations as text. What there is no room for is left to wider screens: the numbers of blocks and how long they
+//! live.
+
+use std::io;
+
+use profundo_analysis::{
+    Allocations, Figure, HeapLine, Holding, Leak, Peak, Place, Selection, Sum,
+};
+use profundo_model::{Domain, FileId, Profile};
+use rustc_hash::FxHashMap;
+
+use super::{Allocs, names};
+use crate::line::{Line, Style};
+use crate::names::Names;
+use crate::palette::Color;
+use crate::printer::Page;
+use crate::quality::how_allocations;
+use crate::source::{Source, shown};
+use crate::units::{bytes, counted, duration, percent, sparkline, whole_percent};
+use crate::views::{BOLD, GRAY, WIDE, heat};
+use crate::width::{keep_head, keep_tail, width};
+
+/// How wide a size is.
+const SIZE: usize = 9;
+
+impl Allocs {
+    pub(super) fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
+        let Some(found) = self.found(page.profile, selection) else {
+            let text = " what is allocated was not recorded: that wants `--memory`.";
+            return page.marked("Warning:", Color::Yellow, text);
+        };
+        let names = names(page.profile, &found);
+        let mut table = Table::new(page, &found, &names, self.from_disk);
+        write_total(page, &found)?;
+        page.plain("")?;
+        table.write_titles(page, "Lines that allocate")?;
+        table.write_lines(page, &found.lines, self.limit)?;
+        page.plain("")?;
+        table.trend = 0;
+        table.write_titles(page, "Functions that allocate")?;
+        for row in found.functions.iter().take(self.limit) {
+            table.write_row(page, &row.held, |page, line, columns| {
+                push_function(page, line, &names, row.of, columns);
+                Ok(())
+            })?;
+        }
+        table.write_rest(
+            page,
+            found.functions.iter().skip(self.limit).map(|it| it.held),
+        )?;
+        write_peaks(page, &found, &mut table, self.limit.min(5))?;
+        write_leaks(page, &found.leaks, &mut table, self.limit)?;
+        write_copies(page, &found, &mut table, self.limit)?;
+        page.plain("")?;
+        self.write_end(page, &found)
+    }
+
+    fn write_end(&self, page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
+        if let Some(words) = self.choices.words() {
+            page.marked("Only:", Color::Cyan, &format!(" {words}."))?;
+            let heap = &page.profile.heap;
+            if !heap.sites.is_empty() && !self.choices.filter.is_timeless() {
+                let text = " what was allocated is summed up by process and stack here, so that it \
+                            passes no filter on threads, tasks or time.";
+                page.marked("Note:", Color::Cyan, text)?;
+            }
+        }
+        if self.quality != Some(false) {
+            let records = found.total.allocated.seen();
+            page.sentence(&how_allocations(found.sampling, records))?;
+            for note in &page.profile.meta.notes {
+                page.marked("Note:", Color::Cyan, &format!(" {note}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The section of a summary: the largest lines, the peak, and what leaks.
+pub(in crate::views) fn write_memory(
+    page: &mut Page<'_>,
+    found: &Allocations,
+    names: &Names<'_>,
+    limit: usize,
+    from_disk: bool,
+) -> io::Result<()> {
+    let mut table = Table::new(page, found, names, from_disk);
+    table.write_titles(page, "Lines that allocate")?;
+    let limit = limit.min(5);
+    for row in found.lines.iter().take(limit) {
+        table.write_line(page, row)?;
+    }
+    write_total(page, found)?;
+    write_leaks(page, &found.leaks, &mut table, limit)
+}
+
+fn write_total(page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
+    let held = &found.total;
+    let mut text = format!(
+        " {} allocated in {}, {} of them live at the end",
+        figure(held.allocated.bytes()),
+        blocks(&held.allocated),
+        bytes(held.live.bytes().value),
+    );
+    if let Some(peak) = highest(&found.peaks) {
+        text += &format!(
+            "; most at {}: {}",
+            duration(peak.time.0),
+            figure(peak.held.bytes())
+        );
+    }
+    if held.share_of(Domain::Mapped) >= 0.005 {
+        let share = whole_percent(held.share_of(Domain::Mapped));
+        text += &format!("; {share} % are the kernel's pages");
+    }
+    page.marked("Memory:", Color::Cyan, &format!("{text}."))
+}
+
+fn highest(peaks: &[Peak]) -> Option<&Peak> {
+    peaks.iter().max_by_key(|peak| peak.held.bytes().value)
+}
+
+fn blocks(sum: &Sum) -> String {
+    let count = sum.count();
+    let about = if count.is_exact() { "" } else { "about " };
+    format!("{about}{}", counted(count.value, "block"))
+}
+
+/// A size with how far the truth may be from it.
+fn figure(figure: Figure) -> String {
+    match figure.is_exact() {
+        true => bytes(figure.value),
+        false => format!("{} (±{})", bytes(figure.value), bytes(figure.margin())),
+    }
+}
+
+/// Who held most when the processes had most, the one that had most of all first.
+fn write_peaks(
+    page: &mut Page<'_>,
+    found: &Allocations,
+    table: &mut Table<'_>,
+    limit: usize,
+) -> io::Result<()> {
+    let Some(peak) = highest(&found.peaks) else {
+        return Ok(());
+    };
+    let mut rows: Vec<&HeapLine> = found.lines.iter().collect();
+    let at_peak = |row: &HeapLine| row.held.at_peak.bytes().value;
+    rows.sort_by_key(|row| std::cmp::Reverse(at_peak(row)));
+    rows.retain(|row| at_peak(row) > 0);
+    if rows.is_empty() {
+        return Ok(());
+    }
+    page.plain("")?;
+    let mut line = Line::default();
+    let several = match found.peaks.len() {
+        1 => String::new(),
+        many => format!(", and in all of {many} processes, each at its own"),
+    };
+    let title = format!(
+        "{:>6}{:>SIZE$}  Who held it at the peak, at {}{several}",
+        "Peak %",
+        "Holding",
+        duration(peak.time.0)
+    );
+    line.push(&title, BOLD);
+    line.truncate(page.columns);
+    page.line(&mut line)?;
+    let all: u64 = found.peaks.iter().map(|it| it.held.bytes().value).sum();
+    for row in rows.iter().take(limit) {
+        let share = at_peak(row) as f64 / all.max(1) as f64;
+        line.push_fmt(format_args!("{:>6}", percent(share)), heat(share));
+        line.push_fmt(
+            format_args!("{:>SIZE$}  ", bytes(at_peak(row))),
+            Style::PLAIN,
+        );
+        table.push_place(page, &mut line, row.of);
+        line.truncate(page.columns);
+        page.line(&mut line)?;
+    }
+    Ok(())
+}
+
+fn write_leaks(
+    page: &mut Page<'_>,
+    leaks: &[Leak],
+    table: &mut Table<'_>,
+    limit: usize,
+) -> io::Result<()> {
+    if leaks.is_empty() {
+        return Ok(());
+    }
+    page.plain("")?;
+    let mut line = Line::default();
+    line.push(
+        &format!(
+            "{:>6}{:>SIZE$}{:>12}{:>8}  Lines that seem to leak",
+            "Sure %", "Leaked", "a second", "Blocks"
+        ),
+        BOLD,
+    );
+    line.truncate(page.columns);
+    page.line(&mut line)?;
+    for leak in leaks.iter().take(limit) {
+        let sure = format!("{:.0}", (leak.probability * 100.0).min(99.0));
+        line.push_fmt(format_args!("{sure:>6}"), Style::color(Color::Red));
+        let rate = format!("{}/s", bytes(leak.rate.max(0.0).round() as u64));
+        line.push_fmt(
+            format_args!(
+                "{:>SIZE$}{rate:>12}{:>8}  ",
+                bytes(leak.bytes.value),
+                short_count(leak.count.value),
+            ),
+            Style::PLAIN,
+        );
+        table.push_place(page, &mut line, leak.of);
+        line.truncate(page.columns);
+        page.line(&mut line)?;
+    }
+    Ok(())
+}
+
+fn write_copies(
+    page: &mut Page<'_>,
+    found: &Allocations,
+    table: &mut Table<'_>,
+    limit: usize,
+) -> io::Result<()> {
+    if found.copies.is_empty() {
+        return Ok(());
+    }
+    page.plain("")?;
+    let mut line = Line::default();
+    line.push(
+        &format!(
+            "{:>6}{:>SIZE$}{:<6}{:>12}  Lines that copy",
+            "Copy %", "Copied", " ±", "a second"
+        ),
+        BOLD,
+    );
+    line.truncate(page.columns);
+    page.line(&mut line)?;
+    let all = found.copied.bytes().value.max(1) as f64;
+    for row in found.copies.iter().take(limit) {
+        let size = row.copied.bytes();
+        let share = size.value as f64 / all;
+        line.push_fmt(format_args!("{:>6}", percent(share)), heat(share));
+        line.push_fmt(format_args!("{:>SIZE$}", bytes(size.value)), Style::PLAIN);
+        line.push_fmt(format_args!(" {:<5}", plus_minus(size)), GRAY);
+        let rate = size.value as f64 / found.seconds.max(1e-9);
+        let rate = format!("{}/s", bytes(rate.round() as u64));
+        line.push_fmt(format_args!("{rate:>12}  "), Style::PLAIN);
+        table.push_place(page, &mut line, row.of);
+        line.truncate(page.columns);
+        page.line(&mut line)?;
+    }
+    Ok(())
+}
+
+/// A number in at most five characters and a letter.
+fn short_count(number: u64) -> String {
+    match number {
+        0..100_000 => number.to_string(),
+        100_000..10_000_000 => format!("{}k", number / 1_000),
+        10_000_000..10_000_000_000 => format!("{}M", number / 1_000_000),
+        _ => format!("{}G", number / 1_000_000_000),
+    }
+}
+
+/// The table of who has allocated what.
+struct Table<'a> {
+    all: f64,
+    is_exact: bool,
+    has_python: bool,
+    is_wide: bool,
+    /// How many columns a trend has; 0 for none.
+    trend: usize,
+    names: &'a Names<'a>,
+    from_disk: bool,
+    sources: FxHashMap<FileId, Source>,
+}
+
+impl<'a> Table<'a> {
+    fn new(page: &Page<'_>, found: &Allocations, names: &'a Names<'a>, from_disk: bool) -> Self {
+        let is_wide = page.columns >= WIDE;
+        Self {
+            all: found.total.allocated.bytes().value as f64,
+            is_exact: found.total.allocated.bytes().is_exact(),
+            has_python: found.total.share_of(Domain::Python) > 0.0,
+            is_wide,
+            trend: if is_wide { 12 } else { 8 },
+            names,
+            from_disk,
+            sources: FxHashMap::default(),
+        }
+    }
+
+    fn write_titles(&self, page: &mut Page<'_>, what: &str) -> io::Result<()> {
+        let mut line = Line::default();
+        line.push_fmt(format_args!("{:>6}{:>SIZE$}", "Size %", "Size"), BOLD);
+        if !self.is_exact {
+            line.push_fmt(format_args!("{:<6}", " ±"), BOLD);
+        }
+        if self.is_wide {
+            line.push_fmt(format_args!("{:>8}", "Blocks"), BOLD);
+        }
+        line.push_fmt(format_args!("{:>SIZE$}{:>SIZE$}", "Live", "Peak"), BOLD);
+        if self.is_wide {
+            line.push_fmt(format_args!("{:>6}{:>SIZE$}", "Temp%", "Lifetime"), BOLD);
+        }
+        if self.has_python && self.is_wide {
+            line.push_fmt(format_args!("{:>5}", "Py%"), BOLD);
+        }
+        if self.trend > 0 {
+            let columns = self.trend;
+            line.push_fmt(format_args!("  {:<columns$}", "Trend"), BOLD);
+        }
+        line.push_spaces(2);
+        line.push(what, BOLD);
+        line.truncate(page.columns);
+        page.line(&mut line)
+    }
+
+    fn push_numbers(&self, line: &mut Line, held: &Holding) {
+        let size = held.allocated.bytes();
+        let share = size.value as f64 / self.all.max(1.0);
+        line.push_fmt(format_args!("{:>6}", percent(share)), heat(share));
+        line.push_fmt(format_args!("{:>SIZE$}", bytes(size.value)), Style::PLAIN);
+        if !self.is_exact {
+            line.push_fmt(format_args!(" {:<5}", plus_minus(size)), GRAY);
+        }
+        let or_nothing = |sum: &Sum| match sum.bytes().value {
+            0 => String::new(),
+            some => bytes(some),
+        };
+        if self.is_wide {
+            let count = short_count(held.allocated.count().value);
+            line.push_fmt(format_args!("{count:>8}"), Style::PLAIN);
+        }
+        line.push_fmt(
+            format_args!(
+                "{:>SIZE$}{:>SIZE$}",
+                or_nothing(&held.live),
+                or_nothing(&held.at_peak),
+            ),
+            Style::PLAIN,
+        );
+        if self.is_wide {
+            let temporary = whole_percent(held.temporary_share());
+            let lifetime = held.lifetime().map_or(String::new(), duration);
+            line.push_fmt(
+                format_args!("{temporary:>6}{lifetime:>SIZE$}"),
+                Style::PLAIN,
+            );
+        }
+        if self.has_python && self.is_wide {
+            let share = whole_percent(held.share_of(Domain::Python));
+            line.push_fmt(format_args!("{share:>5}"), Style::color(Color::Cyan));
+        }
+    }
+
+    fn write_row(
+        &self,
+        page: &mut Page<'_>,
+        held: &Holding,
+        push: impl FnOnce(&mut Page<'_>, &mut Line, usize) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut line = Line::default();
+        self.push_numbers(&mut line, held);
+        line.push_spaces(2);
+        let columns = page.columns.saturating_sub(line.width());
+        push(page, &mut line, columns)?;
+        line.truncate(page.columns);
+        page.line(&mut line)
+    }
+
+    fn write_lines(
+        &mut self,
+        page: &mut Page<'_>,
+        rows: &[HeapLine],
+        limit: usize,
+    ) -> io::Result<()> {
+        for row in rows.iter().take(limit) {
+            self.write_line(page, row)?;
+        }
+        self.write_rest(page, rows.iter().skip(limit).map(|row| row.held))
+    }
+
+    fn write_line(&mut self, page: &mut Page<'_>, row: &HeapLine) -> io::Result<()> {
+        let mut line = Line::default();
+        self.push_numbers(&mut line, &row.held);
+        let columns = self.trend;
+        if columns > 0 {
+            let trend = sparkline(&row.trend, columns);
+            line.push_fmt(
+                format_args!("  {trend:<columns$}"),
+                Style::color(Color::Green),
+            );
+        }
+        line.push_spaces(2);
+        self.push_place(page, &mut line, row.of);
+        line.truncate(page.columns);
+        page.line(&mut line)
+    }
+
+    fn write_rest(
+        &self,
+        page: &mut Page<'_>,
+        rest: impl Iterator<Item = Holding>,
+    ) -> io::Result<()> {
+        let (mut sum, mut rows) = (Holding::default(), 0_u64);
+        for held in rest {
+            sum += held;
+            rows += 1;
+        }
+        if rows == 0 {
+            return Ok(());
+        }
+        let trend = if self.trend > 0 { self.trend + 2 } else { 0 };
+        self.write_row(page, &sum, |_, line, _| {
+            line.push_spaces(trend);
+            line.push_fmt(format_args!("{rows} more"), GRAY);
+            Ok(())
+        })
+    }
+
+    /// Adds a line's place, and its text or else its function.
+    fn push_place(&mut self, page: &mut Page<'_>, line: &mut Line, of: Option<Place>) {
+        let Some(place) = of else {
+            return line.push("[the runtime itself]", GRAY);
+        };
+        let at = self.names.at(place);
+        let (file, number) = match place {
+            Place::Frame(frame) => {
+                let frame = page.profile.frames.get(frame);
+                (frame.file, frame.line)
+            }
+            _ => (FileId(0), 0),
+        };
+        let room = page.columns.saturating_sub(line.width());
+        let text = self.source(page.profile, file, number);
+        let text = text.unwrap_or_else(|| self.names.function(place).to_owned());
+        if !at.is_empty() {
+            // The end of a path and the start of a line say most.
+            let for_text = width(&text).min(room / 2);
+            let at = keep_tail(&at, room.saturating_sub(for_text + 2).max(10));
+            line.link = page.link(file, number);
+            let style = Style {
+                link: true,
+                ..Style::color(Color::Blue)
+            };
+            line.push(&at, style);
+            line.push_spaces(2);
+        }
+        line.push(&text, Style::PLAIN);
+    }
+
+    fn source(&mut self, profile: &Profile, file: FileId, number: u32) -> Option<String> {
+        if number == 0 {
+            return None;
+        }
+        let source = self.sources.entry(file);
+        let source = source.or_insert_with(|| Source::of(profile, file, self.from_disk));
+        let text = source.line(profile, file, number)?;
+        Some(shown(text).trim().to_owned()).filter(|text| !text.is_empty())
+    }
+}
+
+/// How far the truth may be from a size, as a share of it.
+fn plus_minus(figure: Figure) -> String {
+    let share = figure.margin() as f64 / figure.value.max(1) as f64 * 100.0;
+    match share {
+        none if none <= 0.0 => String::new(),
+        tiny if tiny < 9.95 => format!("±{tiny:.1}%"),
+        some if some < 999.5 => format!("±{some:.0}%"),
+        _ => "±…".to_owned(),
+    }
+}
+
+/// Adds a function's name and its file.
+fn push_function(
+    page: &Page<'_>,
+    line: &mut Line,
+    names: &Names<'_>,
+    of: Option<Place>,
+    columns: usize,
+) {
+    let Some(place) = of else {
+        return line.push("[the runtime itself]", GRAY);
+    };
+    line.push(&keep_head(&names.alone(place), columns), Style::PLAIN);
+    if let Place::Frame(frame) = place {
+        let file = names.file(page.profile.frames.get(frame).file);
+        line.push_spaces(2);
+        line.push(&file, GRAY);
+    }
+}

@@ -1,0 +1,153 @@
+//! Allocations as JSON.
+
+use profundo_analysis::{Allocations, Figure, Holding, Place, Selection, Sum};
+use profundo_model::{Domain, Profile, Sampling};
+
+use super::Allocs;
+use crate::json::Json;
+use crate::views::place;
+
+impl Allocs {
+    pub(super) fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+        match self.found(profile, selection) {
+            Some(found) => json.object("allocations", |json| tell_memory(json, profile, &found)),
+            None => json.null("allocations"),
+        }
+    }
+}
+
+/// All of it.
+pub(in crate::views) fn tell_memory(json: &mut Json<'_>, profile: &Profile, found: &Allocations) {
+    let (how, mean) = match found.sampling {
+        Sampling::All => ("all", None),
+        Sampling::Bytes(mean) => ("bytes", Some(mean)),
+        Sampling::Events(_) => ("events", None),
+        Sampling::None => ("unknown", None),
+    };
+    json.text("sampling", how);
+    json.number_or_null("bytes_between_samples", mean);
+    json.number("samples", found.total.allocated.seen());
+    json.share("seconds", Some(found.seconds));
+    json.row("total", |json| tell_held(json, &found.total));
+    json.array("peaks", |json| {
+        for peak in &found.peaks {
+            json.row("", |json| {
+                let process = profile.processes.get(peak.process.index());
+                json.number_or_null("pid", process.map(|it| u64::from(it.pid)));
+                json.seconds("at_seconds", Some(peak.time.0));
+                tell_figure(json, "bytes", peak.held.bytes());
+                tell_figure(json, "blocks", peak.held.count());
+            });
+        }
+    });
+    json.array("lines", |json| {
+        for row in &found.lines {
+            json.object("", |json| {
+                tell_place(json, profile, row.of);
+                tell_held(json, &row.held);
+                json.share("growth_bytes_per_second", Some(row.growth));
+                json.row("trend", |json| {
+                    json.array("live_bytes", |json| {
+                        for &bytes in &row.trend {
+                            json.number("", bytes);
+                        }
+                    });
+                });
+            });
+        }
+    });
+    json.array("functions", |json| {
+        for row in &found.functions {
+            json.object("", |json| {
+                tell_place(json, profile, row.of);
+                tell_held(json, &row.held);
+            });
+        }
+    });
+    json.array("threads", |json| {
+        for row in &found.threads {
+            json.row("", |json| {
+                let thread = profile.threads.get(row.of);
+                json.number("thread", thread.number);
+                json.text_or_null("name", profile.strings.get(thread.name));
+                tell_held(json, &row.held);
+            });
+        }
+    });
+    json.array("processes", |json| {
+        for row in &found.processes {
+            json.row("", |json| {
+                let process = profile.processes.get(row.of.index());
+                json.number_or_null("pid", process.map(|it| u64::from(it.pid)));
+                tell_held(json, &row.held);
+            });
+        }
+    });
+    json.row("copied", |json| tell_copied(json, found, &found.copied));
+    json.array("copies", |json| {
+        for row in &found.copies {
+            json.object("", |json| {
+                tell_place(json, profile, row.of);
+                tell_copied(json, found, &row.copied);
+            });
+        }
+    });
+    json.array("leaks", |json| {
+        for leak in &found.leaks {
+            json.object("", |json| {
+                tell_place(json, profile, leak.of);
+                let process = profile.processes.get(leak.process.index());
+                json.number_or_null("pid", process.map(|it| u64::from(it.pid)));
+                json.share("probability", Some(leak.probability));
+                tell_figure(json, "bytes", leak.bytes);
+                tell_figure(json, "blocks", leak.count);
+                json.share("bytes_per_second", Some(leak.rate));
+                json.seconds(
+                    "usual_lifetime_seconds",
+                    leak.usual_lifetime.map(|lifetime| lifetime.0),
+                );
+            });
+        }
+    });
+}
+
+fn tell_copied(json: &mut Json<'_>, found: &Allocations, copied: &Sum) {
+    tell_figure(json, "bytes", copied.bytes());
+    tell_figure(json, "copies", copied.count());
+    let rate = copied.bytes().value as f64 / found.seconds.max(1e-9);
+    json.share("bytes_per_second", Some(rate));
+}
+
+fn tell_place(json: &mut Json<'_>, profile: &Profile, of: Option<Place>) {
+    match of {
+        Some(at) => json.row("at", |json| place(json, profile, at)),
+        None => json.null("at"),
+    }
+}
+
+fn tell_held(json: &mut Json<'_>, held: &Holding) {
+    let parts = [
+        ("allocated", held.allocated),
+        ("live", held.live),
+        ("peak", held.at_peak),
+        ("temporary", held.temporary),
+    ];
+    for (name, sum) in parts {
+        tell_figure(json, &format!("{name}_bytes"), sum.bytes());
+        tell_figure(json, &format!("{name}_blocks"), sum.count());
+    }
+    json.number("samples", held.allocated.seen());
+    json.seconds("lifetime_seconds", held.lifetime());
+    json.share("python_share", Some(held.share_of(Domain::Python)));
+    json.share("native_share", Some(held.share_of(Domain::Native)));
+    json.share("mapped_share", Some(held.share_of(Domain::Mapped)));
+}
+
+/// A number, and its range where it is a guess.
+fn tell_figure(json: &mut Json<'_>, name: &str, figure: Figure) {
+    json.number(name, figure.value);
+    if !figure.is_exact() {
+        json.number(&format!("{name}_low"), figure.low);
+        json.number(&format!("{name}_high"), figure.high);
+    }
+}

@@ -1,0 +1,100 @@
+//! What the weights of a profile are: time, or what was allocated.
+
+use profundo_model::{Measure, Part, Profile, SampleKind};
+
+use crate::units::{bytes, counted, duration};
+
+/// What a weight is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Weighs {
+    /// Nanoseconds.
+    #[default]
+    Time,
+    /// Bytes or blocks of a heap.
+    Heap(Measure),
+}
+
+impl Weighs {
+    pub(crate) fn of(profile: &Profile) -> Self {
+        match profile.meta.kind {
+            SampleKind::Heap(measure) => Self::Heap(measure),
+            _ => Self::Time,
+        }
+    }
+
+    /// The measure, where it is no time.
+    pub(crate) fn heap(self) -> Option<Measure> {
+        match self {
+            Self::Time => None,
+            Self::Heap(measure) => Some(measure),
+        }
+    }
+
+    fn counts(self) -> bool {
+        self.heap().is_some_and(|measure| measure.counts)
+    }
+
+    /// As in “of the time”.
+    pub(crate) fn whole(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Heap(measure) if measure.part == Part::Copied && measure.counts => "copies",
+            Self::Heap(_) if self.counts() => "blocks",
+            Self::Heap(_) => "bytes",
+        }
+    }
+
+    /// The title of a column of shares.
+    pub(crate) fn share_title(self) -> &'static str {
+        match self {
+            Self::Time => "Time %",
+            Self::Heap(_) if self.counts() => "Blocks %",
+            Self::Heap(_) => "Size %",
+        }
+    }
+
+    /// The title of a column of weights.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Time => "Time",
+            Self::Heap(_) if self.counts() => "Blocks",
+            Self::Heap(_) => "Size",
+        }
+    }
+
+    /// What JSON calls a weight.
+    pub(crate) fn member(self) -> &'static str {
+        match self {
+            Self::Time => "seconds",
+            _ => self.whole(),
+        }
+    }
+
+    /// A weight as it is shown.
+    pub(crate) fn text(self, weight: u64) -> String {
+        match self {
+            Self::Time => duration(weight),
+            Self::Heap(_) if self.counts() => weight.to_string(),
+            Self::Heap(_) => bytes(weight),
+        }
+    }
+
+    /// A number of samples and what they are.
+    pub(crate) fn samples(self, number: u64) -> String {
+        match self {
+            Self::Time => counted(number, "sample"),
+            Self::Heap(_) => counted(number, "record"),
+        }
+    }
+
+    /// Which blocks are meant.
+    pub(crate) fn which(self) -> &'static str {
+        match self.heap().map(|measure| measure.part) {
+            None | Some(Part::Allocated) => "allocated",
+            Some(Part::Live) => "live at the end",
+            Some(Part::Peak) => "live at the peak",
+            Some(Part::Copied) => "copied",
+            Some(Part::Temporary) => "freed before anything else was allocated",
+        }
+    }
+}
