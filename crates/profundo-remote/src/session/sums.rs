@@ -14,7 +14,7 @@ use crate::map::SharedMap;
 const OFTEN: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 200;
 /// Looking takes this part of the time at most.
-const PART: u32 = 200;
+const PART: u32 = 50;
 
 /// A process's file.
 #[derive(Debug)]
