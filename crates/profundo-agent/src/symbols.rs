@@ -25,6 +25,13 @@ pub enum Scope {
     AfterUs,
 }
 
+/// What a file has by some name.
+enum Found {
+    There(Symbol),
+    /// A function that is chosen when it is asked for.
+    Chosen,
+}
+
 /// A loaded file's tables.
 struct Object {
     base: usize,
@@ -137,7 +144,8 @@ unsafe fn object(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Object> {
 }
 
 impl Object {
-    fn find(&self, name: &CStr) -> Option<Symbol> {
+    /// What is found by a name. Of a function that is chosen by a call, that is not what is chosen.
+    fn find(&self, name: &CStr) -> Option<Found> {
         // SAFETY: the tables are those of a file that is loaded, whole and unchanged.
         unsafe {
             if self.gnu_hash.is_null() {
@@ -150,7 +158,7 @@ impl Object {
 
     /// # Safety
     /// The tables are a loaded file's.
-    unsafe fn find_by_gnu_hash(&self, name: &CStr) -> Option<Symbol> {
+    unsafe fn find_by_gnu_hash(&self, name: &CStr) -> Option<Found> {
         let hash = gnu_hash(name);
         // SAFETY: the layout of the section, by its own counts.
         unsafe {
@@ -184,7 +192,7 @@ impl Object {
 
     /// # Safety
     /// The tables are a loaded file's.
-    unsafe fn find_by_old_hash(&self, name: &CStr) -> Option<Symbol> {
+    unsafe fn find_by_old_hash(&self, name: &CStr) -> Option<Found> {
         // SAFETY: the layout of the section, by its own counts.
         unsafe {
             let [buckets, _] = self.hash.cast::<[u32; 2]>().read();
@@ -211,7 +219,7 @@ impl Object {
     ///
     /// # Safety
     /// The tables are a loaded file's, and so is the index.
-    unsafe fn matching(&self, index: usize, name: &CStr) -> Option<Symbol> {
+    unsafe fn matching(&self, index: usize, name: &CStr) -> Option<Found> {
         const HIDDEN: u16 = 0x8000;
         const INDIRECT: u8 = 10;
         // SAFETY: the caller vouches.
@@ -220,13 +228,15 @@ impl Object {
             let is_hidden =
                 !self.versions.is_null() && self.versions.add(index).read() & HIDDEN != 0;
             let is_defined = symbol.st_shndx != 0 && symbol.st_value != 0;
-            if is_hidden || !is_defined || symbol.st_info & 15 == INDIRECT {
+            if is_hidden || !is_defined {
                 return None;
             }
             let found = CStr::from_ptr(self.strings.add(symbol.st_name as usize));
-            (found == name).then(|| Symbol {
-                address: self.base.wrapping_add(symbol.st_value as usize),
-                size: symbol.st_size as usize,
+            let address = self.base.wrapping_add(symbol.st_value as usize);
+            let size = symbol.st_size as usize;
+            (found == name).then_some(match symbol.st_info & 15 {
+                INDIRECT => Found::Chosen,
+                _ => Found::There(Symbol { address, size }),
             })
         }
     }
@@ -258,7 +268,7 @@ pub fn find_all(names: &[&CStr], scope: Scope, mut found: impl FnMut(usize, Symb
     each(scope, |object| {
         for (index, name) in names.iter().enumerate() {
             if missing & (1 << index) != 0
-                && let Some(symbol) = object.find(name)
+                && let Some(Found::There(symbol)) = object.find(name)
             {
                 missing &= !(1 << index);
                 found(index, symbol);
@@ -266,6 +276,16 @@ pub fn find_all(names: &[&CStr], scope: Scope, mut found: impl FnMut(usize, Symb
         }
         missing == 0
     });
+}
+
+/// Whether there is anything of this name.
+pub fn is_defined(name: &CStr, scope: Scope) -> bool {
+    let mut found = false;
+    each(scope, |object| {
+        found = object.find(name).is_some();
+        found
+    });
+    found
 }
 
 /// From where to where the file is loaded that an address lies in.

@@ -253,3 +253,19 @@ fn samples_stand_for_what_is_there() {
         );
     }
 }
+
+#[test]
+fn handlers_may_allocate_whatever_they_interrupt() {
+    let flags = ["-DALLOCATOR", "-shared", "-fPIC"];
+    let Some(allocator) = c("handler_heap.c", &flags) else {
+        return;
+    };
+    let Some(target) = c("handler_heap.c", &[allocator.to_str().unwrap()]) else {
+        return;
+    };
+    for mode in ["--memory", "--memory=exact"] {
+        let recording = Program::new(&target).options(&[mode]).slack(4.0).same();
+        let heap = &recording.profile.heap;
+        assert!(!heap.blocks.is_empty() || !heap.sites.is_empty(), "{mode}");
+    }
+}

@@ -1,71 +1,59 @@
 //! `malloc` and its family.
 //!
-//! Each function that hands out memory begins with a few instructions that pass on where it was called from,
-//! and jumps to the function of the same meaning below. So the stack that is told of begins with the program's
-//! own frame, and nothing of ours has to be walked.
+//! Each function that hands out memory passes on where it was called from, and goes on in the function of the
+//! same meaning below.
 
-use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
 use profundo_probe::heap::Caller;
-use profundo_unwind::Regs;
 use profundo_wire::Source;
 
+use crate::memory::entry::{caller, entries};
 use crate::memory::local::{Local, local};
 use crate::memory::sampled::{Given, look};
 use crate::memory::{ends, real};
 
 type Block = *mut c_void;
 
-/// The function of this name, as the program calls it: it goes on in another one, which gets the caller's
-/// registers as further arguments.
-macro_rules! entry {
-    ($($name:ident => $inner:path, $stack:literal, $frame:literal, $base:literal;)*) => {$(
-        /// # Safety
-        /// As for the function of the C library.
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                ".cfi_startproc",
-                concat!("mov ", $stack, ", rsp"),
-                concat!("mov ", $frame, ", rbp"),
-                concat!("mov ", $base, ", rbx"),
-                "jmp {inner}",
-                ".cfi_endproc",
-                inner = sym $inner,
-            )
-        }
-    )*};
-}
-
-entry! {
-    malloc => malloc_from, "rsi", "rdx", "rcx";
-    valloc => valloc_from, "rsi", "rdx", "rcx";
-    pvalloc => pvalloc_from, "rsi", "rdx", "rcx";
-    calloc => calloc_from, "rdx", "rcx", "r8";
-    realloc => realloc_from, "rdx", "rcx", "r8";
-    memalign => memalign_from, "rdx", "rcx", "r8";
-    aligned_alloc => aligned_alloc_from, "rdx", "rcx", "r8";
-    reallocarray => reallocarray_from, "rcx", "r8", "r9";
-    posix_memalign => posix_memalign_from, "rcx", "r8", "r9";
-}
-
-/// What the entries pass on.
-///
-/// # Safety
-/// They come from one of the entries, whose caller waits.
-#[inline(always)]
-pub(super) unsafe fn caller(stack: *const u64, frame: u64, base: u64) -> Caller {
-    // SAFETY: the caller has pushed where it goes on.
-    let ip = unsafe { *stack };
-    let registers = Regs {
-        ip,
-        sp: stack as u64 + 8,
-        fp: frame,
-    };
-    Caller { registers, base }
+// The functions of these names, as the program calls them.
+entries! {
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub malloc(1) => malloc_from;
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub valloc(1) => valloc_from;
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub pvalloc(1) => pvalloc_from;
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub calloc(2) => calloc_from;
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub realloc(2) => realloc_from;
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub memalign(2) => memalign_from;
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub aligned_alloc(2) => aligned_alloc_from;
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub reallocarray(3) => reallocarray_from;
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub posix_memalign(3) => posix_memalign_from;
 }
 
 /// Counts a block that was handed out while `left` was taken; it is looked at if it is its turn.
@@ -161,16 +149,19 @@ pub(super) fn resized(
     caller: impl FnOnce() -> Caller,
 ) -> Block {
     let local = local();
-    let gone = ends::given_back(old as u64);
+    let gone = ends::let_go(old as u64);
     let left = local.take();
     let block = get();
     if block.is_null() && size > 0 {
         // Nothing has changed.
         local.set(left);
         if let Some(gone) = gone {
-            ends::taken_back(old as u64, gone);
+            ends::put_back(old as u64, gone);
         }
         return block;
+    }
+    if let Some(gone) = gone {
+        ends::tell(gone);
     }
     count(local, left, (block, size, source), caller);
     block
@@ -254,7 +245,7 @@ pub unsafe extern "C-unwind" fn free(block: Block) {
 #[cold]
 #[inline(never)]
 unsafe extern "C-unwind" fn free_seldom(block: Block) {
-    ends::given_back(block as u64);
+    ends::freed(block as u64);
     if let Some(real) = real::free() {
         // SAFETY: the caller's argument, passed on.
         unsafe { real(block) };

@@ -4,18 +4,17 @@
 //! Shorter ones go straight on to it.
 
 use core::arch::naked_asm;
-use core::ffi::{CStr, c_void};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use profundo_probe::shared::COPIES;
 use profundo_wire::{Block, Source};
 
 use crate::fork;
-use crate::memory::calls::caller;
-use crate::memory::local::{CALLER, local};
+use crate::memory::entry::caller;
+use crate::memory::local::{COPIES as COPIES_LEFT, local};
 use crate::memory::state;
-
-type Place = *mut c_void;
+use crate::symbols::{self, Scope};
 
 const FUNCTIONS: [&CStr; 5] = [
     c"memcpy",
@@ -34,17 +33,18 @@ const FLOOR: usize = COPIES.floor as usize;
 /// Looks the real functions up. Each is chosen by the loader for the CPU, so it has to be asked.
 pub fn resolve() {
     for (name, real) in FUNCTIONS.into_iter().zip(&REAL) {
-        // SAFETY: the name ends in a NUL. What is there by this name is found without an allocation, and where
-        // the C library lacks one, nobody calls it.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-        real.store(found as usize, Ordering::Relaxed);
+        if symbols::is_defined(name, Scope::AfterUs) {
+            // SAFETY: the name ends in a NUL. What is there by this name is found without an allocation.
+            let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+            real.store(found as usize, Ordering::Relaxed);
+        }
     }
 }
 
 /// The function of this name, as the program calls it. Before the real one is known it copies by itself, byte
 /// by byte, in the direction that is right.
 macro_rules! entry {
-    ($($index:literal $name:ident => $inner:ident, $result:literal;)*) => {$(
+    ($($index:literal $name:ident => $result:literal;)*) => {$(
         /// # Safety
         /// As for the function of the C library.
         #[unsafe(naked)]
@@ -59,11 +59,42 @@ macro_rules! entry {
                 "jae 2f",
                 "jmp rax",
                 "2:",
-                "mov rax, qword ptr [rip + profundo_local@GOTTPOFF]",
-                "mov qword ptr fs:[rax + {caller}], rsp",
-                "mov qword ptr fs:[rax + {caller} + 8], rbp",
-                "mov qword ptr fs:[rax + {caller} + 16], rbx",
-                "jmp {inner}",
+                // Of what may still be copied, these bytes are taken off, if they are less.
+                "mov r10, qword ptr [rip + profundo_local@GOTTPOFF]",
+                "mov r11, qword ptr fs:[r10 + {copies}]",
+                "sub r11, rdx",
+                "jbe 5f",
+                "mov qword ptr fs:[r10 + {copies}], r11",
+                "jmp rax",
+                // It is told of.
+                "5:",
+                "mov r10, rsp",
+                "push rdi",
+                ".cfi_adjust_cfa_offset 8",
+                "push rsi",
+                ".cfi_adjust_cfa_offset 8",
+                "push rdx",
+                ".cfi_adjust_cfa_offset 8",
+                "push rcx",
+                ".cfi_adjust_cfa_offset 8",
+                "push rax",
+                ".cfi_adjust_cfa_offset 8",
+                "mov rdi, rdx",
+                "mov rsi, r10",
+                "mov rdx, rbp",
+                "mov rcx, rbx",
+                "call {look}",
+                "pop rax",
+                ".cfi_adjust_cfa_offset -8",
+                "pop rcx",
+                ".cfi_adjust_cfa_offset -8",
+                "pop rdx",
+                ".cfi_adjust_cfa_offset -8",
+                "pop rsi",
+                ".cfi_adjust_cfa_offset -8",
+                "pop rdi",
+                ".cfi_adjust_cfa_offset -8",
+                "jmp rax",
                 "3:",
                 $result,
                 "mov r8, rdi",
@@ -84,46 +115,28 @@ macro_rules! entry {
                 real = sym REAL,
                 index = const $index * 8,
                 floor = const FLOOR,
-                caller = const CALLER,
-                inner = sym $inner,
+                copies = const COPIES_LEFT,
+                look = sym look,
             )
-        }
-
-        unsafe extern "C" fn $inner(to: Place, from: Place, bytes: usize, room: usize) -> Place {
-            let local = local();
-            if !local.may_copy(bytes as u64) {
-                look(bytes);
-            }
-            let real = REAL.get($index).map_or(0, |real| real.load(Ordering::Relaxed));
-            // SAFETY: the entry goes here only once the real function is known, which takes these arguments, or
-            // the first three of them.
-            unsafe {
-                let real = core::mem::transmute::<
-                    usize,
-                    unsafe extern "C" fn(Place, Place, usize, usize) -> Place,
-                >(real);
-                real(to, from, bytes, room)
-            }
         }
     )*};
 }
 
 entry! {
-    0 memcpy => copy, "mov rax, rdi";
-    1 memmove => move_, "mov rax, rdi";
-    2 mempcpy => copy_behind, "lea rax, [rdi + rdx]";
-    3 __memcpy_chk => copy_checked, "mov rax, rdi";
-    4 __memmove_chk => move_checked, "mov rax, rdi";
+    0 memcpy => "mov rax, rdi";
+    1 memmove => "mov rax, rdi";
+    2 mempcpy => "lea rax, [rdi + rdx]";
+    3 __memcpy_chk => "mov rax, rdi";
+    4 __memmove_chk => "mov rax, rdi";
 }
 
 /// Tells of a copy.
 #[cold]
 #[inline(never)]
-fn look(bytes: usize) {
+unsafe extern "C" fn look(bytes: usize, stack: *const u64, frame: u64, base: u64) {
     /// While nothing is recorded it is looked again after so many bytes.
     const AGAIN: u64 = 16 << 20;
     let local = local();
-    let [stack, frame, base] = local.caller();
     if !state::is_on() {
         return local.set_copies(AGAIN);
     }
@@ -140,8 +153,8 @@ fn look(bytes: usize) {
     let Some(home) = fork::home_of_this_process() else {
         return;
     };
-    // SAFETY: the entry has put it there, and its caller waits.
-    let caller = unsafe { caller(stack as *const u64, frame, base) };
+    // SAFETY: this is called by an entry.
+    let caller = unsafe { caller(stack, frame, base) };
     let block = Block {
         size: bytes as u64,
         source: Source::Copied,

@@ -11,10 +11,11 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use profundo_wire::Source;
 
-use crate::memory::calls::{caller, count};
-use crate::memory::ends::given_back;
+use crate::memory::calls::count;
+
+use crate::memory::entry::{caller, pass_caller};
 use crate::memory::local::{Local, local};
-use crate::memory::real;
+use crate::memory::{ends, real};
 
 type Block = *mut c_void;
 type Tag = *const c_char;
@@ -27,7 +28,7 @@ static TARGETS: [AtomicUsize; OPERATORS] = [const { AtomicUsize::new(0) }; OPERA
 
 /// The operators that hand out memory.
 macro_rules! new {
-    ($($index:literal $name:ident($($argument:ident: $type:ty),*) $inner:ident, $stack:literal, $frame:literal, $base:literal;)*) => {$(
+    ($($index:literal $name:ident($($argument:ident: $type:ty),*) $inner:ident, $arguments:tt;)*) => {$(
         /// # Safety
         /// As for the operator.
         #[unsafe(naked)]
@@ -40,9 +41,7 @@ macro_rules! new {
                 "jz 2f",
                 "jmp rax",
                 "2:",
-                concat!("mov ", $stack, ", rsp"),
-                concat!("mov ", $frame, ", rbp"),
-                concat!("mov ", $base, ", rbx"),
+                pass_caller!($arguments),
                 "jmp {inner}",
                 ".cfi_endproc",
                 targets = sym TARGETS,
@@ -111,7 +110,7 @@ macro_rules! delete {
                 return;
             };
             if is_counted {
-                given_back(block as u64);
+                ends::freed(block as u64);
             } else {
                 pass($index, real as usize);
             }
@@ -122,14 +121,14 @@ macro_rules! delete {
 }
 
 new! {
-    0 _Znwm() new_one, "rsi", "rdx", "rcx";
-    1 _Znam() new_many, "rsi", "rdx", "rcx";
-    2 _ZnwmRKSt9nothrow_t(tag: Tag) new_one_or_none, "rdx", "rcx", "r8";
-    3 _ZnamRKSt9nothrow_t(tag: Tag) new_many_or_none, "rdx", "rcx", "r8";
-    4 _ZnwmSt11align_val_t(alignment: usize) new_one_aligned, "rdx", "rcx", "r8";
-    5 _ZnamSt11align_val_t(alignment: usize) new_many_aligned, "rdx", "rcx", "r8";
-    6 _ZnwmSt11align_val_tRKSt9nothrow_t(alignment: usize, tag: Tag) new_one_aligned_or_none, "rcx", "r8", "r9";
-    7 _ZnamSt11align_val_tRKSt9nothrow_t(alignment: usize, tag: Tag) new_many_aligned_or_none, "rcx", "r8", "r9";
+    0 _Znwm() new_one, 1;
+    1 _Znam() new_many, 1;
+    2 _ZnwmRKSt9nothrow_t(tag: Tag) new_one_or_none, 2;
+    3 _ZnamRKSt9nothrow_t(tag: Tag) new_many_or_none, 2;
+    4 _ZnwmSt11align_val_t(alignment: usize) new_one_aligned, 2;
+    5 _ZnamSt11align_val_t(alignment: usize) new_many_aligned, 2;
+    6 _ZnwmSt11align_val_tRKSt9nothrow_t(alignment: usize, tag: Tag) new_one_aligned_or_none, 3;
+    7 _ZnamSt11align_val_tRKSt9nothrow_t(alignment: usize, tag: Tag) new_many_aligned_or_none, 3;
 }
 
 delete! {

@@ -7,12 +7,12 @@ use crate::memory::local::{Local, local};
 use crate::memory::state::heap;
 use crate::memory::{exact, sampled};
 
-/// A block that was about to be freed.
+/// A block that was let go of.
 pub enum Gone {
-    /// It was followed.
-    Followed(followed::Block),
-    /// It was counted.
-    Counted(Shade),
+    /// It was followed, and whether nothing was allocated since.
+    Followed(followed::Block, bool),
+    /// It was counted, and whether nothing was allocated since.
+    Counted(Shade, bool),
 }
 
 /// Whether it may matter to anybody that a block is freed.
@@ -24,13 +24,21 @@ pub fn may_matter(address: u64) -> bool {
     }
 }
 
-/// Notes that a block is about to be freed. Returns what it was, if anybody knew of it.
+/// Notes that a block is about to be freed.
+#[cold]
+#[inline(never)]
+pub fn freed(address: u64) {
+    if let Some(gone) = let_go(address) {
+        tell(gone);
+    }
+}
+
+/// Lets go of a block that may be about to be freed. Returns what it was, if anybody knew of it. From then on
+/// its place may be another's.
 #[inline(always)]
-pub fn given_back(address: u64) -> Option<Gone> {
+pub fn let_go(address: u64) -> Option<Gone> {
     match heap() {
-        Some(heap) if heap.followed.may_have(address) => {
-            sampled::let_go(local(), address).map(Gone::Followed)
-        }
+        Some(heap) if heap.followed.may_have(address) => sampled::let_go(local(), address),
         Some(_) => None,
         None => counted(address),
     }
@@ -42,16 +50,30 @@ fn counted(address: u64) -> Option<Gone> {
     if address == 0 {
         return None;
     }
-    exact::freed(exact, address).map(Gone::Counted)
+    exact::let_go(exact, address)
+}
+
+/// Tells that a block was freed.
+#[inline]
+pub fn tell(gone: Gone) {
+    match (gone, exact::exact()) {
+        (Gone::Followed(block, at_once), _) => {
+            if let Some(home) = fork::home_of_this_process() {
+                sampled::freed(home, block.number, at_once);
+            }
+        }
+        (Gone::Counted(shade, at_once), Some(exact)) => exact::freed(exact, shade, at_once),
+        (Gone::Counted(..), None) => {}
+    }
 }
 
 /// It was not freed after all.
 #[cold]
-pub fn taken_back(address: u64, gone: Gone) {
+pub fn put_back(address: u64, gone: Gone) {
     match (gone, exact::exact()) {
-        (Gone::Followed(block), _) => sampled::follow_again(block),
-        (Gone::Counted(shade), Some(exact)) => exact::not_freed(exact, address, shade),
-        (Gone::Counted(_), None) => {}
+        (Gone::Followed(block, _), _) => sampled::follow_again(block),
+        (Gone::Counted(shade, _), Some(exact)) => exact::put_back(exact, address, shade),
+        (Gone::Counted(..), None) => {}
     }
 }
 
@@ -59,14 +81,18 @@ pub fn taken_back(address: u64, gone: Gone) {
 #[inline]
 pub fn unmapped(local: &Local, start: u64, bytes: u64) {
     if let Some(heap) = heap().filter(|heap| !heap.mapped.is_empty()) {
-        heap.mapped.remove(start, bytes, |number, _, is_all| {
-            if let (true, Some(home)) = (is_all, fork::home_of_this_process()) {
-                sampled::freed(home, number, local.is_right_after(number));
-            }
+        local.alone(|| {
+            heap.mapped.remove(start, bytes, |number, _, is_all| {
+                if let (true, Some(home)) = (is_all, fork::home_of_this_process()) {
+                    sampled::freed(home, number, local.is_right_after(number));
+                }
+            });
         });
     } else if let Some(exact) = exact::exact().filter(|exact| !exact.mapped.is_empty()) {
-        exact.mapped.remove(start, bytes, |site, gone, is_all| {
-            exact::unmapped(exact, site, gone, is_all);
+        local.alone(|| {
+            exact.mapped.remove(start, bytes, |site, gone, is_all| {
+                exact::unmapped(exact, site, gone, is_all);
+            });
         });
     }
 }

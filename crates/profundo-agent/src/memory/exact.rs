@@ -6,7 +6,7 @@
 //! ([`Shadow`]).
 
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
 use profundo_probe::clock;
 use profundo_probe::heap::{Caller, Known, Numbers, Shade, Shadow, Sites, Spin};
@@ -14,6 +14,7 @@ use profundo_probe::shared::{MAGIC, Net, PIECE, Row, SHARES, SUMS_FILE, Sums, Su
 use profundo_wire::Source;
 
 use crate::home::Home;
+use crate::memory::ends::Gone;
 use crate::memory::local::{Local, local};
 use crate::memory::mapped::Mapped;
 use crate::memory::python;
@@ -127,12 +128,24 @@ pub fn allocated(exact: &'static Exact, local: &Local, given: Given, caller: Cal
     if given.address == 0 {
         return local.set(given.left);
     }
-    if python::is_finalizing() {
+    if python::has_finalized() {
         return local.set(0);
     }
     let Some(home) = enter(exact, local) else {
         return local.set(AGAIN);
     };
+    if local
+        .alone(|| note(exact, home, local, given, caller))
+        .is_none()
+    {
+        lose();
+    }
+    local.set(0);
+}
+
+/// Counts a block of a thread that has entered.
+#[inline(always)]
+fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: Caller) {
     let now = clock::now();
     // SAFETY: a process that has entered itself has a probe, and a file.
     let (probe, sums) = unsafe { (home.probe(), sums()) };
@@ -176,40 +189,45 @@ pub fn allocated(exact: &'static Exact, local: &Local, given: Given, caller: Cal
         grown(sums, local, share, given.size, now);
     }
     local.follow(given.address, 0);
-    local.set(0);
 }
 
-/// Notes that a block is about to be freed. Returns what it was.
-#[cold]
-#[inline(never)]
-pub fn freed(exact: &'static Exact, address: u64) -> Option<Shade> {
-    let shade = exact.shadow.take(address)?;
-    if python::is_finalizing() {
-        return None;
-    }
+/// Lets go of a block that may be about to be freed. Returns what it was.
+#[inline]
+pub fn let_go(exact: &'static Exact, address: u64) -> Option<Gone> {
     let local = local();
-    enter(exact, local)?;
-    let at_once = local.is_last(address);
-    count_freed(exact, local, shade, 1, clock::now(), at_once);
-    Some(shade)
+    let Some(shade) = local.alone(|| exact.shadow.take(address)) else {
+        // That it is gone is seen when another one lies there, or never.
+        lose();
+        return None;
+    };
+    let shade = shade.filter(|_| !python::has_finalized())?;
+    Some(Gone::Counted(shade, local.is_last(address)))
+}
+
+/// Counts a block that was freed.
+#[inline]
+pub fn freed(exact: &'static Exact, shade: Shade, at_once: bool) {
+    let local = local();
+    if enter(exact, local).is_some() {
+        local.alone(|| count_freed(exact, local, shade, 1, clock::now(), at_once));
+    }
 }
 
 /// A block was not freed after all.
 #[cold]
-pub fn not_freed(exact: &'static Exact, address: u64, shade: Shade) {
-    let local = local();
-    let _ = exact.shadow.set(address, shade, zeroed);
-    let now = clock::now();
-    if enter(exact, local).is_some() {
-        // What was counted twice is taken back.
-        count(exact, local.share(), shade.site, |row, peak| {
-            row.not_freed(peak, shade.size, now);
-        });
-        // SAFETY: it has entered.
-        let net = unsafe { sums() }.header.nets.get(local.share());
-        if let Some(Net(net)) = net {
-            net.fetch_add(shade.size, Ordering::Relaxed);
-        }
+pub fn put_back(exact: &'static Exact, address: u64, shade: Shade) {
+    let _ = local().alone(|| exact.shadow.set(address, shade, zeroed));
+}
+
+/// Something could not be counted, because it was a handler's that has interrupted counting.
+#[cold]
+fn lose() {
+    if fork::home_of_this_process().is_some()
+        && let Some(sums) = NonNull::new(SUMS.load(Ordering::Relaxed))
+    {
+        // SAFETY: a process that has a home has a file.
+        let [blocks, _] = unsafe { &sums.as_ref().header.uncounted };
+        blocks.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -259,7 +277,8 @@ fn count(exact: &Exact, share: usize, site: u32, f: impl Fn(&Row, u64)) {
         }
     };
     match share {
-        COMMON => exact.common.with(|()| run()),
+        COMMON if exact.common.with(|()| run()).is_none() => lose(),
+        COMMON => {}
         _ => run(),
     }
 }
@@ -364,17 +383,19 @@ pub fn end_thread() {
     if local.mark() != exact.mark.load(Ordering::Relaxed) {
         return;
     }
-    let share = local.share();
+    let (share, known) = (local.share(), local.known());
+    // First the thread gives them up: a handler may come, and allocate.
+    local.set_up_exact(local.mark(), COMMON, ptr::null_mut());
+    compiler_fence(Ordering::SeqCst);
     if share != COMMON {
         // SAFETY: the mark says that it is there.
         let owned = unsafe { &sums().header.owned };
         owned.fetch_and(!(1 << share), Ordering::Release);
     }
-    if let Some(known) = local.known() {
+    if let Some(known) = known {
         // SAFETY: it was mapped for this thread alone, which has no more use for it.
         unsafe { files::unmap(NonNull::new_unchecked(known.cast()), size_of::<Known>()) };
     }
-    local.set_up_exact(local.mark(), COMMON, ptr::null_mut());
 }
 
 /// Memory that stays, and is zero again in the child of a fork.

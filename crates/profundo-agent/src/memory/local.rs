@@ -7,6 +7,7 @@
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::mem::offset_of;
+use core::sync::atomic::{Ordering, compiler_fence};
 
 use profundo_probe::heap::{Gaps, Known};
 
@@ -27,8 +28,8 @@ pub struct Local {
     is_set_up: Cell<bool>,
     /// As `left`, of copies.
     copies: Cell<u64>,
-    /// Where calls with many arguments came from: `rsp`, `rbp` and `rbx`.
-    caller: [Cell<u64>; 3],
+    /// Whether the thread is where a signal handler of its own that comes meanwhile must not be.
+    is_busy: Cell<bool>,
     /// Where everything is counted: the process that the rest was set up in, the thread's share, from which
     /// number of bytes on there may be a new peak, and the stacks that it knows.
     mark: Cell<u32>,
@@ -39,8 +40,8 @@ pub struct Local {
 
 const BYTES: usize = size_of::<Local>();
 
-/// Where in it the caller's registers are.
-pub const CALLER: usize = offset_of!(Local, caller);
+/// Where in it the bytes are that may still be copied.
+pub const COPIES: usize = offset_of!(Local, copies);
 
 global_asm!(
     ".pushsection .tbss.profundo_local, \"awT\", @nobits",
@@ -191,10 +192,18 @@ impl Local {
         self.peak_from.set(bytes);
     }
 
-    /// Where the call came from that was just made: `rsp`, `rbp`, `rbx`.
+    /// Runs `f`, unless a handler runs this that has interrupted such an `f`: what that holds or has half
+    /// written, nobody else can wait for.
     #[inline(always)]
-    pub fn caller(&self) -> [u64; 3] {
-        let [a, b, c] = &self.caller;
-        [a.get(), b.get(), c.get()]
+    pub fn alone<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
+        if self.is_busy.replace(true) {
+            return None;
+        }
+        // What a handler of this thread sees is the order of the instructions.
+        compiler_fence(Ordering::SeqCst);
+        let result = f();
+        compiler_fence(Ordering::SeqCst);
+        self.is_busy.set(false);
+        Some(result)
     }
 }

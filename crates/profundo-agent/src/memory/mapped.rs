@@ -27,7 +27,7 @@ struct Range {
 impl Mapped {
     /// Follows pages. False: there is no room.
     pub fn insert(&self, start: u64, bytes: u64, number: u64) -> bool {
-        self.ranges.with(|ranges| {
+        let inserted = self.ranges.with(|ranges| {
             let Some(place) = ranges.iter_mut().find(|range| range.left == 0) else {
                 return false;
             };
@@ -39,7 +39,8 @@ impl Mapped {
             };
             self.count.fetch_add(1, Ordering::Relaxed);
             true
-        })
+        });
+        inserted.unwrap_or(false)
     }
 
     /// Whether none are followed.

@@ -5,47 +5,39 @@
 
 use core::ffi::{c_int, c_void};
 
+use profundo_probe::heap::Caller;
 use profundo_wire::Source;
 
-use core::arch::naked_asm;
-
-use crate::memory::calls::{caller, count};
+use crate::memory::calls::count;
 use crate::memory::ends::unmapped;
-use crate::memory::local::{CALLER, local};
+use crate::memory::entry::{caller, entries, wide_entries};
+use crate::memory::local::local;
 use crate::memory::real;
 use crate::memory::state::is_allocator;
 
 type Pages = *mut c_void;
 
-/// As the entries of `malloc`; there is no room for further arguments, so that the registers are passed on in
-/// the thread's own place.
-macro_rules! entry {
-    ($($name:ident => $inner:path;)*) => {$(
-        /// # Safety
-        /// As for the function of the C library.
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                ".cfi_startproc",
-                "mov rax, qword ptr [rip + profundo_local@GOTTPOFF]",
-                "mov qword ptr fs:[rax + {caller}], rsp",
-                "mov qword ptr fs:[rax + {caller} + 8], rbp",
-                "mov qword ptr fs:[rax + {caller} + 16], rbx",
-                "jmp {inner}",
-                ".cfi_endproc",
-                caller = const CALLER,
-                inner = sym $inner,
-            )
-        }
-    )*};
+// The functions of these names, as the program calls them.
+wide_entries! {
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub mmap => mmap_from;
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub mmap64 => mmap64_from;
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub mremap => mremap_from;
 }
 
-entry! {
-    mmap => mmap_from;
-    mmap64 => mmap64_from;
-    mremap => mremap_from;
-    sbrk => sbrk_from;
+entries! {
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub sbrk(1) => sbrk_from;
 }
 
 /// What the program asks for.
@@ -66,9 +58,8 @@ impl Wanted {
         is_no_file && is_writable && self.flags & libc::MAP_NORESERVE == 0
     }
 
-    fn map(&self, map: Option<Map>) -> Pages {
+    fn map(&self, map: Option<Map>, caller: impl FnOnce() -> Caller) -> Pages {
         let local = local();
-        let [stack, frame, base] = local.caller();
         let Some(map) = map else {
             crate::real::set_errno(libc::ENOSYS);
             return libc::MAP_FAILED;
@@ -92,8 +83,7 @@ impl Wanted {
             local.set(left);
             return pages;
         }
-        // SAFETY: the entry has put it there.
-        let caller = unsafe { caller(stack as *const u64, frame, base) };
+        let caller = caller();
         if is_allocator(caller.registers.ip) {
             local.set(left);
             return pages;
@@ -112,16 +102,20 @@ unsafe extern "C-unwind" fn mmap_from(
     flags: c_int,
     file: c_int,
     offset: i64,
+    stack: *const u64,
+    frame: u64,
+    base: u64,
 ) -> Pages {
-    Wanted {
+    let wanted = Wanted {
         address,
         bytes,
         protection,
         flags,
         file,
         offset,
-    }
-    .map(real::mmap())
+    };
+    // SAFETY: this is called by an entry.
+    wanted.map(real::mmap(), || unsafe { caller(stack, frame, base) })
 }
 
 unsafe extern "C-unwind" fn mmap64_from(
@@ -131,16 +125,20 @@ unsafe extern "C-unwind" fn mmap64_from(
     flags: c_int,
     file: c_int,
     offset: i64,
+    stack: *const u64,
+    frame: u64,
+    base: u64,
 ) -> Pages {
-    Wanted {
+    let wanted = Wanted {
         address,
         bytes,
         protection,
         flags,
         file,
         offset,
-    }
-    .map(real::mmap64())
+    };
+    // SAFETY: this is called by an entry.
+    wanted.map(real::mmap64(), || unsafe { caller(stack, frame, base) })
 }
 
 /// # Safety
@@ -162,9 +160,12 @@ unsafe extern "C-unwind" fn mremap_from(
     new: usize,
     flags: c_int,
     to: Pages,
+    _: usize,
+    stack: *const u64,
+    frame: u64,
+    base: u64,
 ) -> Pages {
     let local = local();
-    let [stack, frame, base] = local.caller();
     let Some(real) = real::mremap() else {
         crate::real::set_errno(libc::ENOSYS);
         return libc::MAP_FAILED;
@@ -179,15 +180,19 @@ unsafe extern "C-unwind" fn mremap_from(
         local.set(left);
         return pages;
     }
-    // SAFETY: the entry has put it there.
-    let caller = || unsafe { caller(stack as *const u64, frame, base) };
+    // SAFETY: this is called by an entry.
+    let caller = || unsafe { caller(stack, frame, base) };
     count(local, left, (pages, new, Source::Mapped), caller);
     pages
 }
 
-unsafe extern "C-unwind" fn sbrk_from(bytes: isize) -> Pages {
+unsafe extern "C-unwind" fn sbrk_from(
+    bytes: isize,
+    stack: *const u64,
+    frame: u64,
+    base: u64,
+) -> Pages {
     let local = local();
-    let [stack, frame, base] = local.caller();
     let Some(real) = real::sbrk() else {
         crate::real::set_errno(libc::ENOMEM);
         return libc::MAP_FAILED;
@@ -204,8 +209,8 @@ unsafe extern "C-unwind" fn sbrk_from(bytes: isize) -> Pages {
         local.set(left);
         return end;
     }
-    // SAFETY: the entry has put it there.
-    let caller = || unsafe { caller(stack as *const u64, frame, base) };
+    // SAFETY: this is called by an entry.
+    let caller = || unsafe { caller(stack, frame, base) };
     count(local, left, (end, bytes as usize, Source::Mapped), caller);
     end
 }

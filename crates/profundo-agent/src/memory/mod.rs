@@ -16,6 +16,7 @@ mod calls;
 mod copies;
 mod cpp;
 mod ends;
+mod entry;
 mod exact;
 mod local;
 mod mapped;

@@ -4,7 +4,6 @@
 //! it has begun. Blocks stay as they are, so it does not matter which of them came before and which after, or
 //! whether somebody else replaces ours. What they take from `malloc` is part of what they hand out.
 
-use core::arch::naked_asm;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
@@ -13,7 +12,8 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use profundo_wire::Source;
 
 use crate::fork;
-use crate::memory::calls::{caller, count};
+use crate::memory::calls::{counted, resized};
+use crate::memory::entry::{caller, entries};
 use crate::memory::local::local;
 use crate::memory::{ends, state};
 use crate::symbols::{self, Scope};
@@ -56,6 +56,17 @@ pub fn is_finalizing() -> bool {
     let function = FINALIZING.load(Ordering::Relaxed);
     // SAFETY: the interpreter's function of that name, which looks at a word of its own.
     function != 0 && unsafe { transmute::<usize, unsafe extern "C" fn() -> c_int>(function)() != 0 }
+}
+
+/// Whether an interpreter was ever shut down, or is being. Threads may be left that it once had, and that run
+/// on without it: what was theirs in it is no more, and must not be read.
+#[inline]
+pub fn has_finalized() -> bool {
+    static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+    if is_finalizing() {
+        HAS_ENDED.store(true, Ordering::Relaxed);
+    }
+    HAS_ENDED.load(Ordering::Relaxed)
 }
 
 /// Puts ours before the interpreter's, if allocations are recorded.
@@ -109,27 +120,10 @@ pub fn install() {
     }
 }
 
-macro_rules! entry {
-    ($($name:ident => $inner:path, $stack:literal, $frame:literal, $base:literal;)*) => {$(
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            naked_asm!(
-                ".cfi_startproc",
-                concat!("mov ", $stack, ", rsp"),
-                concat!("mov ", $frame, ", rbp"),
-                concat!("mov ", $base, ", rbx"),
-                "jmp {inner}",
-                ".cfi_endproc",
-                inner = sym $inner,
-            )
-        }
-    )*};
-}
-
-entry! {
-    malloc => malloc_from, "rdx", "rcx", "r8";
-    calloc => calloc_from, "rcx", "r8", "r9";
-    realloc => realloc_from, "rcx", "r8", "r9";
+entries! {
+    malloc(2) => malloc_from;
+    calloc(3) => calloc_from;
+    realloc(3) => realloc_from;
 }
 
 /// What is larger than this the interpreter's allocator for small blocks takes from `malloc`.
@@ -159,15 +153,11 @@ unsafe extern "C-unwind" fn malloc_seldom(
     frame: u64,
     base: u64,
 ) -> Block {
-    let local = local();
-    let left = local.take();
     // SAFETY: the context is the allocator before; the arguments are the interpreter's.
-    let block = unsafe { ((*before).malloc)((*before).context, size) };
+    let get = || unsafe { ((*before).malloc)((*before).context, size) };
     // SAFETY: this is called by an entry.
-    count(local, left, (block, size, Source::Python), || unsafe {
-        caller(stack, frame, base)
-    });
-    block
+    let caller = || unsafe { caller(stack, frame, base) };
+    counted(size, Source::Python, get, caller)
 }
 
 unsafe extern "C-unwind" fn calloc_from(
@@ -178,16 +168,11 @@ unsafe extern "C-unwind" fn calloc_from(
     frame: u64,
     base: u64,
 ) -> Block {
-    let local = local();
-    let left = local.take();
     // SAFETY: as above.
-    let block = unsafe { ((*before).calloc)((*before).context, many, size) };
-    let all = many.saturating_mul(size);
+    let get = || unsafe { ((*before).calloc)((*before).context, many, size) };
     // SAFETY: this is called by an entry.
-    count(local, left, (block, all, Source::Python), || unsafe {
-        caller(stack, frame, base)
-    });
-    block
+    let caller = || unsafe { caller(stack, frame, base) };
+    counted(many.saturating_mul(size), Source::Python, get, caller)
 }
 
 unsafe extern "C-unwind" fn realloc_from(
@@ -198,29 +183,17 @@ unsafe extern "C-unwind" fn realloc_from(
     frame: u64,
     base: u64,
 ) -> Block {
-    let local = local();
-    let gone = ends::given_back(old as u64);
-    let left = local.take();
     // SAFETY: as above.
-    let block = unsafe { ((*before).realloc)((*before).context, old, size) };
-    if block.is_null() {
-        local.set(left);
-        if let Some(gone) = gone {
-            ends::taken_back(old as u64, gone);
-        }
-        return block;
-    }
+    let get = || unsafe { ((*before).realloc)((*before).context, old, size) };
     // SAFETY: this is called by an entry.
-    count(local, left, (block, size, Source::Python), || unsafe {
-        caller(stack, frame, base)
-    });
-    block
+    let caller = || unsafe { caller(stack, frame, base) };
+    resized((old, size, Source::Python), get, caller)
 }
 
 unsafe extern "C-unwind" fn free(before: *mut c_void, block: Block) {
     let before: *const Allocator = before.cast_const().cast();
     if ends::may_matter(block as u64) {
-        ends::given_back(block as u64);
+        ends::freed(block as u64);
     }
     // SAFETY: as above.
     unsafe { ((*before).free)((*before).context, block) };

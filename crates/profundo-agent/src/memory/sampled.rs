@@ -7,7 +7,8 @@ use profundo_wire::{Block, Freed, Source};
 
 use crate::fork;
 use crate::home::Home;
-use crate::memory::local::Local;
+use crate::memory::ends::Gone;
+use crate::memory::local::{Local, local};
 use crate::memory::state::{Heap, heap, mean};
 use crate::memory::{exact, python};
 
@@ -46,7 +47,7 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
     }
     match fork::home_of_this_process().filter(|_| !python::is_finalizing()) {
         Some(home) => {
-            let number = tell(home, heap, given, caller);
+            let number = local.alone(|| tell(home, heap, given, caller)).flatten();
             let left = local.draw(mean);
             local.follow(number.unwrap_or(0), left);
             local.set(left);
@@ -98,16 +99,19 @@ fn tell(home: Home, heap: &Heap, given: Given, caller: Caller) -> Option<u64> {
     Some(number)
 }
 
-/// Lets go of the block that lies there, which is about to be freed, if it is followed.
+/// Lets go of the block that lies there, if it is followed.
 #[cold]
 #[inline(never)]
-pub fn let_go(local: &Local, address: u64) -> Option<followed::Block> {
-    let found = heap()?.followed.remove(address)?;
-    if !python::is_finalizing() {
-        let home = fork::home_of_this_process()?;
-        freed(home, found.number, local.is_right_after(found.number));
-    }
-    Some(found)
+pub fn let_go(local: &Local, address: u64) -> Option<Gone> {
+    let heap = heap()?;
+    let Some(found) = local.alone(|| heap.followed.remove(address)) else {
+        // That it is gone is seen when another one lies there, or never.
+        let header = &fork::home_of_this_process()?.ring().header;
+        header.memory.unfreed.fetch_add(1, Ordering::Relaxed);
+        return None;
+    };
+    let found = found.filter(|_| !python::is_finalizing())?;
+    Some(Gone::Followed(found, local.is_right_after(found.number)))
 }
 
 /// Tells that a block was freed.
@@ -124,11 +128,10 @@ pub fn freed(home: Home, number: u64, at_once: bool) {
     }
 }
 
-/// Goes on following a block that was not freed after all. That it was is told already: it is told of as gone
-/// once more when it really is.
+/// Goes on following a block that was not freed after all.
 #[cold]
 pub fn follow_again(block: followed::Block) {
     if let Some(heap) = heap() {
-        let _ = heap.followed.insert(block);
+        let _ = local().alone(|| heap.followed.insert(block));
     }
 }

@@ -31,7 +31,7 @@ pub struct Block {
     pub size: u64,
 }
 
-/// There are more than there is room for.
+/// There are more than there is room for, or the room is not to be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
@@ -127,14 +127,15 @@ impl<const ROOM: usize> Followed<ROOM> {
     /// Follows a block. If one is known that lay there, its end was missed: it is given back.
     pub fn insert(&self, block: Block) -> Result<Option<Block>, Full> {
         let chain = chain_of(block.address);
-        self.chains.with(|chains| {
+        let inserted = self.chains.with(|chains| {
             let former = chains.remove(chain, block.address);
             let inserted = chains.insert(chain, block);
             if let (Ok(()), None) = (inserted, former) {
                 self.count(chain, true);
             }
             inserted.map(|()| former)
-        })
+        });
+        inserted.unwrap_or(Err(Full))
     }
 
     /// Lets go of the block that lies there. `None`: none is followed that does.
@@ -145,7 +146,7 @@ impl<const ROOM: usize> Followed<ROOM> {
             let found = chains.remove(chain, address)?;
             self.count(chain, false);
             Some(found)
-        })
+        })?
     }
 }
 

@@ -41,12 +41,12 @@ impl Sites {
         self.places.with(|places| {
             let (place, found) = search(places, hash)?;
             found.then(|| places.get(place).map(|it| it.number as u32 - 1))?
-        })
+        })?
     }
 
     /// Gives a stack a number; returns the one that it has, if another thread was faster.
     pub fn insert(&self, hash: u64, number: u32) -> u32 {
-        self.places.with(|places| {
+        let inserted = self.places.with(|places| {
             let Some((place, found)) = search(places, hash) else {
                 return number;
             };
@@ -60,7 +60,8 @@ impl Sites {
                 };
             }
             place.number as u32 - 1
-        })
+        });
+        inserted.unwrap_or(number)
     }
 }
 

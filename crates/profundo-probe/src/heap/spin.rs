@@ -6,11 +6,16 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys;
 
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+/// Whoever held it did not come back.
+const LOST: u32 = 2;
+
 /// Something that one thread at a time may use, for a moment. All zero is an unlocked one over zeros.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Spin<T> {
-    held: AtomicU32,
+    state: AtomicU32,
     inside: UnsafeCell<T>,
 }
 
@@ -21,34 +26,99 @@ impl<T> Spin<T> {
     /// An unlocked one.
     pub const fn new(inside: T) -> Self {
         Self {
-            held: AtomicU32::new(0),
+            state: AtomicU32::new(FREE),
             inside: UnsafeCell::new(inside),
         }
     }
 
-    /// Waits for the others, then runs `f`. The calling thread must not be inside already: a handler
-    /// that may interrupt `f` stays away.
+    /// Waits for the others, then runs `f`.
+    ///
+    /// `None`: somebody has held it for longer than anybody may, such as the code that a signal handler has
+    /// interrupted which calls this, or has left by a jump. What is inside may be half changed, so from then
+    /// on nobody gets it: what is kept there is not worth a program that hangs.
     #[inline]
-    pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
-        /// Whoever holds it this long has been taken off the CPU.
+    pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        if !self.take() && !self.wait() {
+            return None;
+        }
+        // SAFETY: the lock is held by this call alone.
+        let result = f(unsafe { &mut *self.inside.get() });
+        // It may have been given up meanwhile, and stays so. Release pairs with the acquire in `take`.
+        let _ = self
+            .state
+            .compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed);
+        Some(result)
+    }
+
+    #[inline]
+    fn take(&self) -> bool {
+        // Acquire pairs with the release above.
+        self.state
+            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait(&self) -> bool {
+        /// Whoever holds it this long has been taken off the CPU,
         const TURNS: u32 = 100;
-        let mut turns = 0;
-        // Acquire pairs with the release below.
-        while self
-            .held
-            .compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
-        {
-            turns += 1;
-            if turns % TURNS == 0 {
-                sys::let_others_run();
-            } else {
+        /// and this long by one that is less urgent than this thread, which has to leave the CPU for it.
+        const ROUNDS: u32 = 50;
+        /// Milliseconds.
+        const PATIENCE: u32 = 1000;
+        for round in 0..ROUNDS + PATIENCE {
+            for _ in 0..TURNS {
+                if self.state.load(Ordering::Relaxed) == LOST {
+                    return false;
+                }
+                if self.take() {
+                    return true;
+                }
                 hint::spin_loop();
             }
+            if round < ROUNDS {
+                sys::let_others_run();
+            } else {
+                sys::sleep_a_millisecond();
+            }
         }
-        // SAFETY: the lock is held, and the caller vouches that it was not held by this thread.
-        let result = f(unsafe { &mut *self.inside.get() });
-        self.held.store(0, Ordering::Release);
-        result
+        self.state.store(LOST, Ordering::Relaxed);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{thread, vec::Vec};
+
+    #[test]
+    fn one_at_a_time_is_inside() {
+        static SPIN: Spin<[u64; 2]> = Spin::new([0; 2]);
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                thread::spawn(|| {
+                    for _ in 0..20_000 {
+                        SPIN.with(|[a, b]| {
+                            *a += 1;
+                            *b = core::hint::black_box(*a);
+                        });
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(SPIN.with(|it| *it), Some([80_000; 2]));
+    }
+
+    #[test]
+    fn whoever_would_wait_for_himself_is_turned_away_and_so_are_all_later_ones() {
+        let spin = Spin::new(7);
+        let inner = spin.with(|_| spin.with(|it| *it));
+        assert_eq!(inner, Some(None));
+        assert_eq!(spin.with(|it| *it), None);
     }
 }

@@ -123,7 +123,7 @@ impl Recorder {
             ),
             (
                 uncounted,
-                "allocations were counted in no stack, because there was no room",
+                "allocations or their ends were counted in no stack: there was no room, or a handler that interrupted counting made them",
             ),
         ];
         for (number, what) in numbers {
