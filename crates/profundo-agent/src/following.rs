@@ -7,7 +7,7 @@ macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
         #[allow(non_camel_case_types)]
         #[derive(Clone, Copy)]
-        enum Name { $($name),* }
+        pub(crate) enum Name { $($name),* }
 
         const NAMES: &[&core::ffi::CStr] = &[$(
             match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
@@ -17,7 +17,8 @@ macro_rules! functions {
         ),*];
 
         static RESOLVED: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
-        static ADDRESSES: [core::sync::atomic::AtomicUsize; NAMES.len()] =
+        /// The functions behind ours, in the order of their names; 0 until they are known.
+        pub(crate) static ADDRESSES: [core::sync::atomic::AtomicUsize; NAMES.len()] =
             [const { core::sync::atomic::AtomicUsize::new(0) }; NAMES.len()];
 
         $(

@@ -32,7 +32,7 @@ pub struct AllocatedTotal {
 /// How many allocations each block of the profile stands for, by the rule that all were recorded by.
 pub fn block_weights(profile: &Profile) -> Vec<f64> {
     let heap = &profile.heap;
-    let weight = |block: &Block| heap.sampling.weight(block.size);
+    let weight = |block: &Block| heap.sampling.weight_of(block);
     heap.blocks.iter().map(weight).collect()
 }
 

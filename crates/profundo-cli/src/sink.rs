@@ -203,7 +203,7 @@ pub fn weigh(weights: &mut Vec<u64>, profile: &Profile) {
     let heap = &profile.heap;
     for block in &heap.blocks {
         let weight = &mut weights[block.stack.index()];
-        let bytes = heap.sampling.weight(block.size) * block.size as f64;
+        let bytes = heap.sampling.weight_of(block) * block.size as f64;
         *weight = weight.saturating_add(bytes as u64);
     }
 }

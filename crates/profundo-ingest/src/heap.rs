@@ -75,6 +75,7 @@ impl Blocks {
             domain: domain(told.source),
             type_name: StringId::default(),
             is_buffer: told.is_buffer,
+            doublings: told.doublings,
             ..Block::default()
         });
         let key = (process, told.number);

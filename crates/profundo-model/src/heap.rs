@@ -39,6 +39,19 @@ impl Sampling {
             probability => 1.0 / probability,
         }
     }
+
+    /// The same as it was when this block was recorded.
+    pub fn of(self, block: &Block) -> Self {
+        match self {
+            Self::Bytes(mean) => Self::Bytes(mean.saturating_mul(1 << block.doublings.min(63))),
+            other => other,
+        }
+    }
+
+    /// How many allocations a block stands for.
+    pub fn weight_of(self, block: &Block) -> f64 {
+        self.of(block).weight(block.size)
+    }
 }
 
 /// Whose allocator a block came from.
@@ -79,6 +92,9 @@ pub struct Block {
     pub is_buffer: bool,
     /// Whether it was freed before its thread had allocated anything else.
     pub is_temporary: bool,
+    /// How often the mean distance of the blocks that are recorded had been doubled when this one was due,
+    /// so that a program that allocates very much is not looked at too often.
+    pub doublings: u8,
 }
 
 /// The end of a block that was taken out of the profile before.
@@ -216,6 +232,14 @@ pub struct Heap {
     pub moments: Vec<Moment>,
     /// The machine's memory, of each process oldest first.
     pub gauges: Vec<Gauge>,
+}
+
+impl Heap {
+    /// How the blocks were recorded that stand for most.
+    pub fn coarsest(&self) -> Sampling {
+        let most = self.blocks.iter().max_by_key(|block| block.doublings);
+        most.map_or(self.sampling, |block| self.sampling.of(block))
+    }
 }
 
 #[cfg(test)]

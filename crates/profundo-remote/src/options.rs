@@ -27,6 +27,9 @@ pub enum Memory {
     Sampled {
         /// How many bytes that are.
         mean: u64,
+        /// How often a thread may double that while it allocates so much that it would be looked at too
+        /// often.
+        doublings: u8,
     },
     /// All of them.
     Exact,

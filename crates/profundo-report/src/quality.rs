@@ -31,7 +31,7 @@ pub(crate) fn write(
             let records = selection.len() as u64;
             let how = match weighs.heap().map(|measure| measure.part) {
                 Some(Part::Copied) => how_copies(heap, records),
-                _ => how_allocations(heap.sampling, records),
+                _ => how_allocations(heap.sampling, heap.coarsest(), records),
             };
             page.sentence(&format!(
                 "Memory: {all} {which}; shares are of these {whole}."
@@ -51,18 +51,28 @@ pub(crate) fn write(
 }
 
 /// How allocations were recorded, so many of them, and what that means for the numbers.
-pub(crate) fn how_allocations(sampling: Sampling, records: u64) -> String {
+pub(crate) fn how_allocations(sampling: Sampling, coarsest: Sampling, records: u64) -> String {
     const RANGES: &str = "ranges hold the true value 95 times in 100";
     match sampling {
         Sampling::All => {
             "Quality: every allocation was recorded; the numbers are exact.".to_owned()
         }
-        Sampling::Bytes(mean) => format!(
-            "Quality: {} recorded, one about each {}; {RANGES}. A line with less than {} may be missing.",
-            counted(records, "allocation"),
-            bytes(mean),
-            bytes(mean.saturating_mul(3)),
-        ),
+        Sampling::Bytes(mean) => {
+            let most = match coarsest {
+                Sampling::Bytes(most) => most.max(mean),
+                _ => mean,
+            };
+            let where_many = match most > mean {
+                true => format!(", down to each {} where there were very many", bytes(most)),
+                false => String::new(),
+            };
+            format!(
+                "Quality: {} recorded, one about each {}{where_many}; {RANGES}. A line with less than {} may be missing.",
+                counted(records, "allocation"),
+                bytes(mean),
+                bytes(most.saturating_mul(3)),
+            )
+        }
         Sampling::Events(rate) => format!(
             "Quality: {} recorded, each with a chance of {rate}; {RANGES}.",
             counted(records, "allocation"),

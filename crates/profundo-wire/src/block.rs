@@ -4,7 +4,7 @@
 //! ```text
 //!          63       56 55    48 47            40 39 32 31                                     0
 //!         ┌───────────┬────────┬────────────────┬─────┬───────────────────────────────────────┐
-//! word 0  │ kind = 12 │ source │ 1: is a buffer │  0  │ words of the whole record             │
+//! word 0  │ kind = 12 │ source │ 1: is a buffer │ dbl │ words of the whole record             │
 //!         ├───────────┴────────┴────────────────┴─────┴───────────────────────────────────────┤
 //! word 1  │ the sample's cycle counter                                                        │
 //! word 2  │ the block's number, which no other one of the process has                         │
@@ -12,6 +12,8 @@
 //! word 4  │ where it is                                                                       │
 //!         └───────────────────────────────────────────────────────────────────────────────────┘
 //! ```
+//!
+//! `dbl` is how often the usual distance of two that are recorded had been doubled.
 //!
 //! When the block is freed, that is told, by whatever thread does it:
 //!
@@ -86,6 +88,8 @@ pub struct Block {
     pub source: Source,
     /// Whether it is where something keeps its elements that can grow.
     pub is_buffer: bool,
+    /// How often the usual distance of two had been doubled when this one was due.
+    pub doublings: u8,
 }
 
 /// A block was freed.
@@ -119,7 +123,8 @@ impl Block {
     pub fn to_words(&self) -> [u64; BLOCK_WORDS] {
         let source = self.source as u64;
         [
-            first(KIND_BLOCK, source, self.is_buffer, BLOCK_WORDS),
+            first(KIND_BLOCK, source, self.is_buffer, BLOCK_WORDS)
+                | u64::from(self.doublings) << 32,
             self.clock,
             self.number,
             self.size,
@@ -138,6 +143,7 @@ impl Block {
             address,
             source: Source::from_code((first >> 48) as u8)?,
             is_buffer: first >> 40 & 1 != 0,
+            doublings: (first >> 32) as u8,
         })
     }
 }
@@ -195,6 +201,7 @@ mod tests {
             address: 0x7fff_0000,
             source: Source::Mapped,
             is_buffer: true,
+            doublings: 3,
         };
         let freed = Freed {
             clock: 7,

@@ -9,7 +9,7 @@ use core::ptr;
 use profundo_probe::heap::Caller;
 use profundo_wire::Source;
 
-use crate::memory::entry::{caller, entries};
+use crate::memory::entry::{caller, counting_entries, entries, freeing_entries, go_on_in_real};
 use crate::memory::local::{Local, local};
 use crate::memory::sampled::{Given, look};
 use crate::memory::{ends, real};
@@ -17,11 +17,31 @@ use crate::memory::{ends, real};
 type Block = *mut c_void;
 
 // The functions of these names, as the program calls them.
-entries! {
+counting_entries! {
     /// # Safety
     /// As for the function of the C library.
     #[unsafe(no_mangle)]
-    pub malloc(1) => malloc_from;
+    pub malloc(1: "mov rax, rdi") => go_on_in_real!(), {
+        addresses = sym real::ADDRESSES, place = const real::Name::malloc as usize * 8,
+    }, malloc_seldom;
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub calloc(2: "mov rax, rdi\nmul rsi\njo 5f") => go_on_in_real!(), {
+        addresses = sym real::ADDRESSES, place = const real::Name::calloc as usize * 8,
+    }, calloc_seldom;
+}
+
+freeing_entries! {
+    /// # Safety
+    /// As for the function of the C library.
+    #[unsafe(no_mangle)]
+    pub free("rdi") => go_on_in_real!(), {
+        addresses = sym real::ADDRESSES, place = const real::Name::free as usize * 8,
+    }, free_seldom;
+}
+
+entries! {
     /// # Safety
     /// As for the function of the C library.
     #[unsafe(no_mangle)]
@@ -30,10 +50,6 @@ entries! {
     /// As for the function of the C library.
     #[unsafe(no_mangle)]
     pub pvalloc(1) => pvalloc_from;
-    /// # Safety
-    /// As for the function of the C library.
-    #[unsafe(no_mangle)]
-    pub calloc(2) => calloc_from;
     /// # Safety
     /// As for the function of the C library.
     #[unsafe(no_mangle)]
@@ -92,29 +108,11 @@ pub(super) fn counted(
     block
 }
 
-/// What the entries lead to. Mostly nothing is to be done but to take the bytes off, and the real function is
-/// jumped to.
+/// What the entries lead to.
 macro_rules! from {
-    ($($name:ident, $seldom:ident($($argument:ident: $type:ty),*) = $real:ident, $size:expr;)*) => {$(
-        unsafe extern "C-unwind" fn $name(
-            $($argument: $type,)*
-            stack: *const u64,
-            frame: u64,
-            base: u64,
-        ) -> Block {
-            if local().may_pass($size as u64)
-                && let Some(real) = real::$real()
-            {
-                // SAFETY: the program's own arguments.
-                return unsafe { real($($argument),*) };
-            }
-            // SAFETY: as this is called.
-            unsafe { $seldom($($argument,)* stack, frame, base) }
-        }
-
+    ($($name:ident($($argument:ident: $type:ty),*) = $real:ident, $size:expr;)*) => {$(
         #[cold]
-        #[inline(never)]
-        unsafe extern "C-unwind" fn $seldom(
+        unsafe extern "C-unwind" fn $name(
             $($argument: $type,)*
             stack: *const u64,
             frame: u64,
@@ -132,12 +130,12 @@ macro_rules! from {
 }
 
 from! {
-    malloc_from, malloc_seldom(size: usize) = malloc, size;
-    valloc_from, valloc_seldom(size: usize) = valloc, size;
-    pvalloc_from, pvalloc_seldom(size: usize) = pvalloc, size;
-    calloc_from, calloc_seldom(count: usize, size: usize) = calloc, count.saturating_mul(size);
-    memalign_from, memalign_seldom(alignment: usize, size: usize) = memalign, size;
-    aligned_alloc_from, aligned_alloc_seldom(alignment: usize, size: usize) = aligned_alloc, size;
+    malloc_seldom(size: usize) = malloc, size;
+    valloc_from(size: usize) = valloc, size;
+    pvalloc_from(size: usize) = pvalloc, size;
+    calloc_seldom(count: usize, size: usize) = calloc, count.saturating_mul(size);
+    memalign_from(alignment: usize, size: usize) = memalign, size;
+    aligned_alloc_from(alignment: usize, size: usize) = aligned_alloc, size;
 }
 
 /// Calls what makes another block of one. The old one is let go of before that: afterwards its place may be
@@ -174,6 +172,13 @@ unsafe extern "C-unwind" fn realloc_from(
     frame: u64,
     base: u64,
 ) -> Block {
+    if !ends::may_matter(old as u64)
+        && local().may_pass(size as u64)
+        && let Some(real) = real::realloc()
+    {
+        // SAFETY: the program's own arguments.
+        return unsafe { real(old, size) };
+    }
     let get = || match real::realloc() {
         // SAFETY: the program's own arguments.
         Some(real) => unsafe { real(old, size) },
@@ -226,20 +231,6 @@ unsafe extern "C-unwind" fn posix_memalign_from(
     let caller = || unsafe { caller(stack, frame, base) };
     counted(size, Source::Native, get, caller);
     result
-}
-
-/// # Safety
-/// As for `free`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn free(block: Block) {
-    if !ends::may_matter(block as u64)
-        && let Some(real) = real::free()
-    {
-        // SAFETY: the caller's argument, passed on.
-        return unsafe { real(block) };
-    }
-    // SAFETY: as this is called.
-    unsafe { free_seldom(block) };
 }
 
 #[cold]

@@ -4,7 +4,7 @@ use profundo_probe::heap::{Shade, followed};
 
 use crate::fork;
 use crate::memory::local::{Local, local};
-use crate::memory::state::heap;
+use crate::memory::state::{FEW, heap};
 use crate::memory::{exact, sampled};
 
 /// A block that was let go of.
@@ -18,10 +18,7 @@ pub enum Gone {
 /// Whether it may matter to anybody that a block is freed.
 #[inline(always)]
 pub fn may_matter(address: u64) -> bool {
-    match heap() {
-        Some(heap) => heap.followed.may_have(address),
-        None => exact::exact().is_some(),
-    }
+    FEW.may_have(address)
 }
 
 /// Notes that a block is about to be freed.
@@ -38,7 +35,7 @@ pub fn freed(address: u64) {
 #[inline(always)]
 pub fn let_go(address: u64) -> Option<Gone> {
     match heap() {
-        Some(heap) if heap.followed.may_have(address) => sampled::let_go(local(), address),
+        Some(heap) if heap.followed.may_have(&FEW, address) => sampled::let_go(local(), address),
         Some(_) => None,
         None => counted(address),
     }

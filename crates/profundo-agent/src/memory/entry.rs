@@ -66,7 +66,80 @@ macro_rules! wide_entries {
     )*};
 }
 
-pub(super) use {entries, pass_caller, wide_entries};
+/// As `entries`, of functions that mostly have nothing to do but to take the bytes off what the thread may still
+/// allocate, and go on in the real one: that takes no more than these instructions. The first of them put the
+/// bytes into `rax`, the last ones go to the real function, and both may go to `5` instead, which is the
+/// function that is called otherwise.
+macro_rules! counting_entries {
+    ($($(#[$meta:meta])* $visible:vis $name:ident($arguments:tt: $bytes:literal) =>
+        $go_on:expr, { $($operands:tt)* }, $inner:path;)*) => {$(
+        $(#[$meta])*
+        #[unsafe(naked)]
+        $visible unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                $bytes,
+                "mov r10, qword ptr [rip + profundo_local@GOTTPOFF]",
+                "mov r11, qword ptr fs:[r10 + {left}]",
+                "sub r11, rax",
+                "jbe 5f",
+                "mov qword ptr fs:[r10 + {left}], r11",
+                $go_on,
+                "5:",
+                $crate::memory::entry::pass_caller!($arguments),
+                "jmp {inner}",
+                ".cfi_endproc",
+                $($operands)*
+                left = const $crate::memory::local::LEFT,
+                inner = sym $inner,
+            )
+        }
+    )*};
+}
+
+/// Functions that take back the block in a register. Mostly nobody follows it, which a load says, and they go on
+/// in the real one.
+macro_rules! freeing_entries {
+    ($($(#[$meta:meta])* $visible:vis $name:ident($block:literal) =>
+        $go_on:expr, { $($operands:tt)* }, $inner:path;)*) => {$(
+        $(#[$meta])*
+        #[unsafe(naked)]
+        $visible unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "movabs rax, {hash}",
+                concat!("imul rax, ", $block),
+                "shr rax, {shift}",
+                "mov ecx, eax",
+                "shr ecx, 5",
+                "lea rdx, [rip + {few}]",
+                "mov ecx, dword ptr [rdx + 4*rcx]",
+                "bt ecx, eax",
+                "jc 5f",
+                $go_on,
+                "5:",
+                "jmp {inner}",
+                ".cfi_endproc",
+                $($operands)*
+                hash = const profundo_probe::heap::followed::HASH,
+                shift = const profundo_probe::heap::followed::FEW_SHIFT,
+                few = sym $crate::memory::state::FEW,
+                inner = sym $inner,
+            )
+        }
+    )*};
+}
+
+/// Goes on in the real function at this place, if it is known.
+macro_rules! go_on_in_real {
+    () => {
+        "mov rax, qword ptr [rip + {addresses} + {place}]\ntest rax, rax\njz 5f\njmp rax"
+    };
+}
+
+pub(super) use {
+    counting_entries, entries, freeing_entries, go_on_in_real, pass_caller, wide_entries,
+};
 
 /// What the entries pass on.
 ///

@@ -19,6 +19,7 @@ use crate::memory::local::{Local, local};
 use crate::memory::mapped::Mapped;
 use crate::memory::python;
 use crate::memory::sampled::Given;
+use crate::memory::state::FEW;
 use crate::{files, fork, process, session};
 
 /// The share of all threads that have none of their own.
@@ -79,12 +80,15 @@ pub fn begin(home: Home) -> Option<()> {
         .store(process::process_id(), Ordering::Release);
     // Release pairs with the acquire in `exact`.
     EXACT.store(exact.as_ptr(), Ordering::Release);
+    // Every block is wanted that is freed.
+    FEW.fill();
     Some(())
 }
 
 /// Stops for ever.
 pub fn leave() {
     EXACT.store(ptr::null_mut(), Ordering::Relaxed);
+    FEW.clear();
 }
 
 /// In the child of a fork, which has a ring: its file takes the place of its parent's.

@@ -9,7 +9,7 @@ use core::cell::Cell;
 use core::mem::offset_of;
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use profundo_probe::heap::{Gaps, Known};
+use profundo_probe::heap::{Gaps, Known, Pace};
 
 /// A number of bytes that nobody ever allocates.
 pub const NEVER: u64 = u64::MAX;
@@ -24,6 +24,7 @@ pub struct Local {
     left_then: Cell<u64>,
     last: Cell<u64>,
     gaps: Cell<Gaps>,
+    pace: Cell<Pace>,
     /// Whether gaps were drawn.
     is_set_up: Cell<bool>,
     /// As `left`, of copies.
@@ -40,7 +41,8 @@ pub struct Local {
 
 const BYTES: usize = size_of::<Local>();
 
-/// Where in it the bytes are that may still be copied.
+/// Where in it the bytes are that may still be allocated, and those that may still be copied.
+pub const LEFT: usize = offset_of!(Local, left);
 pub const COPIES: usize = offset_of!(Local, copies);
 
 global_asm!(
@@ -118,6 +120,16 @@ impl Local {
     #[inline(always)]
     pub fn set(&self, left: u64) {
         self.left.set(left);
+    }
+
+    /// Adapts the distance of looks, of which one is taken now. Returns how often it had been doubled for
+    /// this one, and how often it is for the next; at most `most` times.
+    pub fn keep_pace(&self, now: u64, most: u8) -> (u8, u8) {
+        let mut pace = self.pace.get();
+        let before = pace.doublings();
+        pace.step(now, most);
+        self.pace.set(pace);
+        (before, pace.doublings())
     }
 
     /// Draws how much is left until the next look, with so many bytes between two of them as a mean.

@@ -6,14 +6,14 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
-use core::mem::{MaybeUninit, transmute};
+use core::mem::{MaybeUninit, offset_of, transmute};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use profundo_wire::Source;
 
 use crate::fork;
 use crate::memory::calls::{counted, resized};
-use crate::memory::entry::{caller, entries};
+use crate::memory::entry::{caller, counting_entries, entries, freeing_entries};
 use crate::memory::local::local;
 use crate::memory::{ends, state};
 use crate::symbols::{self, Scope};
@@ -22,6 +22,7 @@ type Block = *mut c_void;
 
 type Malloc = unsafe extern "C-unwind" fn(*mut c_void, usize) -> Block;
 type Calloc = unsafe extern "C-unwind" fn(*mut c_void, usize, usize) -> Block;
+type Free = unsafe extern "C-unwind" fn(*mut c_void, Block);
 type Realloc = unsafe extern "C-unwind" fn(*mut c_void, Block, usize) -> Block;
 
 /// `PyMemAllocatorEx`.
@@ -32,7 +33,7 @@ struct Allocator {
     malloc: Malloc,
     calloc: Calloc,
     realloc: Realloc,
-    free: unsafe extern "C-unwind" fn(*mut c_void, Block),
+    free: Free,
 }
 
 /// Those that were there before ours.
@@ -113,15 +114,31 @@ pub fn install() {
                 malloc: transmute::<*const (), Malloc>(malloc as *const ()),
                 calloc: transmute::<*const (), Calloc>(calloc as *const ()),
                 realloc: transmute::<*const (), Realloc>(realloc as *const ()),
-                free,
+                free: transmute::<*const (), Free>(free as *const ()),
             };
             set(domain, &mut ours);
         }
     }
 }
 
+counting_entries! {
+    malloc(2: "mov rax, rsi\ncmp rsi, {small}\nja 5f") =>
+        "mov rax, qword ptr [rdi + {malloc}]\nmov rdi, qword ptr [rdi + {context}]\njmp rax", {
+        small = const SMALL,
+        malloc = const offset_of!(Allocator, malloc),
+        context = const offset_of!(Allocator, context),
+    }, malloc_from;
+}
+
+freeing_entries! {
+    free("rsi") =>
+        "mov rax, qword ptr [rdi + {free}]\nmov rdi, qword ptr [rdi + {context}]\njmp rax", {
+        free = const offset_of!(Allocator, free),
+        context = const offset_of!(Allocator, context),
+    }, free_from;
+}
+
 entries! {
-    malloc(2) => malloc_from;
     calloc(3) => calloc_from;
     realloc(3) => realloc_from;
 }
@@ -129,24 +146,8 @@ entries! {
 /// What is larger than this the interpreter's allocator for small blocks takes from `malloc`.
 const SMALL: usize = 512;
 
-unsafe extern "C-unwind" fn malloc_from(
-    before: *const Allocator,
-    size: usize,
-    stack: *const u64,
-    frame: u64,
-    base: u64,
-) -> Block {
-    if size <= SMALL && local().may_pass(size as u64) {
-        // SAFETY: the context is the allocator before; the arguments are the interpreter's.
-        return unsafe { ((*before).malloc)((*before).context, size) };
-    }
-    // SAFETY: as this is called.
-    unsafe { malloc_seldom(before, size, stack, frame, base) }
-}
-
 #[cold]
-#[inline(never)]
-unsafe extern "C-unwind" fn malloc_seldom(
+unsafe extern "C-unwind" fn malloc_from(
     before: *const Allocator,
     size: usize,
     stack: *const u64,
@@ -190,11 +191,9 @@ unsafe extern "C-unwind" fn realloc_from(
     resized((old, size, Source::Python), get, caller)
 }
 
-unsafe extern "C-unwind" fn free(before: *mut c_void, block: Block) {
-    let before: *const Allocator = before.cast_const().cast();
-    if ends::may_matter(block as u64) {
-        ends::freed(block as u64);
-    }
+#[cold]
+unsafe extern "C-unwind" fn free_from(before: *const Allocator, block: Block) {
+    ends::freed(block as u64);
     // SAFETY: as above.
     unsafe { ((*before).free)((*before).context, block) };
 }

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
+use profundo_probe::clock;
 use profundo_probe::heap::{Caller, Untold, followed};
 use profundo_wire::{Block, Freed, Source};
 
@@ -9,8 +10,8 @@ use crate::fork;
 use crate::home::Home;
 use crate::memory::ends::Gone;
 use crate::memory::local::{Local, local};
-use crate::memory::state::{Heap, heap, mean};
-use crate::memory::{exact, python};
+use crate::memory::state::{FEW, Heap, heap, mean};
+use crate::memory::{exact, python, state};
 
 /// While nothing is recorded it is looked again whether that has changed after so many bytes.
 const AGAIN: u64 = 1 << 20;
@@ -47,8 +48,10 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
     }
     match fork::home_of_this_process().filter(|_| !python::is_finalizing()) {
         Some(home) => {
-            let number = local.alone(|| tell(home, heap, given, caller)).flatten();
-            let left = local.draw(mean);
+            let (before, after) = local.keep_pace(clock::now(), state::most_doublings());
+            let number = local.alone(|| tell(home, heap, (given, before), caller));
+            let number = number.flatten();
+            let left = local.draw(mean << after);
             local.follow(number.unwrap_or(0), left);
             local.set(left);
         }
@@ -57,13 +60,14 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
 }
 
 /// Tells of a block and follows it; returns its number.
-fn tell(home: Home, heap: &Heap, given: Given, caller: Caller) -> Option<u64> {
+fn tell(home: Home, heap: &Heap, (given, doublings): (Given, u8), caller: Caller) -> Option<u64> {
     let number = heap.numbers.fetch_add(1, Ordering::Relaxed) + 1;
     let block = Block {
         number,
         size: given.size,
         address: given.address,
         source: given.source,
+        doublings,
         ..Block::default()
     };
     // SAFETY: a process that has entered itself has a probe.
@@ -85,7 +89,7 @@ fn tell(home: Home, heap: &Heap, given: Given, caller: Caller) -> Option<u64> {
             number,
             size: given.size,
         };
-        let inserted = heap.followed.insert(block);
+        let inserted = heap.followed.insert(&FEW, block);
         if let Ok(Some(former)) = inserted {
             // It was freed by a way that is out of sight.
             freed(home, former.number, false);
@@ -104,7 +108,7 @@ fn tell(home: Home, heap: &Heap, given: Given, caller: Caller) -> Option<u64> {
 #[inline(never)]
 pub fn let_go(local: &Local, address: u64) -> Option<Gone> {
     let heap = heap()?;
-    let Some(found) = local.alone(|| heap.followed.remove(address)) else {
+    let Some(found) = local.alone(|| heap.followed.remove(&FEW, address)) else {
         // That it is gone is seen when another one lies there, or never.
         let header = &fork::home_of_this_process()?.ring().header;
         header.memory.unfreed.fetch_add(1, Ordering::Relaxed);
@@ -132,6 +136,6 @@ pub fn freed(home: Home, number: u64, at_once: bool) {
 #[cold]
 pub fn follow_again(block: followed::Block) {
     if let Some(heap) = heap() {
-        let _ = local().alone(|| heap.followed.insert(block));
+        let _ = local().alone(|| heap.followed.insert(&FEW, block));
     }
 }

@@ -1,10 +1,10 @@
 //! Whether allocations are recorded in this process, and what is kept for that.
 
 use core::mem::offset_of;
-use core::ptr;
+use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use profundo_probe::heap::Followed;
+use profundo_probe::heap::{Few, Followed};
 use profundo_probe::shared::{Control, memory_kind};
 
 use crate::home::Home;
@@ -27,9 +27,16 @@ pub struct Heap {
     pub followed: Followed<FOLLOWED>,
 }
 
+/// What is asked first about each block that is freed: mostly it says that nobody cares, and always where
+/// nothing is recorded. Zero again in the child of a fork, as what is kept.
+pub static FEW: Few = Few::new();
+
 static HEAP: AtomicPtr<Heap> = AtomicPtr::new(ptr::null_mut());
 /// The usual distance of two looks; 0: nothing is recorded.
 static MEAN: AtomicU64 = AtomicU64::new(0);
+
+/// How often that may be doubled.
+static DOUBLINGS: AtomicU64 = AtomicU64::new(0);
 
 /// Where the library lies that `malloc` is in.
 static ALLOCATOR: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
@@ -50,6 +57,11 @@ pub fn heap() -> Option<&'static Heap> {
 /// The usual distance of two looks in bytes; 0 if nothing is recorded.
 pub fn mean() -> u64 {
     MEAN.load(Ordering::Relaxed)
+}
+
+/// How often that may be doubled where there is too much to look at.
+pub fn most_doublings() -> u8 {
+    DOUBLINGS.load(Ordering::Relaxed) as u8
 }
 
 /// Whether anything is recorded.
@@ -80,12 +92,19 @@ pub fn begin(control: &Control, home: Home) {
     let Some(place) = files::map_zeroed(size_of::<Heap>()) else {
         return;
     };
-    // SAFETY: the memory is ours and unused.
-    if !unsafe { files::advise(place, size_of::<Heap>(), libc::MADV_WIPEONFORK) } {
+    let few = NonNull::from(&FEW).cast();
+    // SAFETY: the memory is ours and unused; the few are pages of zeros that are nobody else's.
+    let are_wiped = unsafe {
+        files::advise(place, size_of::<Heap>(), libc::MADV_WIPEONFORK)
+            && files::advise(few, size_of::<Few>(), libc::MADV_WIPEONFORK)
+    };
+    if !are_wiped {
         return;
     }
     debug_assert_eq!(offset_of!(Heap, numbers), 0);
     MEAN.store(mean, Ordering::Relaxed);
+    let doublings = control.memory_doublings.load(Ordering::Relaxed);
+    DOUBLINGS.store(doublings, Ordering::Relaxed);
     // Release pairs with the acquire in `heap`.
     HEAP.store(place.cast::<Heap>().as_ptr(), Ordering::Release);
     // What this thread has allocated before was let pass.
@@ -97,6 +116,7 @@ pub fn leave() {
     exact::leave();
     MEAN.store(0, Ordering::Relaxed);
     HEAP.store(ptr::null_mut(), Ordering::Relaxed);
+    FEW.clear();
 }
 
 /// Says in the ring whether the program's own allocator comes before ours, which is then never called.

@@ -71,6 +71,8 @@ pub struct CopyRow {
 pub struct Allocations {
     /// How it was recorded.
     pub sampling: Sampling,
+    /// The same of those that stand for most.
+    pub coarsest: Sampling,
     /// All of it.
     pub total: Holding,
     /// By line, the one that allocated most first.
@@ -104,6 +106,7 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
     let runs = Runs::new(profile);
     let mut found = Allocations {
         sampling: heap.sampling,
+        coarsest: heap.coarsest(),
         seconds: seconds(profile),
         ..Allocations::default()
     };
@@ -133,7 +136,7 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
         found.total += held;
         match entry.what {
             What::Block(block) => {
-                let bytes = heap.sampling.weight(block.size) * block.size as f64;
+                let bytes = heap.sampling.weight_of(block) * block.size as f64;
                 trends.add(line, block.time.0, bytes);
                 if let Some(freed) = block.freed {
                     trends.add(line, freed.0, -bytes);

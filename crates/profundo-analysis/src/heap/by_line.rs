@@ -173,14 +173,14 @@ fn increment(profile: &Profile, seen: &Seen) -> Figure {
     };
     let mut changes: Vec<(u64, f64)> = Vec::with_capacity(2 * seen.blocks.len());
     for block in blocks() {
-        let bytes = heap.sampling.weight(block.size) * block.size as f64;
+        let bytes = heap.sampling.weight_of(block) * block.size as f64;
         changes.push((block.time.0, bytes));
         changes.extend(block.freed.map(|freed| (freed.0, -bytes)));
     }
     let (at, _) = highest(&mut changes);
     let mut sum = Sum::default();
     for block in blocks().filter(|block| super::entries::is_live_at(block, at)) {
-        sum.add_block(block.size, heap.sampling);
+        sum.add_block(block.size, heap.sampling.of(block));
     }
     sum.bytes()
 }

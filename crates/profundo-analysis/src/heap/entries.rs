@@ -80,7 +80,7 @@ impl Entry<'_> {
         let mut held = Holding::default();
         match self.what {
             What::Block(block) => {
-                let sampling = heap.sampling;
+                let sampling = heap.sampling.of(block);
                 let add = |sum: &mut Sum| sum.add_block(block.size, sampling);
                 add(&mut held.allocated);
                 if runs.is_live(self.process, block) {

@@ -113,7 +113,7 @@ fn of_blocks(blocks: &[&Block], run: &Run, sampling: Sampling) -> Option<Leak> {
             went += 1.0;
         } else {
             stayed += 1.0;
-            kept.add_block(block.size, sampling);
+            kept.add_block(block.size, sampling.of(block));
         }
     }
     if stayed == 0.0 {

@@ -79,7 +79,7 @@ fn samples(profile: &Profile, measure: Measure, task: TaskId) -> Vec<Sample> {
                     true => 1.0,
                     false => block.size as f64,
                 };
-                let weight = sampling.weight(block.size) * each;
+                let weight = sampling.weight_of(block) * each;
                 let mut whole = || carries.whole(block.stack, weight);
                 is_meant.then(|| Sample {
                     time: block.time,
@@ -171,7 +171,7 @@ pub fn is_recorded(profile: &Profile, measure: Measure) -> bool {
 pub(crate) fn unit(heap: &Heap, measure: Measure) -> u64 {
     let sampling = match measure.part {
         Part::Copied => heap.copying,
-        _ => heap.sampling,
+        _ => heap.coarsest(),
     };
     match (sampling, measure.counts) {
         (Sampling::All, _) => 1,

@@ -34,7 +34,9 @@ pub(super) fn peaks(profile: &Profile) -> Vec<Peak> {
         if let Ok(at) = peaks.binary_search_by_key(&process, |peak| peak.process)
             && is_live_at(block, peaks[at].time.0)
         {
-            peaks[at].held.add_block(block.size, heap.sampling);
+            peaks[at]
+                .held
+                .add_block(block.size, heap.sampling.of(block));
         }
     }
     for site in &heap.sites {
@@ -50,7 +52,7 @@ pub(super) fn changes(profile: &Profile) -> FxHashMap<ProcessId, Vec<(u64, f64)>
     let heap = &profile.heap;
     let mut changes: FxHashMap<ProcessId, Vec<(u64, f64)>> = FxHashMap::default();
     for block in &heap.blocks {
-        let bytes = heap.sampling.weight(block.size) * block.size as f64;
+        let bytes = heap.sampling.weight_of(block) * block.size as f64;
         let of = (changes.entry(profile.threads.get(block.thread).process)).or_default();
         of.push((block.time.0, bytes));
         if let Some(freed) = block.freed {

@@ -56,7 +56,7 @@ pub fn allocated_by_source(profile: &Profile, is_meant: impl Fn(FrameId) -> bool
     for entry in entries(profile) {
         let bytes = match entry.what {
             What::Block(block) => {
-                let weight = profile.heap.sampling.weight(block.size);
+                let weight = profile.heap.sampling.weight_of(block);
                 (weight * block.size as f64).round() as u64
             }
             What::Site(site, _) => site.allocated.bytes,

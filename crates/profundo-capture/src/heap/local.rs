@@ -186,7 +186,7 @@ pub(crate) fn set_mean(mean: f64) {
 #[inline]
 fn let_go(wanted: Wanted, address: *mut u8) -> Option<Block> {
     let watch = memory::watch()?;
-    match watch.followed.may_have(address as u64) {
+    match watch.followed.may_have(watch.few, address as u64) {
         true => within(|watch| watch.let_go(wanted.rule(), address as u64)).flatten(),
         false => None,
     }

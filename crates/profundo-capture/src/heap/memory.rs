@@ -7,7 +7,7 @@ use std::{mem, ptr};
 use profundo_probe::heap::traces::CHAINS;
 use profundo_probe::heap::watch::MOST_FOLLOWED;
 use profundo_probe::heap::{
-    CountSlot, Counts, Followed, ROOMS, Room, Rooms, Row, Rows, SWITCH, Tables, Traces, Watch,
+    CountSlot, Counts, Few, Followed, ROOMS, Room, Rooms, Row, Rows, SWITCH, Tables, Traces, Watch,
 };
 
 use super::local;
@@ -81,6 +81,9 @@ pub(crate) fn watch() -> Option<&'static Watch> {
     unsafe { WATCH.load(Ordering::Acquire).as_ref() }
 }
 
+/// What is asked first about each block that is freed.
+static FEW: Few = Few::new();
+
 /// The same, made at the first call and never freed: a thread may be about to look into it at any time
 /// after. The caller has the session's lock.
 pub(crate) fn make_watch() -> Result<&'static Watch, Error> {
@@ -91,6 +94,7 @@ pub(crate) fn make_watch() -> Result<&'static Watch, Error> {
         tables: AtomicPtr::new(ptr::null_mut()),
         // SAFETY: zeros are an empty one, and it needs no drop.
         followed: unsafe { one_of::<Followed<MOST_FOLLOWED>>() }?,
+        few: &FEW,
         // SAFETY: a room is bytes.
         rooms: Rooms::new(unsafe { Mapping::reserve(ROOMS * size_of::<Room>())?.leak_as() }),
         is_ours: page_of_this_process()?,
@@ -196,6 +200,7 @@ pub(crate) fn forget_followed(watch: &Watch) {
             libc::MADV_DONTNEED,
         );
     }
+    watch.few.clear();
     watch.unfollowed.store(0, Ordering::Relaxed);
 }
 

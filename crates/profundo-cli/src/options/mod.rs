@@ -253,11 +253,11 @@ mod tests {
             };
             (run.recording.memory(), run.command.words.len())
         };
-        let sampled = |mean| Some(Memory::Sampled { mean });
+        let sampled = |mean, doublings| Some(Memory::Sampled { mean, doublings });
         let plain = ["profundo", "run", "app.py", "exact"];
         assert_eq!(parse(&plain), (None, 2));
         let asked = ["profundo", "run", "--memory", "app.py", "exact"];
-        assert_eq!(parse(&asked), (sampled(512 << 10), 2));
+        assert_eq!(parse(&asked), (sampled(512 << 10, 4), 2));
         let exact = ["profundo", "run", "--memory=exact", "app.py"];
         assert_eq!(parse(&exact), (Some(Memory::Exact), 1));
         let finer = [
@@ -268,7 +268,7 @@ mod tests {
             "4K",
             "app.py",
         ];
-        assert_eq!(parse(&finer), (sampled(4096), 1));
+        assert_eq!(parse(&finer), (sampled(4096, 0), 1));
     }
 
     #[test]

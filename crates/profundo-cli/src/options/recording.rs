@@ -32,7 +32,10 @@ pub enum MemoryChoice {
 }
 
 /// Bytes between two allocations that are recorded.
-const MEMORY_SAMPLE: u64 = 512 << 10;
+const SAMPLED: Memory = Memory::Sampled {
+    mean: 512 << 10,
+    doublings: 4,
+};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]
@@ -64,7 +67,7 @@ pub struct Recording {
         hide_possible_values = true
     )]
     pub memory: Option<MemoryChoice>,
-    /// Bytes between two allocations that are recorded, about [default: 512K]
+    /// Bytes between two allocations that are recorded, about [default: 512K, more where there are very many]
     #[arg(long, value_name = "SIZE", requires = "memory", hide = true)]
     pub memory_sample: Option<Size>,
     /// Begin sampling only then
@@ -139,8 +142,7 @@ pub struct Attached {
 impl Attached {
     /// What of memory is looked at. Whatever it says of allocations, nobody sees them from outside.
     pub fn memory(&self) -> Option<Memory> {
-        let mean = MEMORY_SAMPLE;
-        self.memory.then_some(Memory::Sampled { mean })
+        self.memory.then_some(SAMPLED)
     }
 
     /// The time between two samples in nanoseconds.
@@ -184,9 +186,10 @@ impl Recording {
     /// Which allocations are recorded.
     pub fn memory(&self) -> Option<Memory> {
         let memory = match self.memory? {
-            MemoryChoice::Sampled => Memory::Sampled {
-                mean: self.memory_sample.map_or(MEMORY_SAMPLE, |size| size.0),
-            },
+            MemoryChoice::Sampled => self.memory_sample.map_or(SAMPLED, |size| Memory::Sampled {
+                mean: size.0,
+                doublings: 0,
+            }),
             MemoryChoice::Exact if self.memory_sample.is_some() => super::refuse(
                 "--memory=exact records every allocation, so --memory-sample is not for it",
             ),

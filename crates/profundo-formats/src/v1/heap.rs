@@ -94,6 +94,7 @@ pub(super) mod blocks {
     const FLAGS: u8 = 9;
     /// How long it lived, plus one; 0 if it was not freed yet.
     const LIFE: u8 = 10;
+    const DOUBLINGS: u8 = 11;
 
     pub(in crate::v1) fn encode(rows: &[Block], first: usize) -> Result<Payload, Error> {
         let mut payload = Payload::new(first, rows.len());
@@ -120,6 +121,7 @@ pub(super) mod blocks {
         payload.sparse(TYPE, rows().map(|row| u64::from(row.type_name.0)));
         payload.sparse(FLAGS, rows().map(flags));
         payload.sparse(LIFE, rows().map(life));
+        payload.sparse(DOUBLINGS, rows().map(|row| u64::from(row.doublings)));
         Ok(payload)
     }
 
@@ -129,6 +131,7 @@ pub(super) mod blocks {
         let (mut stack, mut size) = (columns.get(STACK), columns.get(SIZE));
         let (mut domain, mut type_name) = (columns.get(DOMAIN), columns.get(TYPE));
         let (mut flags, mut life) = (columns.get(FLAGS), columns.get(LIFE));
+        let mut doublings = columns.get(DOUBLINGS);
         for _ in 0..columns.rows {
             let begun = time.delta()?;
             let lived = life.plain()?.checked_sub(1);
@@ -145,13 +148,15 @@ pub(super) mod blocks {
                 type_name: decoder.string(type_name.plain()?)?,
                 is_buffer: kinds & BUFFER != 0,
                 is_temporary: kinds & TEMPORARY != 0,
+                doublings: u8::try_from(doublings.plain()?).unwrap_or(u8::MAX),
             };
             decoder.profile.heap.blocks.push(row);
         }
         let when = time.finish().and(clock.finish()).and(life.finish());
         let who = thread.finish().and(task.finish()).and(stack.finish());
         let what = size.finish().and(domain.finish()).and(type_name.finish());
-        when.and(who).and(what).and(flags.finish())
+        let how = flags.finish().and(doublings.finish());
+        when.and(who).and(what).and(how)
     }
 }
 

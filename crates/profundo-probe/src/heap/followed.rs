@@ -1,23 +1,77 @@
 //! The blocks that are followed until they are freed.
 //!
-//! Every `free` of the program asks whether its block is one of them, and nearly none is: so a small
-//! table of counters, by a hash of the address, answers most of them by one load. It is so small that it
-//! stays in the cache that is nearest, and leaves most of that to the program; where there are many blocks, a
-//! larger one behind it answers the rest. Behind both lie the blocks themselves, chained by the hash of the
-//! larger, under a lock.
+//! Every `free` of the program asks whether its block is one of them, and nearly none is: so a few bits
+//! ([`Few`]), by a hash of the address, answer most of them by one load. They are so few that they
+//! stay in the cache that is nearest, and leave most of that to the program; where there are many blocks, a
+//! larger table of counters behind them answers the rest. Behind both lie the blocks themselves, chained by the
+//! hash of the larger, under a lock.
 
-use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::spin::Spin;
 
-/// How many counters the small table has.
-const FEW: usize = 1 << 13;
+/// The bits of the hash that choose one of the few.
+const FEW_BITS: u32 = 14;
 
-/// One that was ever this high stays so: nobody knows any more how high it would be.
-const STUCK: u8 = u8::MAX;
+/// The bits of the hash that choose a chain: those of the few, and some more.
+const CHAIN_BITS: u32 = 16;
+const CHAINS: usize = 1 << CHAIN_BITS;
+const CHAINS_EACH: usize = 1 << (CHAIN_BITS - FEW_BITS);
 
-/// How many chains there are.
-const CHAINS: usize = 1 << 16;
+/// Blocks lie at multiples of eight or sixteen, in runs: the product spreads them over all chains.
+pub const HASH: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// How far the product is shifted for one of the few bits: 32 of them are a word.
+pub const FEW_SHIFT: u32 = u64::BITS - FEW_BITS;
+
+/// Whether blocks may be followed, by the first bits of the hash of their addresses. All zero is one that says
+/// no to all. It fills a page.
+#[derive(Debug)]
+#[repr(C, align(4096))]
+pub struct Few([AtomicU32; 1 << (FEW_BITS - 5)]);
+
+impl Few {
+    /// One that says no to all.
+    #[expect(clippy::new_without_default, reason = "it belongs into a static")]
+    pub const fn new() -> Self {
+        Self([const { AtomicU32::new(0) }; 1 << (FEW_BITS - 5)])
+    }
+
+    /// Whether a block may be followed that lies there.
+    #[inline]
+    pub fn may_have(&self, address: u64) -> bool {
+        let bit = chain_of(address) / CHAINS_EACH;
+        // Relaxed: whoever frees a block has it from the one who allocated it, who entered it before.
+        let word = self.0.get(bit / 32).map(|it| it.load(Ordering::Relaxed));
+        word.is_some_and(|word| word >> (bit % 32) & 1 != 0)
+    }
+
+    /// Says yes to all from now on.
+    pub fn fill(&self) {
+        for word in &self.0 {
+            word.store(u32::MAX, Ordering::Relaxed);
+        }
+    }
+
+    /// Says no to all.
+    pub fn clear(&self) {
+        for word in &self.0 {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn set(&self, bit: usize, to: bool) {
+        let Some(word) = self.0.get(bit / 32) else {
+            return;
+        };
+        let mask = 1 << (bit % 32);
+        if to {
+            word.fetch_or(mask, Ordering::Relaxed);
+        } else {
+            word.fetch_and(!mask, Ordering::Relaxed);
+        }
+    }
+}
 
 /// A block that is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,8 +101,6 @@ struct Entry {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Followed<const ROOM: usize> {
-    /// How many blocks there are by the first bits of the hash.
-    few: [AtomicU8; FEW],
     /// How many blocks each chain has. Read without the lock.
     counts: [AtomicU32; CHAINS],
     chains: Spin<Chains<ROOM>>,
@@ -82,7 +134,6 @@ impl<const ROOM: usize> Followed<ROOM> {
     )]
     pub const fn new() -> Self {
         Self {
-            few: [const { AtomicU8::new(0) }; FEW],
             counts: [const { AtomicU32::new(0) }; CHAINS],
             chains: Spin::new(Chains {
                 first: [0; CHAINS],
@@ -95,43 +146,41 @@ impl<const ROOM: usize> Followed<ROOM> {
 
     /// Whether a block may be followed that lies there. Seldom true of one that is not.
     #[inline]
-    pub fn may_have(&self, address: u64) -> bool {
-        // Relaxed: whoever frees a block has it from the one who allocated it, who entered it before.
-        let count = self.few.get(chain_of(address) / (CHAINS / FEW));
-        count.is_some_and(|count| count.load(Ordering::Relaxed) != 0) && self.may_chain(address)
+    pub fn may_have(&self, few: &Few, address: u64) -> bool {
+        few.may_have(address) && self.may_chain(chain_of(address))
     }
 
-    fn may_chain(&self, address: u64) -> bool {
-        let count = self.counts.get(chain_of(address));
+    fn may_chain(&self, chain: usize) -> bool {
+        let count = self.counts.get(chain);
         count.is_some_and(|count| count.load(Ordering::Relaxed) != 0)
     }
 
     /// Counts a block that has come or gone. Under the lock.
-    fn count(&self, chain: usize, has_come: bool) {
-        if let (Some(few), Some(count)) =
-            (self.few.get(chain / (CHAINS / FEW)), self.counts.get(chain))
-        {
-            let now = few.load(Ordering::Relaxed);
-            if has_come {
-                few.store(now.saturating_add(1), Ordering::Relaxed);
-                count.fetch_add(1, Ordering::Relaxed);
-            } else {
-                if now != STUCK {
-                    few.store(now.saturating_sub(1), Ordering::Relaxed);
-                }
-                count.fetch_sub(1, Ordering::Relaxed);
+    fn count(&self, few: &Few, chain: usize, has_come: bool) {
+        let Some(count) = self.counts.get(chain) else {
+            return;
+        };
+        let bit = chain / CHAINS_EACH;
+        if has_come {
+            count.fetch_add(1, Ordering::Relaxed);
+            few.set(bit, true);
+        } else {
+            count.fetch_sub(1, Ordering::Relaxed);
+            let first = bit * CHAINS_EACH;
+            if !(first..first + CHAINS_EACH).any(|chain| self.may_chain(chain)) {
+                few.set(bit, false);
             }
         }
     }
 
     /// Follows a block. If one is known that lay there, its end was missed: it is given back.
-    pub fn insert(&self, block: Block) -> Result<Option<Block>, Full> {
+    pub fn insert(&self, few: &Few, block: Block) -> Result<Option<Block>, Full> {
         let chain = chain_of(block.address);
         let inserted = self.chains.with(|chains| {
             let former = chains.remove(chain, block.address);
             let inserted = chains.insert(chain, block);
             if let (Ok(()), None) = (inserted, former) {
-                self.count(chain, true);
+                self.count(few, chain, true);
             }
             inserted.map(|()| former)
         });
@@ -140,11 +189,11 @@ impl<const ROOM: usize> Followed<ROOM> {
 
     /// Lets go of the block that lies there. `None`: none is followed that does.
     #[cold]
-    pub fn remove(&self, address: u64) -> Option<Block> {
+    pub fn remove(&self, few: &Few, address: u64) -> Option<Block> {
         let chain = chain_of(address);
         self.chains.with(|chains| {
             let found = chains.remove(chain, address)?;
-            self.count(chain, false);
+            self.count(few, chain, false);
             Some(found)
         })?
     }
@@ -196,10 +245,9 @@ impl<const ROOM: usize> Chains<ROOM> {
     }
 }
 
-/// Blocks lie at multiples of eight or sixteen, in runs: the product spreads them over all chains.
 #[inline]
 fn chain_of(address: u64) -> usize {
-    (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize
+    (address.wrapping_mul(HASH) >> (u64::BITS - CHAIN_BITS)) as usize
 }
 
 #[cfg(test)]
@@ -220,6 +268,7 @@ mod tests {
     #[test]
     fn it_does_what_a_map_does() {
         static FOLLOWED: Followed<1000> = Followed::new();
+        static FEW: Few = Few::new();
         let mut map = HashMap::new();
         let mut draws = Gaps::new(7);
         for number in 1..100_000 {
@@ -227,38 +276,42 @@ mod tests {
             let address = (1 + draws.draw() % 3000) << 36;
             if draws.draw().is_multiple_of(2) {
                 let new = block(address, number);
-                match FOLLOWED.insert(new) {
+                match FOLLOWED.insert(&FEW, new) {
                     Ok(former) => assert_eq!(former, map.insert(address, new)),
                     Err(Full) => assert_eq!(map.len(), 1000),
                 }
             } else {
-                assert_eq!(FOLLOWED.remove(address), map.remove(&address));
+                assert_eq!(FOLLOWED.remove(&FEW, address), map.remove(&address));
             }
         }
         for (address, block) in map {
-            assert!(FOLLOWED.may_have(address));
-            assert_eq!(FOLLOWED.remove(address), Some(block));
+            assert!(FOLLOWED.may_have(&FEW, address));
+            assert_eq!(FOLLOWED.remove(&FEW, address), Some(block));
         }
         let left = FOLLOWED.counts.iter().map(|it| it.load(Ordering::Relaxed));
         assert_eq!(left.sum::<u32>(), 0);
+        let bits = FEW.0.iter().map(|it| it.load(Ordering::Relaxed));
+        assert_eq!(bits.sum::<u32>(), 0);
     }
 
     #[test]
     fn a_full_one_takes_no_more_and_forgets_none() {
         static FOLLOWED: Followed<4> = Followed::new();
+        static FEW: Few = Few::new();
         for number in 1..5 {
-            assert_eq!(FOLLOWED.insert(block(16 * number, number)), Ok(None));
+            assert_eq!(FOLLOWED.insert(&FEW, block(16 * number, number)), Ok(None));
         }
-        assert_eq!(FOLLOWED.insert(block(160, 5)), Err(Full));
-        assert_eq!(FOLLOWED.insert(block(16, 6)), Ok(Some(block(16, 1))));
-        assert_eq!(FOLLOWED.remove(32), Some(block(32, 2)));
-        assert_eq!(FOLLOWED.insert(block(160, 7)), Ok(None));
-        assert_eq!(FOLLOWED.remove(16), Some(block(16, 6)));
+        assert_eq!(FOLLOWED.insert(&FEW, block(160, 5)), Err(Full));
+        assert_eq!(FOLLOWED.insert(&FEW, block(16, 6)), Ok(Some(block(16, 1))));
+        assert_eq!(FOLLOWED.remove(&FEW, 32), Some(block(32, 2)));
+        assert_eq!(FOLLOWED.insert(&FEW, block(160, 7)), Ok(None));
+        assert_eq!(FOLLOWED.remove(&FEW, 16), Some(block(16, 6)));
     }
 
     #[test]
     fn threads_do_not_lose_each_others_blocks() {
         static FOLLOWED: Followed<8192> = Followed::new();
+        static FEW: Few = Few::new();
         let threads = (0..4_u64).map(|thread| {
             thread::spawn(move || {
                 for round in 0..200 {
@@ -266,10 +319,10 @@ mod tests {
                         .map(|at| block((thread << 40) + 16 * at, round * 100 + at))
                         .collect();
                     for block in &blocks {
-                        assert_eq!(FOLLOWED.insert(*block), Ok(None));
+                        assert_eq!(FOLLOWED.insert(&FEW, *block), Ok(None));
                     }
                     for block in &blocks {
-                        assert_eq!(FOLLOWED.remove(block.address), Some(*block));
+                        assert_eq!(FOLLOWED.remove(&FEW, block.address), Some(*block));
                     }
                 }
             })

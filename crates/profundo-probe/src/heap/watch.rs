@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use profundo_unwind::walk;
 
 use super::followed::Block;
-use super::{Followed, Rooms, Rows, SWITCH, Trace, Traces};
+use super::{Few, Followed, Rooms, Rows, SWITCH, Trace, Traces};
 use crate::heap::rows::Entry;
 use crate::memory::StackMemory;
 use crate::sample::wire_end;
@@ -38,6 +38,8 @@ pub struct Watch {
     pub tables: AtomicPtr<Tables>,
     /// Those that were not freed yet.
     pub followed: &'static Followed<MOST_FOLLOWED>,
+    /// What is asked first about each that is freed.
+    pub few: &'static Few,
     /// Where stacks are walked into.
     pub rooms: Rooms,
     /// Not 0, in memory that a child process has as zeros: whatever was going on at a fork must not
@@ -133,7 +135,7 @@ impl Watch {
                 number,
                 size,
             };
-            if self.followed.insert(block).is_err() {
+            if self.followed.insert(self.few, block).is_err() {
                 self.unfollowed.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -144,7 +146,7 @@ impl Watch {
     #[inline(never)]
     pub fn let_go(&self, rule: u64, address: u64) -> Option<Block> {
         let mut found = None;
-        self.while_recording(rule, |_| found = self.followed.remove(address));
+        self.while_recording(rule, |_| found = self.followed.remove(self.few, address));
         found
     }
 
@@ -163,7 +165,7 @@ impl Watch {
     pub fn keep(&self, rule: u64, block: Block) {
         // There was room for it a moment ago. If that is taken now, the block is taken for one that stays.
         self.while_recording(rule, |_| {
-            if self.followed.insert(block).is_err() {
+            if self.followed.insert(self.few, block).is_err() {
                 self.unfollowed.fetch_add(1, Ordering::Relaxed);
             }
         });

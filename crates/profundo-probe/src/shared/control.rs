@@ -65,6 +65,8 @@ pub struct Control {
     pub namespace: AtomicU64,
     /// Which allocations are recorded: one about each so many bytes, or one of [`memory_kind`].
     pub memory: AtomicU64,
+    /// How often that distance may be doubled where blocks would be recorded too often.
+    pub memory_doublings: AtomicU64,
     /// Incremented by `profundo ctl PID clear` and the like; the command acts on a change.
     pub request: AtomicU32,
     /// Incremented by a process that finds no ring, each time before it waits for one.
@@ -77,7 +79,7 @@ pub struct Control {
     pub farewells: AtomicU32,
     /// 1 if handlers are to say what the system calls were on that they have interrupted.
     pub calls: AtomicU32,
-    reserved: [AtomicU32; 22],
+    reserved: [AtomicU32; 20],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The last words, in a circle.

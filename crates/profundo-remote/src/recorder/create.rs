@@ -77,12 +77,14 @@ impl Recorder {
         control
             .calls
             .store(u32::from(wants_calls), Ordering::Relaxed);
-        let memory = match options.memory {
-            None => memory_kind::NONE,
-            Some(Memory::Sampled { mean }) => mean.max(1),
-            Some(Memory::Exact) => memory_kind::EXACT,
+        let (memory, doublings) = match options.memory {
+            None => (memory_kind::NONE, 0),
+            Some(Memory::Sampled { mean, doublings }) => (mean.max(1), doublings),
+            Some(Memory::Exact) => (memory_kind::EXACT, 0),
         };
         control.memory.store(memory, Ordering::Relaxed);
+        let doublings = u64::from(doublings);
+        control.memory_doublings.store(doublings, Ordering::Relaxed);
         // Ids from another namespace would mean other processes here.
         let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |data| data.ino());
         control.namespace.store(namespace, Ordering::Relaxed);

@@ -205,7 +205,7 @@ impl Recorder {
     pub fn start(&self) -> Start {
         let allocations = match (self.options.memory, &self.options.agent) {
             (None, _) | (_, None) => Allocations::None,
-            (Some(Memory::Sampled { mean }), _) => Allocations::Bytes(mean),
+            (Some(Memory::Sampled { mean, .. }), _) => Allocations::Bytes(mean),
             (Some(Memory::Exact), _) => Allocations::All,
         };
         Start {

@@ -39,7 +39,10 @@ const STEP: u64 = 16 << 20;
 const SMALL: u64 = 8 << 20;
 
 fn sampled() -> Option<Memory> {
-    Some(Memory::Sampled { mean: 512 << 10 })
+    Some(Memory::Sampled {
+        mean: 512 << 10,
+        doublings: 0,
+    })
 }
 
 fn gauges_of(told: &Told, key: u32) -> Vec<Gauge> {

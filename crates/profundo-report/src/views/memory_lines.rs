@@ -113,7 +113,7 @@ impl MemoryLines {
                 true => heap.blocks.len() as u64,
                 false => heap.sites.iter().map(|site| site.allocated.count).sum(),
             };
-            page.sentence(&how_allocations(heap.sampling, records))?;
+            page.sentence(&how_allocations(heap.sampling, heap.coarsest(), records))?;
         }
         Ok(())
     }

@@ -85,6 +85,7 @@ impl AllocResults {
                 domain: Domain::Native,
                 type_name: profile.strings.intern(&held.type_name),
                 is_buffer: held.is_buffer,
+                doublings: 0,
                 is_temporary: allocation.is_temporary,
             });
         }

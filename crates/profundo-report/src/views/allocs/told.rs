@@ -18,14 +18,19 @@ impl Allocs {
 
 /// All of it.
 pub(in crate::views) fn tell_memory(json: &mut Json<'_>, profile: &Profile, found: &Allocations) {
-    let (how, mean) = match found.sampling {
-        Sampling::All => ("all", None),
-        Sampling::Bytes(mean) => ("bytes", Some(mean)),
-        Sampling::Events(_) => ("events", None),
-        Sampling::None => ("unknown", None),
+    let mean = |sampling| match sampling {
+        Sampling::Bytes(mean) => Some(mean),
+        _ => None,
+    };
+    let how = match found.sampling {
+        Sampling::All => "all",
+        Sampling::Bytes(_) => "bytes",
+        Sampling::Events(_) => "events",
+        Sampling::None => "unknown",
     };
     json.text("sampling", how);
-    json.number_or_null("bytes_between_samples", mean);
+    json.number_or_null("bytes_between_samples", mean(found.sampling));
+    json.number_or_null("most_bytes_between_samples", mean(found.coarsest));
     json.number("samples", found.total.allocated.seen());
     json.share("seconds", Some(found.seconds));
     json.row("total", |json| tell_held(json, &found.total));
