@@ -6,8 +6,8 @@ use super::log::{Read, ReadLog, Uses};
 const STACKS: usize = 1024;
 const READS: usize = 1 << 14;
 const CHAINS: usize = 512;
-/// How many stacks of one chain are compared.
-const PATIENCE: usize = 64;
+/// How many stacks of one chain are compared: those that were met last.
+const PATIENCE: usize = 12;
 
 /// What a walk begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,8 +72,9 @@ impl Known {
     /// The thread has just come here with these registers, from the stack that they lie in, and runs
     /// with that state of the interpreter, at a call, so that what its frames lead to is alive.
     #[inline]
-    pub unsafe fn find(&self, beginning: &Beginning, besides: &Besides) -> Option<u32> {
-        let mut next = *self.chains.get(chain_of(beginning))?;
+    pub unsafe fn find(&mut self, beginning: &Beginning, besides: &Besides) -> Option<u32> {
+        let first = *self.chains.get(chain_of(beginning))?;
+        let (mut before, mut next) = (0, first);
         for _ in 0..PATIENCE {
             let stack = self.stacks.get((next as usize).checked_sub(1)?)?;
             let Uses {
@@ -93,12 +94,32 @@ impl Known {
                     (read.address as *const u64).read_unaligned() == read.word
                 });
                 if is_same {
-                    return Some(stack.site);
+                    let site = stack.site;
+                    self.put_first(chain_of(beginning), before, next);
+                    return Some(site);
                 }
             }
-            next = stack.next;
+            (before, next) = (next, stack.next);
         }
         None
+    }
+
+    /// Puts a stack first in its chain, where it will be looked for soon again. It comes behind `before`; 0: it
+    /// is the first one.
+    #[inline]
+    fn put_first(&mut self, chain: usize, before: u32, stack: u32) {
+        let place = |number: u32| (number as usize).wrapping_sub(1);
+        let Some(first) = self.chains.get_mut(chain).filter(|_| before != 0) else {
+            return;
+        };
+        let formerly = core::mem::replace(first, stack);
+        let Some(moved) = self.stacks.get_mut(place(stack)) else {
+            return;
+        };
+        let behind = core::mem::replace(&mut moved.next, formerly);
+        if let Some(before) = self.stacks.get_mut(place(before)) {
+            before.next = behind;
+        }
     }
 
     /// Remembers the stack that was just walked, by what the log says.
@@ -185,7 +206,7 @@ mod tests {
     }
 
     /// What is found at an address where nothing is read.
-    fn found(known: &Known, ip: u64) -> Option<u32> {
+    fn found(known: &mut Known, ip: u64) -> Option<u32> {
         // SAFETY: nothing is read.
         unsafe { known.find(&beginning(ip), &Besides::default()) }
     }
@@ -196,7 +217,7 @@ mod tests {
         known.log.clear();
         known.log.lose();
         known.remember(beginning(1), Besides::default(), 17);
-        assert_eq!(found(&known, 1), None);
+        assert_eq!(found(&mut known, 1), None);
     }
 
     #[test]
@@ -208,15 +229,43 @@ mod tests {
         };
         known.log.clear();
         known.remember(beginning(1), besides, 17);
-        assert_eq!(found(&known, 1), Some(17));
+        assert_eq!(found(&mut known, 1), Some(17));
         known.log.clear();
         known.log.uses_frame_pointer();
         known.remember(beginning(2), besides, 18);
-        assert_eq!(found(&known, 2), None);
+        assert_eq!(found(&mut known, 2), None);
         known.log.clear();
         known.log.uses_general();
         known.remember(beginning(3), besides, 19);
-        assert_eq!(found(&known, 3), None);
+        assert_eq!(found(&mut known, 3), None);
+    }
+
+    #[test]
+    fn those_that_were_met_last_come_first() {
+        let mut known = nothing();
+        let mut word = 0_u64;
+        let mut look = |known: &mut Known, value: u64| {
+            word = std::hint::black_box(value);
+            let address = &raw const word as u64;
+            // SAFETY: the word is there.
+            let found = unsafe { known.find(&beginning(1), &Besides::default()) };
+            if found.is_none() {
+                known.log.clear();
+                known.log.note(address, value);
+                known.remember(beginning(1), Besides::default(), value as u32);
+            }
+            found
+        };
+        // One that comes again and again is found, however many others there are.
+        assert_eq!(look(&mut known, 1), None);
+        for other in 2..200 {
+            assert_eq!(look(&mut known, other), None);
+            assert_eq!(look(&mut known, 1), Some(1));
+        }
+        assert_eq!(look(&mut known, 199), Some(199));
+        assert_eq!(look(&mut known, 198), Some(198));
+        // One that was not met for long is walked again.
+        assert_eq!(look(&mut known, 2), None);
     }
 
     #[test]
@@ -225,7 +274,7 @@ mod tests {
         for ip in 0..10 * STACKS as u64 {
             known.log.clear();
             known.remember(beginning(ip), Besides::default(), ip as u32);
-            assert_eq!(found(&known, ip), Some(ip as u32));
+            assert_eq!(found(&mut known, ip), Some(ip as u32));
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::heap::ReadLog;
 use crate::sys;
 
 /// How many pages a cache remembers.
-pub const PAGES: usize = 64;
+pub const PAGES: usize = 256;
 
 /// For how many cycles a page is believed: about a tenth of a second.
 const BELIEVED: u64 = 1 << 28;

@@ -18,7 +18,7 @@ use core::ops::ControlFlow;
 
 use profundo_cpython::{Known, Memory, States, Step, is_holder, running, walk};
 use profundo_unwind::Regs;
-use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead};
+use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State};
 
 use super::chain::Chain;
 use super::interpreter::{Interpreter, Ranges};
@@ -106,10 +106,13 @@ pub(crate) fn write(
         gil: Gil::None,
         sampled,
     };
-    writer.gil = match writer.find_gil(&mut memory) {
-        Gil::Released if sampled.slot.is_waiting() => Gil::Waiting,
-        gil => gil,
-    };
+    // Of an allocation only its place is wanted.
+    if sampled.head.state != State::Allocating {
+        writer.gil = match writer.find_gil(&mut memory) {
+            Gil::Released if sampled.slot.is_waiting() => Gil::Waiting,
+            gil => gil,
+        };
+    }
 
     let mut room = buffer.open(claim)?;
     let behind = sampled.beginning.map_or(0, |it| it.told.words());
