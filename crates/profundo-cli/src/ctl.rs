@@ -1,22 +1,32 @@
-//! `ctl`: starts and stops the sampling of a program that another `profundo` records.
+//! `ctl`: starts and stops the sampling of a program that another `profundo` records, or has it forget.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use profundo_remote::find_session;
 
 use crate::options::{Ctl, Request};
 
+/// How long a recorder may take to do what is asked of it. It may have much to take in before.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 pub fn ctl(options: &Ctl) -> Result<ExitCode> {
     let pid = options.pid;
     let session = find_session(pid).ok_or_else(|| why_not(pid))?;
-    let paused = options.request == Request::Stop;
-    session.set_paused(paused);
-    // A session that ends just now stays as it was.
-    if session.is_paused() != paused {
-        bail!("the recording of process {pid} is over");
+    let is_done = match options.request {
+        Request::Start | Request::Stop => {
+            let paused = options.request == Request::Stop;
+            session.set_paused(paused);
+            // A session that ends just now stays as it was.
+            session.is_paused() == paused
+        }
+        Request::Clear => session.clear(PATIENCE),
+    };
+    if !is_done {
+        bail!("the recording of process {pid} is over, or does not answer");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -27,6 +27,7 @@ pub struct Sink {
     writer: Option<StreamWriter<BufWriter<File>>>,
     failure: Option<Error>,
     path: PathBuf,
+    max_size: u64,
     /// What each stack weighs: the samples themselves leave the memory.
     weights: Vec<u64>,
     flushed: Instant,
@@ -49,12 +50,7 @@ impl Sink {
     pub fn create(path: &Path, start: Start, max_size: u64) -> Result<Self> {
         let mut ingest = Ingest::new(start).max_stacks(stacks_within(max_size));
         // Whenever we are killed, there is a file that can be read and gone on with.
-        let begun = create_file(path, &ingest.profile().meta).and_then(|writer| {
-            let mut writer = writer.max_size(max_size);
-            writer.flush(ingest.profile_mut())?;
-            Ok(writer)
-        });
-        let writer = begun
+        let writer = begin(path, ingest.profile_mut(), max_size)
             .map_err(|error| reading::why_not_written(path, error))
             .context(UNBEGUN)?;
         let now = Instant::now();
@@ -63,6 +59,7 @@ impl Sink {
             writer: Some(writer),
             failure: None,
             path: path.to_owned(),
+            max_size,
             weights: Vec::new(),
             flushed: now,
             updated: now,
@@ -71,7 +68,31 @@ impl Sink {
 
     /// Takes in what the recorder tells.
     pub fn event(&mut self, event: Event<'_>) {
+        let is_cleared = matches!(event, Event::Cleared(_));
         self.ingest.event(event);
+        if is_cleared && self.writer.is_some() {
+            self.begin_anew();
+        }
+    }
+
+    /// What is in the file is not to be in it: it is written anew, from what is to stay.
+    fn begin_anew(&mut self) {
+        // What names the records of a program that is told of no more. It is wanted only if we are killed, and
+        // what comes later goes before it.
+        let kept = read_file(&self.path).map(|(profile, _)| profile.growing);
+        let profile = self.ingest.profile_mut();
+        let mut growing = kept.unwrap_or_default();
+        growing.codes.append(&mut profile.growing.codes);
+        growing.mappings.append(&mut profile.growing.mappings);
+        profile.growing = growing;
+        self.weights.clear();
+        match begin(&self.path, profile, self.max_size) {
+            Ok(writer) => self.writer = Some(writer),
+            Err(error) => {
+                self.failure = Some(error);
+                self.writer = None;
+            }
+        }
     }
 
     /// The interpreters that were found, as `CPython 3.12.1`.
@@ -154,6 +175,17 @@ impl Sink {
             notes: profile.meta.notes,
         }
     }
+}
+
+/// A file with what there is so far.
+fn begin(
+    path: &Path,
+    profile: &mut Profile,
+    max_size: u64,
+) -> Result<StreamWriter<BufWriter<File>>, Error> {
+    let mut writer = create_file(path, &profile.meta)?.max_size(max_size);
+    writer.flush(profile)?;
+    Ok(writer)
 }
 
 /// Gives each sample in the file the names that its addresses had when it was taken, where code that

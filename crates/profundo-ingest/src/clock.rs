@@ -8,6 +8,8 @@ use profundo_wire::recording::Instant;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     start: Instant,
+    /// From where times are counted, in cycles: mostly the same.
+    zero: u64,
     nanoseconds_per_cycle: f64,
 }
 
@@ -15,6 +17,7 @@ impl Clock {
     pub(crate) fn new(start: Instant) -> Self {
         Self {
             start,
+            zero: start.cycles,
             nanoseconds_per_cycle: 0.0,
         }
     }
@@ -26,6 +29,16 @@ impl Clock {
         if cycles > 0 {
             self.nanoseconds_per_cycle = nanoseconds as f64 / cycles as f64;
         }
+    }
+
+    /// Times are counted from here.
+    pub(crate) fn count_from(&mut self, cycles: u64) {
+        self.zero = cycles;
+    }
+
+    /// Whether this was before times are counted, and they do not begin with the recording.
+    pub(crate) fn is_before(&self, cycles: u64) -> bool {
+        self.zero != self.start.cycles && cycles < self.zero
     }
 
     /// Whether a second instant is known.
@@ -41,7 +54,7 @@ impl Clock {
     /// Time since the start; what was counted before it (a clock that differs between CPUs by a
     /// few cycles) is the start.
     pub(crate) fn since_start(&self, cycles: u64) -> Nanos {
-        let cycles = cycles.saturating_sub(self.start.cycles);
+        let cycles = cycles.saturating_sub(self.zero);
         Nanos((cycles as f64 * self.nanoseconds_per_cycle) as u64)
     }
 }

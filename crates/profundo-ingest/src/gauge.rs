@@ -15,6 +15,7 @@ impl Gauges {
     /// Appends it to the profile.
     pub(crate) fn let_go(&mut self, clock: Clock, heap: &mut Heap) {
         let gauges = self.untold.drain(..);
+        let gauges = gauges.filter(|(_, told)| !clock.is_before(told.clock));
         let gauges = gauges.map(|(process, told)| gauge_of(process, &told, clock));
         heap.gauges.extend(gauges);
     }

@@ -6,7 +6,7 @@ use profundo_model::{
 };
 use profundo_wire::recording::{Allocations, SiteSum};
 use profundo_wire::{Freed, Source};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::Clock;
 
@@ -34,6 +34,8 @@ pub(crate) struct Blocks {
     live: FxHashMap<(u32, u64), u64>,
     /// Ends of blocks that were not told of yet: another thread's records come later.
     early: FxHashMap<(u32, u64), Freed>,
+    /// Those that are not known to be freed and are not to be told of any more.
+    forgotten: FxHashSet<(u32, u64)>,
     /// Those that are held back until it is known what the cycle counter means.
     held: Vec<Block>,
     /// Copies, the same, with the cycle counter in place of the time.
@@ -87,9 +89,30 @@ impl Blocks {
         }
     }
 
+    /// Forgets all that were told of so far.
+    pub(crate) fn clear(&mut self) {
+        let old = std::mem::take(&mut self.live);
+        self.forgotten.extend(old.into_keys());
+        self.held.clear();
+        self.copies.clear();
+        self.ends.clear();
+        self.rows = 0;
+    }
+
+    /// Takes in a block of which nobody is to know.
+    pub(crate) fn forget_one(&mut self, process: u32, told: &profundo_wire::Block) {
+        let key = (process, told.number);
+        if told.source != Source::Copied && self.early.remove(&key).is_none() {
+            self.forgotten.insert(key);
+        }
+    }
+
     /// Takes in the end of a block.
     pub(crate) fn freed(&mut self, process: u32, told: &Freed) {
         let key = (process, told.number);
+        if self.forgotten.remove(&key) {
+            return;
+        }
         match self.live.remove(&key) {
             Some(row) => self.ends.push((row, told.clock, told.at_once)),
             None => {
@@ -102,6 +125,7 @@ impl Blocks {
     pub(crate) fn forget(&mut self, process: u32) {
         self.live.retain(|(of, _), _| *of != process);
         self.early.retain(|(of, _), _| *of != process);
+        self.forgotten.retain(|(of, _)| *of != process);
     }
 
     /// Appends what is held back.
@@ -150,6 +174,45 @@ pub(crate) struct Moments {
 }
 
 impl Sites {
+    /// Goes on with those that a profile has, whose processes have keys in the order of their rows.
+    pub(crate) fn of(heap: &Heap) -> Self {
+        let rows = heap.sites.iter().zip(0..);
+        let rows = rows.map(|(site, row)| ((site.process.0 + 1, site.number), row));
+        Self {
+            rows: rows.collect(),
+            early: FxHashMap::default(),
+        }
+    }
+
+    /// Those whose sums came and whose stacks never did.
+    pub(crate) fn take_unknown(&mut self) -> Vec<(u32, SiteSum)> {
+        let early = std::mem::take(&mut self.early);
+        early
+            .into_iter()
+            .map(|((key, _), told)| (key, told))
+            .collect()
+    }
+
+    /// Adds a sum to the stacks without a number.
+    pub(crate) fn add_to_others(
+        &mut self,
+        key: u32,
+        told: &SiteSum,
+        clock: Clock,
+        heap: &mut Heap,
+    ) {
+        let row = self.rows.get(&(key, 0));
+        let Some(site) = row.and_then(|&row| heap.sites.get_mut(row as usize)) else {
+            return;
+        };
+        let amount = |[count, bytes]: [u64; 2]| Amount { count, bytes };
+        site.allocated += amount(told.allocated);
+        site.freed += amount(told.freed);
+        site.temporary += amount(told.temporary);
+        site.at_peak += amount(whole(told.at_peak));
+        site.lifetimes.0 += clock.length(told.lived).0;
+    }
+
     /// A stack has a number.
     pub(crate) fn site(
         &mut self,
@@ -163,6 +226,7 @@ impl Sites {
             process,
             stack: sample.stack,
             domain: domain(told.source),
+            number: told.number,
             ..Site::default()
         };
         self.add((key, told.number), site, heap);
@@ -200,8 +264,6 @@ impl Sites {
             return;
         };
         let amount = |[count, bytes]: [u64; 2]| Amount { count, bytes };
-        // A thread may have been in the middle of counting.
-        let whole = |pair: [u64; 2]| pair.map(|it| if (it as i64) < 0 { 0 } else { it });
         site.allocated = amount(told.allocated);
         site.freed = amount(told.freed);
         site.temporary = amount(told.temporary);
@@ -222,6 +284,11 @@ impl Sites {
             self.sum(key, &told, when, heap);
         }
     }
+}
+
+/// A thread may have been in the middle of counting.
+fn whole(pair: [u64; 2]) -> [u64; 2] {
+    pair.map(|it| if (it as i64) < 0 { 0 } else { it })
 }
 
 pub(crate) fn sampling(allocations: Allocations) -> Sampling {

@@ -26,6 +26,7 @@ use crate::stacks::Stacks;
 use crate::traffic::traffic_of;
 use crate::waits::{Waits, waiting};
 
+mod clear;
 mod memory;
 
 /// Samples that are held back at most. A recorder that never tells the time gets them in the
@@ -75,6 +76,8 @@ pub struct Ingest {
     allocating: Option<Sample>,
     blocks: Blocks,
     sites: Sites,
+    /// How long after the recording's beginning it was cleared, in nanoseconds.
+    cleared: u64,
     /// Whether the only process keeps its own numbers.
     is_single: bool,
     /// How many processes the profile had when it was gone on with.
@@ -95,6 +98,8 @@ struct Program {
     files: Files,
     people: People,
     lost: LossCounts,
+    /// What of that was to be forgotten.
+    lost_cleared: LossCounts,
     /// The path of the interpreter's module.
     interpreter: Option<StringId>,
     started: u64,
@@ -166,7 +171,8 @@ impl Ingest {
             waiting: Vec::new(),
             allocating: None,
             blocks: Blocks::after(&profile.heap),
-            sites: Sites::default(),
+            sites: Sites::of(&profile.heap),
+            cleared: 0,
             is_single: false,
             most_stacks: MOST_STACKS,
             generated: Owners::default(),
@@ -237,7 +243,8 @@ impl Ingest {
                 }
                 let knows = program.0.interpreter.is_some() || gil_wait > 0;
                 let gil_wait = knows.then_some(gil_wait);
-                program.0.people.tell(profile, program.2, &thread, gil_wait);
+                let people = &mut program.0.people;
+                people.tell(profile, program.2, &thread, gil_wait);
             }
             Event::Words { process, words } => self.words(process, words),
             Event::Generated { process, codes } => {
@@ -283,6 +290,7 @@ impl Ingest {
                 let id = self.program(told.process).0.0.id;
                 self.gauges.untold.push((id, told));
             }
+            Event::Cleared(at) => self.clear(at),
             Event::Ended(end) => self.ended(&end),
             Event::Note(note) => {
                 if !self.profile.meta.notes.contains(&note) {
@@ -320,6 +328,7 @@ impl Ingest {
             now: finish.ended.cycles,
         };
         self.sites.retry(when, &mut self.profile.heap);
+        self.take_in_unknown_sites();
         self.settle_times();
         let meta = &mut self.profile.meta;
         meta.duration = Nanos(finish.duration);
@@ -462,7 +471,9 @@ impl Ingest {
                     }
                     let whose = (told.thread, told.tid);
                     let thread = program.people.thread(profile, numbers, whose);
-                    self.traffic.push((thread, told));
+                    if !self.clock.is_before(told.from) {
+                        self.traffic.push((thread, told));
+                    }
                 }
                 Ok(Record::Opened(told)) => {
                     let ((program, ..), profile) = self.program(process);
@@ -589,6 +600,7 @@ impl Ingest {
         };
         match is_allocation {
             true => self.allocating = Some(sample),
+            false if self.clock.is_before(head.clock) => {}
             false => self.held_back.push(sample),
         }
         if generates {
@@ -670,10 +682,12 @@ impl Ingest {
     fn count_loss(&mut self) {
         let mut sum = self.lost_before;
         for program in self.processes.values() {
-            sum.buffer_full += program.lost.buffer_full;
-            sum.overwritten += program.lost.overwritten;
-            sum.reentrant += program.lost.reentrant;
-            sum.thread_table_full += program.lost.thread_table_full;
+            let (lost, before) = (program.lost, program.lost_cleared);
+            sum.buffer_full += lost.buffer_full - before.buffer_full.min(lost.buffer_full);
+            sum.overwritten += lost.overwritten - before.overwritten.min(lost.overwritten);
+            sum.reentrant += lost.reentrant - before.reentrant.min(lost.reentrant);
+            sum.thread_table_full +=
+                lost.thread_table_full - before.thread_table_full.min(lost.thread_table_full);
         }
         self.profile.meta.loss = Loss {
             buffer_full: sum.buffer_full,
@@ -706,6 +720,7 @@ impl Program {
             files: Files::default(),
             people: People::new(id, numbering, key),
             lost: LossCounts::default(),
+            lost_cleared: LossCounts::default(),
             interpreter: None,
             started: 0,
             ended: None,

@@ -63,6 +63,8 @@ pub(crate) struct People {
     task_names: FxHashMap<u64, Box<str>>,
     /// What is known of threads that no record has yet.
     strangers: FxHashMap<u32, ThreadInfo>,
+    /// How long threads had been alive, had run and had waited for the interpreter's lock when that was forgotten.
+    cleared: FxHashMap<u32, [u64; 3]>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +87,7 @@ impl People {
             tasks: FxHashMap::default(),
             task_names: FxHashMap::default(),
             strangers: FxHashMap::default(),
+            cleared: FxHashMap::default(),
         }
     }
 
@@ -109,11 +112,26 @@ impl People {
         if !info.name.is_empty() && !row.is_named {
             thread.name = name;
         }
-        thread.alive = Some(Nanos(info.alive));
-        thread.cpu = Some(Nanos(info.cpu));
-        thread.gil_wait = gil_wait.map(Nanos);
+        let [alive, cpu, waited] = self.cleared.get(&info.number).copied().unwrap_or_default();
+        thread.alive = Some(Nanos(info.alive.saturating_sub(alive)));
+        thread.cpu = Some(Nanos(info.cpu.saturating_sub(cpu)));
+        thread.gil_wait = gil_wait.map(|it| Nanos(it.saturating_sub(waited)));
         if let Some(task) = row.root {
             profile.tasks.get_mut(task).name = thread.name;
+        }
+    }
+
+    /// Forgets how long threads have been alive and have run so far.
+    pub(crate) fn clear(&mut self, profile: &mut Profile) {
+        for (&number, row) in &self.threads {
+            let thread = profile.threads.get_mut(row.id);
+            let so_far = [&mut thread.alive, &mut thread.cpu, &mut thread.gil_wait];
+            let before = self.cleared.entry(number).or_default();
+            for (before, so_far) in before.iter_mut().zip(so_far) {
+                if let Some(so_far) = so_far {
+                    *before += std::mem::take(&mut so_far.0);
+                }
+            }
         }
     }
 

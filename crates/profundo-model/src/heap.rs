@@ -156,6 +156,8 @@ pub struct Site {
     pub at_peak: Amount,
     /// How long all of it has lived, together; what was never freed until the end of the recording.
     pub lifetimes: Nanos,
+    /// Under which number its process counts it, for whoever goes on with the recording.
+    pub number: u32,
 }
 
 impl Site {

@@ -51,6 +51,10 @@ pub(crate) struct Program {
     pub(crate) times: (u64, u64),
     /// Both, when the program began: the process may have run another one before.
     pub(crate) times_before: (u64, u64),
+    /// Both, when what was recorded was cleared.
+    pub(crate) times_cleared: (u64, u64),
+    /// And what could have been sampled of it by then, if that is counted from outside.
+    pub(crate) outside_cleared: u64,
     /// What `wait` said, if it was our caller's child.
     pub(crate) how: Option<HowEnded>,
     /// What was told of its losses last.
@@ -85,6 +89,8 @@ impl Program {
             system: Account::default(),
             times: (0, 0),
             times_before: (0, 0),
+            times_cleared: (0, 0),
+            outside_cleared: 0,
             how: None,
             loss: LossCounts::default(),
             waits: None,
@@ -236,13 +242,15 @@ impl Program {
 
     /// Its user and system time while it was sampled; of one that could not be, all of it.
     fn sampled_times(&self) -> (u64, u64) {
+        let (before, cleared) = (self.times_before, self.times_cleared);
+        let before = (before.0.max(cleared.0), before.1.max(cleared.1));
         let sampled = |account: Account, now: u64, before: u64| match account.has_begun() {
             true => account.at(now),
             false => now.saturating_sub(before),
         };
         (
-            sampled(self.user, self.times.0, self.times_before.0),
-            sampled(self.system, self.times.1, self.times_before.1),
+            sampled(self.user, self.times.0, before.0),
+            sampled(self.system, self.times.1, before.1),
         )
     }
 

@@ -229,6 +229,9 @@ pub enum Event<'a> {
     Energy(EnergyUsed),
     /// What a process has of the machine's memory. Those of one process are told oldest first.
     Gauge(Gauge),
+    /// What was told so far is to be forgotten, and what is told later of a time before this: the recording begins
+    /// here. Who exists, and what it is called, is known all the same.
+    Cleared(Instant),
     /// A program has ended.
     Ended(ProcessEnd),
     /// A sentence for the reader.

@@ -35,6 +35,7 @@ mod guard;
 mod hook;
 pub mod locks;
 mod macros;
+mod malloc_data;
 mod names;
 pub mod peek;
 mod questions;
@@ -56,6 +57,7 @@ pub use error::{Error, Result};
 pub use frames::StackFrame;
 pub use guard::Session;
 pub use hook::set_line_correction;
+pub use malloc_data::clear_malloc_data;
 pub use names::{Names, names_of, retrieve};
 pub use peek::{get_peek_duration, set_peek_duration, set_peek_report};
 #[doc(hidden)]

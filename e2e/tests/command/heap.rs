@@ -12,14 +12,14 @@ use crate::targets::{Python, c, cpp, pythons_for, rust, source};
 
 /// What a line adds up to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Line {
-    allocated: Amount,
-    live: Amount,
-    temporary: u64,
+pub struct Line {
+    pub allocated: Amount,
+    pub live: Amount,
+    pub temporary: u64,
 }
 
 /// The innermost line of a stack that is in this file.
-fn line_of(profile: &Profile, stack: StackId, file: &str) -> Option<u32> {
+pub fn line_of(profile: &Profile, stack: StackId, file: &str) -> Option<u32> {
     let locations = profile.stacks.locations(stack);
     let mut frames = locations.flat_map(|location| profile.locations.get(location).frames.iter());
     frames
@@ -28,7 +28,7 @@ fn line_of(profile: &Profile, stack: StackId, file: &str) -> Option<u32> {
 }
 
 /// Exact sums by line of a file, of one kind of allocator or of all.
-fn lines(profile: &Profile, file: &str, wanted: impl Fn(&Site) -> bool) -> BTreeMap<u32, Line> {
+pub fn lines(profile: &Profile, file: &str, wanted: impl Fn(&Site) -> bool) -> BTreeMap<u32, Line> {
     let mut lines: BTreeMap<u32, Line> = BTreeMap::new();
     for site in profile.heap.sites.iter().filter(|site| wanted(site)) {
         if let Some(line) = line_of(profile, site.stack, file) {
@@ -42,7 +42,7 @@ fn lines(profile: &Profile, file: &str, wanted: impl Fn(&Site) -> bool) -> BTree
 }
 
 /// The number of the line that ends in this comment.
-fn marked(path: &Path, comment: &str) -> u32 {
+pub fn marked(path: &Path, comment: &str) -> u32 {
     let text = fs::read_to_string(path).unwrap();
     let line = text
         .lines()
@@ -50,7 +50,7 @@ fn marked(path: &Path, comment: &str) -> u32 {
     1 + line.unwrap_or_else(|| panic!("no line ends in {comment}")) as u32
 }
 
-fn amount(count: u64, bytes: u64) -> Amount {
+pub fn amount(count: u64, bytes: u64) -> Amount {
     Amount { count, bytes }
 }
 

@@ -12,6 +12,7 @@ mod targets;
 mod terminal;
 
 mod attach;
+mod cleared;
 mod ends;
 mod gauges;
 mod generated;

@@ -194,6 +194,8 @@ pub enum Request {
     Start,
     /// Take none from now on
     Stop,
+    /// Forget what was recorded so far, as if the recording began now
+    Clear,
 }
 
 #[derive(Debug, Args)]

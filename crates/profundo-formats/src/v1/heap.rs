@@ -242,6 +242,7 @@ pub(super) mod sites {
     const DOMAIN: u8 = 3;
     const AMOUNTS: [(u8, u8); 4] = [(4, 5), (6, 7), (8, 9), (10, 11)];
     const LIFETIMES: u8 = 12;
+    const NUMBER: u8 = 13;
 
     pub(in crate::v1) fn encode(rows: &[Site], first: usize) -> Result<Payload, Error> {
         let mut payload = Payload::new(first, rows.len());
@@ -264,12 +265,14 @@ pub(super) mod sites {
             payload.sparse(bytes, rows().map(|row| amount(row).bytes));
         }
         payload.sparse(LIFETIMES, rows().map(|row| row.lifetimes.0));
+        payload.delta(NUMBER, rows().map(|row| u64::from(row.number)));
         Ok(payload)
     }
 
     pub(in crate::v1) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Damage> {
         let (mut process, mut stack) = (columns.need(PROCESS)?, columns.get(STACK));
         let (mut domain, mut lifetimes) = (columns.get(DOMAIN), columns.get(LIFETIMES));
+        let mut number = columns.get(NUMBER);
         let mut amounts = AMOUNTS.map(|(count, bytes)| (columns.get(count), columns.get(bytes)));
         let first = usize::try_from(columns.first).map_err(|_| Damage::Number)?;
         for index in 0..columns.rows {
@@ -287,6 +290,7 @@ pub(super) mod sites {
                 temporary,
                 at_peak,
                 lifetimes: Nanos(lifetimes.plain()?),
+                number: u32::try_from(number.delta()?).map_err(|_| Damage::Number)?,
             };
             match decoder.profile.heap.sites.get_mut(first + index) {
                 Some(site) => *site = row,
@@ -297,7 +301,7 @@ pub(super) mod sites {
             count.finish().and(bytes.finish())?;
         }
         let where_from = process.finish().and(stack.finish()).and(domain.finish());
-        where_from.and(lifetimes.finish())
+        where_from.and(lifetimes.finish()).and(number.finish())
     }
 }
 

@@ -9,30 +9,49 @@ use crate::heap::{Moments, Told};
 impl Ingest {
     /// Takes in what was allocated.
     pub(super) fn sums(&mut self, process: u32, now: u64, sums: &[SiteSum]) {
-        let ((program, ..), profile) = self.program(process);
-        let id = program.id;
         let has_others = sums
             .iter()
             .any(|sum| sum.number == 0 && sum.allocated[0] > 0);
-        let others = has_others.then(|| {
-            let not_kept = LocationKind::Reason(Reason::NotKept);
-            let location = profile.locations.intern(not_kept, None);
-            profile.stacks.intern(None, location)
-        });
+        if has_others {
+            self.provide_others(process);
+        }
         let when = Moments {
             clock: self.clock,
             now,
         };
         let heap = &mut self.profile.heap;
-        if let Some(stack) = others.filter(|_| !self.sites.knows_others(process)) {
-            self.sites.others(process, id, stack, heap);
-        }
         self.sites.retry(when, heap);
         for sum in sums
             .iter()
             .filter(|sum| sum.number > 0 || sum.allocated[0] > 0)
         {
             self.sites.sum(process, sum, when, heap);
+        }
+    }
+
+    /// Sees to it that the stacks without a number have a row.
+    fn provide_others(&mut self, process: u32) {
+        if self.sites.knows_others(process) {
+            return;
+        }
+        let ((program, ..), profile) = self.program(process);
+        let id = program.id;
+        let not_kept = LocationKind::Reason(Reason::NotKept);
+        let location = profile.locations.intern(not_kept, None);
+        let stack = profile.stacks.intern(None, location);
+        let heap = &mut self.profile.heap;
+        self.sites.others(process, id, stack, heap);
+    }
+
+    /// What was counted on stacks that were never told of (who wrote the file was killed before) was allocated all
+    /// the same.
+    pub(super) fn take_in_unknown_sites(&mut self) {
+        for (process, sum) in self.sites.take_unknown() {
+            if sum.allocated[0] > 0 {
+                self.provide_others(process);
+                let heap = &mut self.profile.heap;
+                self.sites.add_to_others(process, &sum, self.clock, heap);
+            }
         }
     }
 
@@ -49,6 +68,9 @@ impl Ingest {
             return;
         };
         match told {
+            Told::Block(block) if self.clock.is_before(clock) => {
+                self.blocks.forget_one(process, &block);
+            }
             Told::Block(block) => self.blocks.block(process, &sample, &block),
             Told::Site(site) => {
                 let ((program, ..), _) = self.program(process);

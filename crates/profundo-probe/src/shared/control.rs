@@ -67,7 +67,8 @@ pub struct Control {
     pub memory: AtomicU64,
     /// How often that distance may be doubled where blocks would be recorded too often.
     pub memory_doublings: AtomicU64,
-    /// Incremented by `profundo ctl PID clear` and the like; the command acts on a change.
+    /// Incremented by whoever wants it to be forgotten what was recorded so far (`profundo ctl PID clear`, or the
+    /// program itself); the command acts on a change.
     pub request: AtomicU32,
     /// Incremented by a process that finds no ring, each time before it waits for one.
     pub asked: AtomicU32,
@@ -79,7 +80,9 @@ pub struct Control {
     pub farewells: AtomicU32,
     /// 1 if handlers are to say what the system calls were on that they have interrupted.
     pub calls: AtomicU32,
-    reserved: [AtomicU32; 20],
+    /// A futex: which `request` was the last that the command has done.
+    pub heeded: AtomicU32,
+    reserved: [AtomicU32; 19],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The last words, in a circle.

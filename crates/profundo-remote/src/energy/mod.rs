@@ -75,6 +75,14 @@ impl Meter {
         self.looked = now;
     }
 
+    /// Forgets what was counted so far. It does not count just now.
+    pub(crate) fn clear(&mut self) {
+        for zone in &mut self.zones {
+            zone.used = 0;
+        }
+        (self.ran, self.busy) = (Account::default(), Account::default());
+    }
+
     /// Whether it is time to read them, so that none begins anew unseen.
     pub(crate) fn is_due(&self, now: u64) -> bool {
         now.saturating_sub(self.looked) >= EVERY

@@ -51,6 +51,22 @@ impl Recorder {
         }
     }
 
+    /// What a program has allocated so far counts no more.
+    pub(super) fn clear_sums(&mut self, key: u32) {
+        let Some(program) = self.programs.get_mut(&key) else {
+            return;
+        };
+        let Way::Agent(agent) = &mut program.way else {
+            return;
+        };
+        if agent.sums.is_none() && self.options.memory == Some(Memory::Exact) {
+            agent.sums = SumsMap::open(self.directory.path(), agent.index);
+        }
+        if let Some(sums) = &mut agent.sums {
+            sums.clear();
+        }
+    }
+
     /// Adds up what a program that ends could not tell.
     pub(super) fn count_untold(&mut self, program: &Program) {
         if self.options.memory.is_none() || self.options.agent.is_none() {

@@ -134,6 +134,8 @@ impl Recorder {
             generated: Default::default(),
             polling: None,
             jitter,
+            cleared: 0,
+            cost_cleared: (0, 0),
             running: !options.paused,
             ran,
             bell: 0,

@@ -225,11 +225,12 @@ impl Recorder {
         sink(Event::Clock(last));
         (ended.cycles, ended.monotonic, ended.unix) = (last.cycles, last.monotonic, last.unix);
         let cache = self.options.cache.as_deref();
-        let delivery = calibrate::delivery_cost(self.cost.1, cache);
-        let handlers = self.scale.nanoseconds(self.cost.0);
+        let (cycles, handled) = self.cost_since_clear();
+        let delivery = calibrate::delivery_cost(handled, cache);
+        let handlers = self.scale.nanoseconds(cycles);
         let own_cost = match self.outside.reads {
             true => Some(self.readings.held),
-            false => delivery.map(|each| handlers + each * self.cost.1),
+            false => delivery.map(|each| handlers + each * handled),
         };
         self.tell_of_readings();
         self.say_untold();
@@ -253,11 +254,13 @@ impl Program {
         if let Way::Outside(outside) = &self.way
             && let Some(counted) = outside.counted
         {
-            return counted;
+            return counted.saturating_sub(self.outside_cleared);
         }
         let sees_the_kernel = match &self.way {
             Way::Agent(_) => engine == Engine::CpuTimer,
-            Way::Outside(outside) if user == 0 => return outside.sampled,
+            Way::Outside(outside) if user == 0 => {
+                return outside.sampled.saturating_sub(self.outside_cleared);
+            }
             Way::Outside(outside) => outside.sees_the_kernel,
         };
         if sees_the_kernel { user + system } else { user }

@@ -3,6 +3,7 @@
 mod again;
 mod allocations;
 mod attach;
+mod clear;
 mod create;
 mod drain;
 mod energy;
@@ -102,6 +103,10 @@ pub struct Recorder {
     /// Where perf events are not permitted.
     polling: Option<Polling>,
     jitter: Jitter,
+    /// The last request to forget that was heeded.
+    cleared: u32,
+    /// What handlers of programs had cost then that were alive.
+    cost_cleared: (u64, u64),
     /// Whether samples are taken at present.
     running: bool,
     ran: Account,
@@ -258,6 +263,11 @@ impl Recorder {
         if wanted == self.running {
             return;
         }
+        self.run(wanted);
+    }
+
+    /// Begins to sample, or stops.
+    fn run(&mut self, wanted: bool) {
         self.running = wanted;
         self.scale.look();
         let now = profundo_probe::clock::now();
@@ -357,6 +367,7 @@ impl Recorder {
         let busy = self.drain(sink) | self.sample_outside(sink);
         self.has_samples = busy;
         sink(Event::Clock(sys::instant()));
+        self.heed_clear(sink);
         self.look_at_memory(sink);
         self.bury(sink);
         self.look_at_generated_code(sink);

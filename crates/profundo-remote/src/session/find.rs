@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use profundo_probe::shared::{Control, SessionState, entry_state};
 
@@ -63,6 +64,35 @@ impl SessionHandle {
         );
         control.doorbell.fetch_add(1, Ordering::Release);
         sys::futex_wake(&control.doorbell);
+    }
+
+    /// Has the command forget what was recorded so far. Returns whether it has, within this time.
+    pub fn clear(&self, patience: Duration) -> bool {
+        let control = self.control();
+        let wanted = control
+            .request
+            .fetch_add(1, Ordering::AcqRel)
+            .wrapping_add(1);
+        control.doorbell.fetch_add(1, Ordering::Release);
+        sys::futex_wake(&control.doorbell);
+        let end = Instant::now() + patience;
+        loop {
+            let heeded = control.heeded.load(Ordering::Acquire);
+            if heeded.wrapping_sub(wanted) as i32 >= 0 {
+                return true;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            let is_over = control.state.load(Ordering::Acquire) == SessionState::Over as u32;
+            if is_over || left.is_zero() {
+                return false;
+            }
+            // It may end meanwhile, without a word.
+            sys::futex_wait(
+                &control.heeded,
+                heeded,
+                left.min(Duration::from_millis(100)),
+            );
+        }
     }
 
     fn concerns(&self, pid: u32) -> bool {

@@ -73,6 +73,15 @@ impl Remains {
             .write_all(&text)
     }
 
+    /// The recording begins anew, here.
+    pub(crate) fn begin_anew(directory: &Path, at: Instant) {
+        if let Some(mut remains) = Self::read(directory.to_owned()) {
+            remains.start.started = at;
+            // Without it, what is left after a kill has times that are too late.
+            let _ = remains.leave();
+        }
+    }
+
     fn read(directory: PathBuf) -> Option<Self> {
         let bytes = fs::read(directory.join(RECORDING)).ok()?;
         let mut lines = bytes.splitn(8, |&byte| byte == b'\n');

@@ -8,6 +8,7 @@ use profundo_wire::recording::{Event, HowEnded, ProcessEnd, ProcessInfo, ThreadI
 
 use super::directory::{KEYS, Keys, open_control, remove};
 use super::rings::RingMap;
+use super::sums::SumsMap;
 use crate::clock::Scale;
 use crate::error::Error;
 use crate::map::SharedMap;
@@ -68,9 +69,25 @@ pub fn salvage(directory: &Path, sink: &mut dyn FnMut(Event<'_>)) -> Result<(), 
             ..ProcessInfo::default()
         }));
         salvage_ring(&map, key, sink);
+        salvage_sums(directory, index, key, sink);
     }
     remove(directory);
     Ok(())
+}
+
+/// What the process has counted until now, or until its end. Its words, which say what the numbers mean, have been
+/// told.
+fn salvage_sums(directory: &Path, ring: usize, process: u32, sink: &mut dyn FnMut(Event<'_>)) {
+    let clock = profundo_probe::clock::now();
+    let mut sums = SumsMap::open(directory, ring);
+    if let Some((sites, peak)) = sums.as_mut().and_then(|it| it.news(true, clock)) {
+        sink(Event::Sites {
+            process,
+            clock,
+            sites,
+            peak,
+        });
+    }
 }
 
 fn salvage_ring(map: &RingMap, process: u32, sink: &mut dyn FnMut(Event<'_>)) {

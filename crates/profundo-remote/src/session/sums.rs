@@ -23,6 +23,8 @@ pub(crate) struct SumsMap {
     map: SharedMap,
     /// What was told last.
     told: Vec<Sum>,
+    /// What had been counted when it was cleared.
+    before: Option<Before>,
     began: Instant,
     due: Instant,
 }
@@ -39,10 +41,13 @@ impl SumsMap {
             return None;
         }
         let now = Instant::now();
+        let before = fs::read(before_of(&path)).ok();
+        let before = before.map(|bytes| Before::from_bytes(&bytes));
         Some(Self {
             path,
             map,
             told: Vec::new(),
+            before,
             began: now,
             due: now,
         })
@@ -58,15 +63,21 @@ impl SumsMap {
         // SAFETY: as above.
         let sums: &Sums = unsafe { self.map.as_ref() };
         let count = sums.header.sites.load(Ordering::Acquire) as usize;
-        self.told.resize(count.min(SITES - 1) + 1, Sum::default());
+        let mut all: Vec<Sum> = (0..count.min(SITES - 1) + 1)
+            .map(|it| sums.sum(it))
+            .collect();
+        if let Some(before) = &mut self.before {
+            before.take_off(&mut all, sums.header.peak.load(Ordering::Relaxed));
+        }
+        self.told.resize(all.len(), Sum::default());
         let mut news = Vec::new();
-        for (number, told) in self.told.iter_mut().enumerate() {
-            let sum = sums.sum(number);
+        for (number, (sum, told)) in all.iter().zip(&mut self.told).enumerate() {
             // What is there grows older, though nothing happens to it.
-            let is_same = sum == *told && !(last && live(&sum) > 0);
+            let is_same = sum == told && !(last && live(sum) > 0);
             if !is_same {
-                *told = sum;
-                news.push(site_sum(number, &sum, clock));
+                *told = *sum;
+                let gone = self.before.as_ref().and_then(|it| it.gone.get(number));
+                news.push(site_sum(number, sum, *gone.unwrap_or(&0), clock));
             }
         }
         let peak = Peak {
@@ -77,6 +88,23 @@ impl SumsMap {
         let pause = (now - self.began) / LOOKS;
         self.due = now + pause.max(OFTEN).max((now - begun) * PART);
         Some((news, peak))
+    }
+
+    /// What was counted so far counts no more: as if nothing had been allocated before.
+    pub(crate) fn clear(&mut self) {
+        // SAFETY: as above.
+        let sums: &Sums = unsafe { self.map.as_ref() };
+        let count = sums.header.sites.load(Ordering::Acquire) as usize;
+        let before = Before {
+            sums: (0..=count.min(SITES - 1)).map(|it| sums.sum(it)).collect(),
+            peak: sums.header.peak.load(Ordering::Relaxed),
+            ..Before::default()
+        };
+        // For whoever reads the file after we were killed. Without it, there is more than there should be.
+        let _ = fs::write(before_of(&self.path), before.to_bytes());
+        self.before = Some(before);
+        self.told.clear();
+        self.due = Instant::now();
     }
 
     /// How many allocations were counted at no stack, for want of room.
@@ -91,7 +119,110 @@ impl SumsMap {
 impl Drop for SumsMap {
     fn drop(&mut self) {
         // The next process with this ring makes its own.
+        let _ = fs::remove_file(before_of(&self.path));
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The file beside a process's that has what had been counted when it was cleared.
+fn before_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".before");
+    name.into()
+}
+
+/// What had been counted by a moment, and what came of it since.
+#[derive(Debug, Default)]
+struct Before {
+    sums: Vec<Sum>,
+    /// The number of the process's peak. While it stays the same, the process has had less since then than before.
+    peak: u64,
+    /// The most bytes that there were since then at any look, and what each stack had of them.
+    most: u64,
+    at_most: Vec<[u64; 2]>,
+    /// How many blocks of each stack that were there at that moment have certainly been freed since.
+    gone: Vec<u64>,
+}
+
+impl Before {
+    /// The number of the peak, and the sums: what somebody else needs to take them off.
+    fn to_bytes(&self) -> Vec<u8> {
+        let words = self.sums.iter().flat_map(|sum| {
+            let pairs = [sum.allocated, sum.freed, sum.temporary, sum.at_peak];
+            pairs.into_iter().flatten().chain([sum.lives])
+        });
+        let words = std::iter::once(self.peak).chain(words);
+        words.flat_map(u64::to_le_bytes).collect()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        let (words, _) = bytes.as_chunks::<8>();
+        let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
+        let peak = words.next().unwrap_or(0);
+        let mut sums = Vec::new();
+        while let Some(first) = words.next() {
+            let mut next = || words.next().unwrap_or(0);
+            sums.push(Sum {
+                allocated: [first, next()],
+                freed: [next(), next()],
+                temporary: [next(), next()],
+                at_peak: [next(), next()],
+                lives: next(),
+            });
+        }
+        Self {
+            sums,
+            peak,
+            ..Self::default()
+        }
+    }
+
+    /// Makes sums of those since then. What was there is not known from what came later once it is freed, so what
+    /// a stack has is how much more it is than it was.
+    fn take_off(&mut self, all: &mut [Sum], peak: u64) {
+        let nothing = Sum::default();
+        self.gone.resize(all.len(), 0);
+        for (number, sum) in all.iter_mut().enumerate() {
+            let before = self.sums.get(number).unwrap_or(&nothing);
+            let [freed, _] = less(sum.freed, before.freed);
+            *sum = since(sum, before);
+            self.gone[number] = freed.saturating_sub(sum.freed[0]);
+        }
+        if peak != self.peak {
+            // A peak of all times is one since then as well, and the process knows best what it had.
+            return;
+        }
+        let lives = |sum: &Sum| [0, 1].map(|of| sum.allocated[of].saturating_sub(sum.freed[of]));
+        let most = all.iter().map(|sum| lives(sum)[1]).sum();
+        if most > self.most {
+            self.most = most;
+            self.at_most = all.iter().map(lives).collect();
+        }
+        for (number, sum) in all.iter_mut().enumerate() {
+            sum.at_peak = self.at_most.get(number).copied().unwrap_or_default();
+        }
+    }
+}
+
+fn less(now: [u64; 2], before: [u64; 2]) -> [u64; 2] {
+    [0, 1].map(|of| {
+        let left = now[of].wrapping_sub(before[of]);
+        // While threads count, it may be less than nothing for a moment.
+        if (left as i64) < 0 { 0 } else { left }
+    })
+}
+
+/// What a sum has become since another one.
+fn since(now: &Sum, before: &Sum) -> Sum {
+    let least = |one: [u64; 2], other: [u64; 2]| [0, 1].map(|of| one[of].min(other[of]));
+    let allocated = less(now.allocated, before.allocated);
+    let there = less(before.allocated, before.freed);
+    Sum {
+        allocated,
+        freed: least(less(now.freed, before.freed), allocated),
+        temporary: least(less(now.temporary, before.temporary), allocated),
+        at_peak: less(now.at_peak, there),
+        lives: now.lives.wrapping_sub(before.lives),
     }
 }
 
@@ -101,9 +232,10 @@ fn live(sum: &Sum) -> u64 {
     allocated.saturating_sub(freed)
 }
 
-fn site_sum(number: usize, sum: &Sum, clock: u64) -> SiteSum {
-    let live = live(sum);
-    // Each block that is there counts as if it were freed now.
+/// Of a stack of which `gone` blocks were freed that do not count.
+fn site_sum(number: usize, sum: &Sum, gone: u64, clock: u64) -> SiteSum {
+    // Each block that is there counts as if it were freed now, and one that does not as if it had begun now.
+    let live = live(sum).wrapping_sub(gone);
     let now = live.wrapping_mul(clock / LIVES);
     let lived = sum.lives.wrapping_add(now);
     // While threads count, a sum may be less than nothing for a moment.
@@ -115,5 +247,78 @@ fn site_sum(number: usize, sum: &Sum, clock: u64) -> SiteSum {
         temporary: sum.temporary,
         at_peak: sum.at_peak,
         lived: u128::from(lived) * u128::from(LIVES),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(allocated: u64, freed: u64) -> Sum {
+        Sum {
+            allocated: [allocated, 10 * allocated],
+            freed: [freed, 10 * freed],
+            ..Sum::default()
+        }
+    }
+
+    /// As somebody else reads it.
+    fn before(sums: Vec<Sum>) -> Before {
+        let before = Before {
+            sums,
+            peak: 3,
+            ..Before::default()
+        };
+        let read = Before::from_bytes(&before.to_bytes());
+        assert_eq!((&read.sums, read.peak), (&before.sums, 3));
+        read
+    }
+
+    #[test]
+    fn what_was_there_before_is_never_less_than_nothing_afterwards() {
+        let mut before = before(vec![sum(100, 40), sum(5, 5)]);
+        // Of the first stack's old blocks fifty were freed; the third stack is new.
+        let mut all = [sum(110, 90), sum(9, 6), sum(2, 0)];
+        before.take_off(&mut all, 3);
+        assert_eq!((all[0].allocated, all[0].freed), ([10, 100], [10, 100]));
+        assert_eq!((all[1].allocated, all[1].freed), ([4, 40], [1, 10]));
+        assert_eq!(all[2].allocated, [2, 20]);
+        assert_eq!(before.gone, [40, 0, 0]);
+        let peaks: Vec<_> = all.iter().map(|sum| sum.at_peak).collect();
+        assert_eq!(peaks, [[0, 0], [3, 30], [2, 20]]);
+    }
+
+    #[test]
+    fn the_peak_since_then_is_the_processs_own_if_that_is_newer() {
+        let mut before = before(vec![sum(10, 0)]);
+        let peak = |bytes| Sum {
+            at_peak: [bytes / 10, bytes],
+            ..sum(30, 25)
+        };
+        let mut all = [peak(100)];
+        before.take_off(&mut all, 3);
+        assert_eq!(all[0].at_peak, [0, 0]);
+        let mut all = [peak(300)];
+        before.take_off(&mut all, 4);
+        assert_eq!(all[0].at_peak, [20, 200]);
+    }
+
+    #[test]
+    fn old_blocks_that_are_freed_have_not_lived() {
+        let unit = LIVES;
+        // One block came at 5 and is there at 9; an old one was freed at 8.
+        let lives = (8_u64).wrapping_sub(5);
+        let site = Sum {
+            lives,
+            allocated: [1, 10],
+            freed: [1, 10],
+            ..Sum::default()
+        };
+        assert_eq!(site_sum(1, &site, 0, 9 * unit).lived, u128::from(3 * unit));
+        let gone = Sum {
+            lives: 8,
+            ..Sum::default()
+        };
+        assert_eq!(site_sum(1, &gone, 1, 9 * unit).lived, 0);
     }
 }

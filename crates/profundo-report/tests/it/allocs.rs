@@ -91,6 +91,7 @@ pub fn exact_memory() -> Profile {
             temporary: amount(100_000, 6_000_000),
             at_peak: amount(1_000, 345_678),
             lifetimes: Nanos(4_000_000_000),
+            number: 1,
         },
         Site {
             process: ProcessId(0),

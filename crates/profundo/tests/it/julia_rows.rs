@@ -199,6 +199,7 @@ rows! {
     "`alloc.timestamp`" => { results.iter().map(allocs::Alloc::timestamp).collect::<Vec<_>>() }
     "`Profile.Allocs.BufferType`" => { results.iter().any(allocs::Alloc::is_buffer) }
     "`Profile.Allocs.UnknownType`" => { allocs::AllocType::UnknownType }
+    "`Profile.clear_malloc_data()`" => { clear_malloc_data() }
 }
 
 /// Spaces say nothing in Rust, and `stringify!` has its own.

@@ -1,0 +1,61 @@
+//! What was told so far is forgotten. What has a name or a number keeps it, since the rest is told by these.
+
+use profundo_model::{Heap, Loss, Nanos, Site};
+use profundo_wire::recording::{Instant, LossCounts};
+
+use super::Ingest;
+
+/// How the sentence begins that says so.
+const CLEARED: &str = "what was recorded before ";
+
+impl Ingest {
+    /// The recording begins here.
+    pub(super) fn clear(&mut self, at: Instant) {
+        self.clock.learn(at);
+        self.clock.count_from(at.cycles);
+        self.held_back.clear();
+        self.traffic.clear();
+        self.blocks.clear();
+        self.lost_before = LossCounts::default();
+        for program in self.processes.values_mut() {
+            program.lost_cleared = program.lost;
+            program.people.clear(&mut self.profile);
+        }
+        let profile = &mut self.profile;
+        profile.samples.clear();
+        profile.traffic.clear();
+        // Their numbers go on to be used.
+        let sites = std::mem::take(&mut profile.heap.sites);
+        let empty = |site: Site| Site {
+            process: site.process,
+            stack: site.stack,
+            domain: site.domain,
+            number: site.number,
+            ..Site::default()
+        };
+        profile.heap = Heap {
+            sampling: profile.heap.sampling,
+            copying: profile.heap.copying,
+            copies_from: profile.heap.copies_from,
+            sites: sites.into_iter().map(empty).collect(),
+            ..Heap::default()
+        };
+        for process in &mut profile.processes {
+            process.user = process.user.map(|_| Nanos(0));
+            process.system = process.system.map(|_| Nanos(0));
+        }
+        let meta = &mut profile.meta;
+        let elapsed = at.unix.saturating_sub(meta.started_at_unix);
+        meta.started_at_unix = at.unix;
+        meta.duration = Nanos(0);
+        meta.loss = Loss::default();
+        meta.energy = None;
+        meta.notes.retain(|note| !note.starts_with(CLEARED));
+        self.cleared += elapsed;
+        meta.notes.push(format!(
+            "{CLEARED}a moment {:.2} s after its beginning was cleared on request; all times count from there",
+            self.cleared as f64 / 1e9
+        ));
+        self.settle_times();
+    }
+}
