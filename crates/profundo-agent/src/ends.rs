@@ -5,13 +5,17 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 
 use crate::home::{Whose, home};
-use crate::{process, real, restrict, session};
+use crate::{memory, process, real, restrict, session};
 
 /// Has the C library tell us when the program leaves `main` or calls `exit`. What was registered
 /// first is called last.
 pub fn watch() {
     unsafe extern "C" fn at_exit(code: c_int, _: *mut c_void) {
         note(code);
+        let own = home().filter(|home| home.whose() == Whose::Ours && home.records());
+        if let (Some(home), false) = (own, restrict::has_left()) {
+            memory::look_for_the_unreachable(home);
+        }
     }
     if let Some(on_exit) = real::on_exit() {
         // SAFETY: the function may be called at any time, and stays.

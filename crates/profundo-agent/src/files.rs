@@ -5,6 +5,8 @@ use core::ptr::NonNull;
 
 use profundo_probe::sys;
 
+use crate::own;
+
 /// Maps the first bytes of a file that is as long, to write into, at an address of the kernel's
 /// choice.
 pub fn map(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
@@ -91,7 +93,9 @@ fn with_file<T>(path: &CStr, flags: i32, f: impl FnOnce(usize) -> T) -> Option<T
 pub fn map_zeroed(bytes: usize) -> Option<NonNull<u8>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    map_at(0, bytes, protection, flags, usize::MAX)
+    let place = map_at(0, bytes, protection, flags, usize::MAX)?;
+    own::enter(place.as_ptr() as u64, bytes as u64);
+    Some(place)
 }
 
 /// Puts zeroed memory in the place of what is mapped there.
@@ -159,6 +163,7 @@ pub unsafe fn move_over(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) -> boo
 /// # Safety
 /// It is ours, and nobody uses it.
 pub unsafe fn unmap(address: NonNull<u8>, bytes: usize) {
+    own::leave(address.as_ptr() as u64);
     // SAFETY: the caller vouches.
     unsafe {
         sys::call(

@@ -29,6 +29,7 @@ mod loadable;
 mod lock;
 mod masks;
 mod memory;
+mod own;
 mod process;
 mod python;
 mod quiet;

@@ -123,6 +123,7 @@ impl Sink {
             profile.heap.taken += profile.heap.blocks.len() as u64;
             profile.heap.blocks.clear();
             profile.heap.ends.clear();
+            profile.heap.unreachable.clear();
             profile.heap.copies.clear();
             profile.heap.moments.clear();
             profile.heap.gauges.clear();

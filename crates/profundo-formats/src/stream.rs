@@ -141,6 +141,7 @@ impl<W: Write> StreamWriter<W> {
         let heap = &mut profile.heap;
         heap.taken += blocks.len() as u64;
         heap.ends.clear();
+        heap.unreachable.clear();
         heap.copies.clear();
         heap.moments.clear();
         Ok(())

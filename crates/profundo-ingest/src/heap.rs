@@ -36,6 +36,9 @@ pub(crate) struct Blocks {
     early: FxHashMap<(u32, u64), Freed>,
     /// Those that are not known to be freed and are not to be told of any more.
     forgotten: FxHashSet<(u32, u64)>,
+    /// Those that nobody points to and that were not told of yet; the rows of the others.
+    early_lost: FxHashSet<(u32, u64)>,
+    lost: Vec<u64>,
     /// Those that are held back until it is known what the cycle counter means.
     held: Vec<Block>,
     /// Copies, the same, with the cycle counter in place of the time.
@@ -81,10 +84,25 @@ impl Blocks {
             ..Block::default()
         });
         let key = (process, told.number);
+        if self.early_lost.remove(&key) {
+            self.lost.push(row);
+        }
         match self.early.remove(&key) {
             Some(freed) => self.ends.push((row, freed.clock, freed.at_once)),
             None => {
                 self.live.insert(key, row);
+            }
+        }
+    }
+
+    /// Nobody points to these blocks.
+    pub(crate) fn unreachable(&mut self, process: u32, numbers: &[u64]) {
+        for &number in numbers {
+            let key = (process, number);
+            match self.live.get(&key) {
+                Some(&row) => self.lost.push(row),
+                None if self.forgotten.contains(&key) => {}
+                None => drop(self.early_lost.insert(key)),
             }
         }
     }
@@ -96,6 +114,7 @@ impl Blocks {
         self.held.clear();
         self.copies.clear();
         self.ends.clear();
+        self.lost.clear();
         self.rows = 0;
     }
 
@@ -126,6 +145,7 @@ impl Blocks {
         self.live.retain(|(of, _), _| *of != process);
         self.early.retain(|(of, _), _| *of != process);
         self.forgotten.retain(|(of, _)| *of != process);
+        self.early_lost.retain(|(of, _)| *of != process);
     }
 
     /// Appends what is held back.
@@ -139,6 +159,14 @@ impl Blocks {
                 time: clock.since_start(copied.time.0),
                 ..copied
             }));
+        for row in self.lost.drain(..) {
+            let index = row.checked_sub(heap.taken);
+            let block = index.and_then(|index| heap.blocks.get_mut(usize::try_from(index).ok()?));
+            match block {
+                Some(block) => block.is_unreachable = true,
+                None => heap.unreachable.push(row),
+            }
+        }
         for (row, when, is_temporary) in self.ends.drain(..) {
             let freed = clock.since_start(when);
             let index = row.checked_sub(heap.taken);
@@ -275,6 +303,16 @@ impl Sites {
             allocated: site.allocated,
             live: site.live(),
         });
+    }
+
+    /// These are the amounts of stacks that cannot be come to.
+    pub(crate) fn unreachable(&mut self, key: u32, found: &[(u32, [u64; 2])], heap: &mut Heap) {
+        for &(number, [count, bytes]) in found {
+            let row = self.rows.get(&(key, number));
+            if let Some(site) = row.and_then(|&row| heap.sites.get_mut(row as usize)) {
+                site.unreachable = Amount { count, bytes };
+            }
+        }
     }
 
     /// Tries again what came too early.

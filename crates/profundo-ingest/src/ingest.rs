@@ -290,6 +290,7 @@ impl Ingest {
                 let id = self.program(told.process).0.0.id;
                 self.gauges.untold.push((id, told));
             }
+            Event::Unreachable { process, found } => self.unreachable(process, &found),
             Event::Cleared(at) => self.clear(at),
             Event::Ended(end) => self.ended(&end),
             Event::Note(note) => {

@@ -95,6 +95,8 @@ pub struct Block {
     /// How often the mean distance of the blocks that are recorded had been doubled when this one was due,
     /// so that a program that allocates very much is not looked at too often.
     pub doublings: u8,
+    /// Whether nobody pointed to it when its process ended, as far as that was looked for.
+    pub is_unreachable: bool,
 }
 
 /// The end of a block that was taken out of the profile before.
@@ -156,6 +158,8 @@ pub struct Site {
     pub at_peak: Amount,
     /// How long all of it has lived, together; what was never freed until the end of the recording.
     pub lifetimes: Nanos,
+    /// What could not be come to by any pointer when its process ended, as far as that was looked for.
+    pub unreachable: Amount,
     /// Under which number its process counts it, for whoever goes on with the recording.
     pub number: u32,
 }
@@ -222,6 +226,10 @@ pub struct Heap {
     pub taken: u64,
     /// The ends of those that were taken out.
     pub ends: Vec<BlockEnd>,
+    /// Blocks of those that nobody pointed to when their processes ended, by their rows.
+    pub unreachable: Vec<u64>,
+    /// The processes in which it was looked at their ends which blocks nobody points to.
+    pub searched: Vec<ProcessId>,
     /// Which copies were recorded, of those that count.
     pub copying: Sampling,
     /// The shortest copies that count.

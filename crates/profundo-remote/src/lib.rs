@@ -34,6 +34,7 @@ mod reading;
 mod recorder;
 mod session;
 mod sys;
+mod unreachable;
 mod wall;
 mod watcher;
 

@@ -225,6 +225,13 @@ pub enum Event<'a> {
         /// The most that there was.
         peak: Peak,
     },
+    /// It was looked which blocks of a process nobody points to, just before its end.
+    Unreachable {
+        /// The process's key.
+        process: u32,
+        /// Those.
+        found: Unreachable,
+    },
     /// What the machine has used so far while samples were taken.
     Energy(EnergyUsed),
     /// What a process has of the machine's memory. Those of one process are told oldest first.
@@ -253,6 +260,15 @@ pub struct SiteSum {
     pub at_peak: [u64; 2],
     /// How long all of it has lived until now, together, in cycles.
     pub lived: u128,
+}
+
+/// Blocks that nobody points to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unreachable {
+    /// Of those that were followed, by their numbers: nobody points to them, be it somebody who is lost himself.
+    Blocks(Vec<u64>),
+    /// All that cannot be come to, by the numbers of their stacks: pairs of a number of blocks and of their bytes.
+    Sites(Vec<(u32, [u64; 2])>),
 }
 
 /// The most bytes that a process had allocated and not freed.

@@ -28,4 +28,5 @@ mod talk;
 mod threads;
 mod traps;
 mod truth;
+mod unreachable;
 mod waits;

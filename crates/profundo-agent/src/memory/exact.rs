@@ -85,6 +85,13 @@ pub fn begin(home: Home) -> Option<()> {
     Some(())
 }
 
+impl Exact {
+    /// Where the words of all blocks are.
+    pub fn shadow(&self) -> u64 {
+        &raw const self.shadow as u64
+    }
+}
+
 /// Stops for ever.
 pub fn leave() {
     EXACT.store(ptr::null_mut(), Ordering::Relaxed);

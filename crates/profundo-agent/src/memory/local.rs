@@ -150,20 +150,21 @@ impl Local {
         self.is_set_up.get()
     }
 
-    /// Notes that a block is followed from here on.
+    /// Notes that a block is followed from here on. In other words than those of its address, which would seem to be a
+    /// pointer to it.
     pub fn follow(&self, number: u64, left: u64) {
-        self.last.set(number);
+        self.last.set(!number);
         self.left_then.set(left);
     }
 
     /// Whether nothing was allocated since a block was begun to be followed.
     pub fn is_right_after(&self, number: u64) -> bool {
-        self.last.get() == number && self.left_then.get() == self.left.get()
+        self.last.get() == !number && self.left_then.get() == self.left.get()
     }
 
     /// Whether the last block that was handed out lies there.
     pub fn is_last(&self, address: u64) -> bool {
-        self.last.get() == address
+        self.last.get() == !address
     }
 
     /// The process that counting was set up in; 0 for none.

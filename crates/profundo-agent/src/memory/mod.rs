@@ -24,8 +24,10 @@ mod maps;
 mod python;
 mod real;
 mod sampled;
+mod search;
 mod state;
 
 pub use exact::{abandon, end_thread, enter_child};
 pub use python::install as watch_python;
+pub use search::look_for_the_unreachable;
 pub use state::{begin, is_on, leave, look_for_allocator};

@@ -89,6 +89,8 @@ pub struct Allocations {
     pub peaks: Vec<Peak>,
     /// The lines that seem to leak, the one that has most first.
     pub leaks: Vec<Leak>,
+    /// In how many processes it was looked at their ends which blocks nobody points to.
+    pub searched: usize,
     /// What was copied, of copies that are long enough to count.
     pub copied: Sum,
     /// By line, the one that copied most first.
@@ -108,6 +110,7 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
         sampling: heap.sampling,
         coarsest: heap.coarsest(),
         seconds: seconds(profile),
+        searched: heap.searched.len(),
         ..Allocations::default()
     };
     let mut whose = Whose::new(profile, &options.lines);

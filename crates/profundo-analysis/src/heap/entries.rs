@@ -1,6 +1,6 @@
 //! One view of both kinds of heap: a list of what was allocated, each entry with its stack.
 
-use profundo_model::{Block, Heap, ProcessId, Profile, Site, StackId, ThreadId};
+use profundo_model::{Amount, Block, Heap, ProcessId, Profile, Site, StackId, ThreadId};
 
 use super::figure::{Holding, Sum};
 use super::peak::Peak;
@@ -92,6 +92,9 @@ impl Entry<'_> {
                 if block.is_temporary {
                     add(&mut held.temporary);
                 }
+                if block.is_unreachable {
+                    add(&mut held.unreachable);
+                }
                 let weight = sampling.weight(block.size);
                 let until = block.freed.map_or(end, |freed| freed.0);
                 held.lifetimes = weight * until.saturating_sub(block.time.0) as f64;
@@ -102,6 +105,12 @@ impl Entry<'_> {
                 held.live.add_all(runs.live_sites()[number]);
                 held.at_peak.add_all(site.at_peak);
                 held.temporary.add_all(site.temporary);
+                // What was there before the recording was cleared is none of its blocks.
+                let (lost, live) = (site.unreachable, site.live());
+                held.unreachable.add_all(Amount {
+                    count: lost.count.min(live.count),
+                    bytes: lost.bytes.min(live.bytes),
+                });
                 held.lifetimes = site.lifetimes.0 as f64;
                 held.add_domain(site.domain, site.allocated.bytes as f64);
             }

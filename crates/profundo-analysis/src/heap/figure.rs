@@ -170,6 +170,8 @@ pub struct Holding {
     pub at_peak: Sum,
     /// What was freed before its thread had allocated anything else.
     pub temporary: Sum,
+    /// What nobody pointed to when its process ended, where that was looked for.
+    pub unreachable: Sum,
     /// The bytes by whose allocator they came from.
     domains: [f64; 3],
     /// How long all blocks have lived, together, in nanoseconds.
@@ -212,6 +214,7 @@ impl std::ops::AddAssign for Holding {
         self.live += other.live;
         self.at_peak += other.at_peak;
         self.temporary += other.temporary;
+        self.unreachable += other.unreachable;
         self.lifetimes += other.lifetimes;
         for (sum, more) in self.domains.iter_mut().zip(other.domains) {
             *sum += more;

@@ -60,6 +60,7 @@ impl Told {
             },
             Event::Energy(used) => Event::Energy(used),
             Event::Gauge(gauge) => Event::Gauge(gauge),
+            Event::Unreachable { process, found } => Event::Unreachable { process, found },
             Event::Cleared(at) => Event::Cleared(at),
             Event::Ended(end) => Event::Ended(end),
             Event::Note(note) => Event::Note(note),

@@ -12,6 +12,7 @@ use crate::{Damage, Error};
 
 const BUFFER: u64 = 1;
 const TEMPORARY: u64 = 2;
+const UNREACHABLE: u64 = 4;
 
 /// `HEAP`: which allocations were recorded.
 pub(super) mod sampling {
@@ -105,7 +106,8 @@ pub(super) mod blocks {
         }
         let flags = |row: &Block| {
             let temporary = u64::from(row.is_temporary) * TEMPORARY;
-            u64::from(row.is_buffer) * BUFFER + temporary
+            let unreachable = u64::from(row.is_unreachable) * UNREACHABLE;
+            u64::from(row.is_buffer) * BUFFER + temporary + unreachable
         };
         let life = |row: &Block| {
             let freed = row.freed.map(|freed| freed.0.wrapping_sub(row.time.0));
@@ -149,6 +151,7 @@ pub(super) mod blocks {
                 is_buffer: kinds & BUFFER != 0,
                 is_temporary: kinds & TEMPORARY != 0,
                 doublings: u8::try_from(doublings.plain()?).unwrap_or(u8::MAX),
+                is_unreachable: kinds & UNREACHABLE != 0,
             };
             decoder.profile.heap.blocks.push(row);
         }
@@ -233,6 +236,57 @@ pub(super) mod ends {
     }
 }
 
+/// `LOST`: blocks to which nobody pointed in the end.
+pub(super) mod unreachable {
+    use super::*;
+
+    const ROW: u8 = 1;
+
+    pub(in crate::v1) fn encode(rows: &[u64], first: usize) -> Payload {
+        let mut payload = Payload::new(first, rows.len());
+        payload.delta(ROW, rows.iter().copied());
+        payload
+    }
+
+    pub(in crate::v1) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Damage> {
+        let mut row = columns.need(ROW)?;
+        for _ in 0..columns.rows {
+            let id = row.delta()?;
+            let blocks = &mut decoder.profile.heap.blocks;
+            let block = usize::try_from(id).ok().and_then(|row| blocks.get_mut(row));
+            let block = block.ok_or(Damage::Id {
+                table: "blocks",
+                id,
+            })?;
+            block.is_unreachable = true;
+        }
+        decoder.unreachable += columns.rows;
+        row.finish()
+    }
+}
+
+/// `SRCH`: processes in which it was looked for such blocks.
+pub(super) mod searched {
+    use super::*;
+
+    const PROCESS: u8 = 1;
+
+    pub(in crate::v1) fn encode(rows: &[ProcessId], first: usize) -> Payload {
+        let mut payload = Payload::new(first, rows.len());
+        payload.delta(PROCESS, rows.iter().map(|row| u64::from(row.0)));
+        payload
+    }
+
+    pub(in crate::v1) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Damage> {
+        let mut process = columns.need(PROCESS)?;
+        for _ in 0..columns.rows {
+            let row = ProcessId::from_index(decoder.process(process.delta()?)?);
+            decoder.profile.heap.searched.push(row);
+        }
+        process.finish()
+    }
+}
+
 /// `SITE`, and `site` for rows that are known better: sums by stack.
 pub(super) mod sites {
     use super::*;
@@ -243,6 +297,7 @@ pub(super) mod sites {
     const AMOUNTS: [(u8, u8); 4] = [(4, 5), (6, 7), (8, 9), (10, 11)];
     const LIFETIMES: u8 = 12;
     const NUMBER: u8 = 13;
+    const UNREACHABLE: (u8, u8) = (14, 15);
 
     pub(in crate::v1) fn encode(rows: &[Site], first: usize) -> Result<Payload, Error> {
         let mut payload = Payload::new(first, rows.len());
@@ -266,6 +321,8 @@ pub(super) mod sites {
         }
         payload.sparse(LIFETIMES, rows().map(|row| row.lifetimes.0));
         payload.delta(NUMBER, rows().map(|row| u64::from(row.number)));
+        payload.sparse(UNREACHABLE.0, rows().map(|row| row.unreachable.count));
+        payload.sparse(UNREACHABLE.1, rows().map(|row| row.unreachable.bytes));
         Ok(payload)
     }
 
@@ -273,6 +330,7 @@ pub(super) mod sites {
         let (mut process, mut stack) = (columns.need(PROCESS)?, columns.get(STACK));
         let (mut domain, mut lifetimes) = (columns.get(DOMAIN), columns.get(LIFETIMES));
         let mut number = columns.get(NUMBER);
+        let mut unreachable = (columns.get(UNREACHABLE.0), columns.get(UNREACHABLE.1));
         let mut amounts = AMOUNTS.map(|(count, bytes)| (columns.get(count), columns.get(bytes)));
         let first = usize::try_from(columns.first).map_err(|_| Damage::Number)?;
         for index in 0..columns.rows {
@@ -290,6 +348,7 @@ pub(super) mod sites {
                 temporary,
                 at_peak,
                 lifetimes: Nanos(lifetimes.plain()?),
+                unreachable: amount_of(&mut unreachable)?,
                 number: u32::try_from(number.delta()?).map_err(|_| Damage::Number)?,
             };
             match decoder.profile.heap.sites.get_mut(first + index) {
@@ -297,7 +356,7 @@ pub(super) mod sites {
                 None => decoder.profile.heap.sites.push(row),
             }
         }
-        for (count, bytes) in amounts {
+        for (count, bytes) in amounts.into_iter().chain([unreachable]) {
             count.finish().and(bytes.finish())?;
         }
         let where_from = process.finish().and(stack.finish()).and(domain.finish());

@@ -82,6 +82,8 @@ pub(super) struct Decoder {
     pub(super) sources: usize,
     /// How many ends of blocks there were.
     pub(super) ends: usize,
+    /// How many blocks to which nobody pointed were told of afterwards.
+    pub(super) unreachable: usize,
     pub(super) last_seen: LastSeen,
     warnings: Vec<Warning>,
 }
@@ -97,6 +99,7 @@ impl Decoder {
             stacks: Vec::new(),
             sources: 0,
             ends: 0,
+            unreachable: 0,
             last_seen: LastSeen::new(),
             warnings: Vec::new(),
         }
@@ -132,6 +135,8 @@ impl Decoder {
             chunk::BLOCKS => (self.profile.heap.blocks.len(), heap::blocks::decode),
             chunk::COPIES => (self.profile.heap.copies.len(), heap::copies::decode),
             chunk::ENDS => (self.ends, heap::ends::decode),
+            chunk::UNREACHABLE => (self.unreachable, heap::unreachable::decode),
+            chunk::SEARCHED => (self.profile.heap.searched.len(), heap::searched::decode),
             chunk::SITES => (self.profile.heap.sites.len(), heap::sites::decode),
             chunk::MOMENTS => (self.profile.heap.moments.len(), heap::moments::decode),
             chunk::GAUGES => (self.profile.heap.gauges.len(), gauge::decode),
@@ -169,6 +174,7 @@ impl Decoder {
                 chunk::BLOCKS,
                 chunk::COPIES,
                 chunk::ENDS,
+                chunk::UNREACHABLE,
                 chunk::MOMENTS,
                 chunk::GAUGES,
             ]

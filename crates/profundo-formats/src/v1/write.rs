@@ -58,6 +58,8 @@ pub(super) struct Written {
     pub(super) blocks: usize,
     pub(super) copies: usize,
     pub(super) ends: usize,
+    pub(super) unreachable: usize,
+    pub(super) searched: usize,
     pub(super) sites: usize,
     pub(super) moments: usize,
     pub(super) gauges: usize,
@@ -85,6 +87,8 @@ impl Default for Written {
             blocks: 0,
             copies: 0,
             ends: 0,
+            unreachable: 0,
+            searched: 0,
             sites: 0,
             moments: 0,
             gauges: 0,
@@ -189,6 +193,20 @@ impl<W: Write> Encoder<W> {
             let payload = heap::ends::encode(part, self.written.ends);
             self.out.write(chunk::ENDS, payload.as_bytes())?;
             self.written.ends += part.len();
+        }
+        for part in heap.unreachable.chunks(ROWS) {
+            let payload = heap::unreachable::encode(part, self.written.unreachable);
+            self.out.write(chunk::UNREACHABLE, payload.as_bytes())?;
+            self.written.unreachable += part.len();
+        }
+        let new = heap.searched.get(self.written.searched..);
+        for part in new.unwrap_or_default().chunks(ROWS) {
+            let mut processes = Need::default();
+            part.iter().for_each(|row| processes.row(row.index()));
+            self.processes(profile, processes.0)?;
+            let payload = heap::searched::encode(part, self.written.searched);
+            self.out.write(chunk::SEARCHED, payload.as_bytes())?;
+            self.written.searched += part.len();
         }
         let new = self.written.sites..heap.sites.len();
         self.sites(profile, chunk::SITES, new)?;

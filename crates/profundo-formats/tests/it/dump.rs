@@ -43,6 +43,7 @@ pub fn dump(profile: &Profile) -> String {
         writeln!(out, "{:?}", heap.sampling).unwrap();
     }
     table(&mut out, "block", heap.blocks.iter());
+    table(&mut out, "searched", heap.searched.iter());
     table(&mut out, "copy", heap.copies.iter());
     table(&mut out, "site", heap.sites.iter());
     table(&mut out, "moment", heap.moments.iter());

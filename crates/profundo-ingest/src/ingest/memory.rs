@@ -1,7 +1,7 @@
 //! What is told of allocations: by the block, or in sums.
 
 use profundo_model::{LocationKind, Reason};
-use profundo_wire::recording::SiteSum;
+use profundo_wire::recording::{SiteSum, Unreachable};
 
 use super::Ingest;
 use crate::heap::{Moments, Told};
@@ -26,6 +26,17 @@ impl Ingest {
             .filter(|sum| sum.number > 0 || sum.allocated[0] > 0)
         {
             self.sites.sum(process, sum, when, heap);
+        }
+    }
+
+    /// It was looked which blocks of a process nobody points to.
+    pub(super) fn unreachable(&mut self, process: u32, found: &Unreachable) {
+        let ((program, ..), profile) = self.program(process);
+        profile.heap.searched.push(program.id);
+        let heap = &mut self.profile.heap;
+        match found {
+            Unreachable::Blocks(numbers) => self.blocks.unreachable(process, numbers),
+            Unreachable::Sites(found) => self.sites.unreachable(process, found, heap),
         }
     }
 

@@ -92,8 +92,9 @@ pub struct Full;
 /// A block, and the next one of its chain, counted from 1.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Entry {
-    block: Block,
+pub struct Entry {
+    /// The block. Its address is 0 where there is none.
+    pub block: Block,
     next: u32,
 }
 
@@ -187,6 +188,12 @@ impl<const ROOM: usize> Followed<ROOM> {
         inserted.unwrap_or(Err(Full))
     }
 
+    /// Where all entries are that were ever used, and how many.
+    pub fn entries(&self) -> Option<(*const Entry, usize)> {
+        let entries = |chains: &mut Chains<ROOM>| (chains.entries.as_ptr(), chains.used as usize);
+        self.chains.with(entries)
+    }
+
     /// Lets go of the block that lies there. `None`: none is followed that does.
     #[cold]
     pub fn remove(&self, few: &Few, address: u64) -> Option<Block> {
@@ -234,6 +241,8 @@ impl<const ROOM: usize> Chains<ROOM> {
                 };
                 *link = next;
                 let entry = self.entries.get_mut(place)?;
+                // For whoever looks at all of them.
+                entry.block.address = 0;
                 entry.next = self.free;
                 self.free = number;
                 return Some(block);

@@ -11,6 +11,7 @@ mod log;
 pub mod pace;
 mod rooms;
 pub mod rows;
+pub mod seen;
 pub mod shadow;
 pub mod sites;
 mod spin;

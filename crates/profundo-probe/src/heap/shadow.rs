@@ -3,19 +3,20 @@
 //! Blocks begin at multiples of eight, nearly all of them at multiples of sixteen. The words of those lie one
 //! after another, in the order of the blocks, in memory that is only there where there are blocks: so looking
 //! one up needs no search, no lock and no hash, and lies near to the one before. Half of what the blocks take
-//! is the most that it can come to.
+//! is the most that it can come to. Of a block that was freed its size stays, for who wants to know at the end
+//! what is nobody's.
 
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// Sixteen bytes have a word.
-const GRAIN: u32 = 4;
+pub(super) const GRAIN: u32 = 4;
 /// The words of 16 MiB lie in one leaf, and 2048 leaves hang on one branch.
-const LEAF: u32 = 20;
-const BRANCH: u32 = 11;
-const ROOT: u32 = 47 - GRAIN - LEAF - BRANCH;
+pub(super) const LEAF: u32 = 20;
+pub(super) const BRANCH: u32 = 11;
+pub(super) const ROOT: u32 = 47 - GRAIN - LEAF - BRANCH;
 
 /// How many bits a size has.
-const SIZE: u32 = 47;
+pub(super) const SIZE: u32 = 47;
 
 /// A block, as its word says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,7 @@ impl Shade {
         u64::from(self.site + 1) << SIZE | self.size.min((1 << SIZE) - 1)
     }
 
-    fn from_word(word: u64) -> Option<Self> {
+    pub(super) fn from_word(word: u64) -> Option<Self> {
         let site = (word >> SIZE).checked_sub(1)?;
         Some(Self {
             site: site as u32,
@@ -90,7 +91,8 @@ impl Shadow {
     pub fn take(&self, address: u64) -> Option<Shade> {
         let word = self.word(address)?;
         let shade = Shade::from_word(word.load(Ordering::Relaxed))?;
-        word.store(0, Ordering::Relaxed);
+        // What lies there now is nobody's, as far as it reached.
+        word.store(shade.size & ((1 << SIZE) - 1), Ordering::Relaxed);
         Some(shade)
     }
 

@@ -30,6 +30,8 @@
 //!    is, and the new program's agent takes another one with the same pid: the former program
 //!    has ended then. Threads that are still `ALIVE` in a ring whose process is gone have ended.
 //!    A process without a ring leaves a [`Farewell`] instead.
+//!    Before that, where allocations are recorded, it may ask what nobody points to any more, and wait for that: see
+//!    [`Search`].
 //! 6. The command stores `Over` in [`Control::state`] before it removes the files. Agents have
 //!    them mapped and are not disturbed; programs executed later get no agent.
 //!
@@ -41,6 +43,7 @@
 
 mod control;
 mod ring;
+mod search;
 mod sums;
 
 pub use control::{
@@ -51,6 +54,7 @@ pub use ring::{
     ring_state, start_kind, trap_state,
 };
 
+pub use search::{Search, search_state};
 pub use sums::{LIVES, Net, PIECE, Row, SHARES, SITES, SUMS_FILE, Sum, Sums, SumsHeader, grow};
 
 pub use crate::records::record_state;

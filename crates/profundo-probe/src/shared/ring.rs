@@ -183,6 +183,8 @@ pub struct Header {
     pub allocator_hidden: AtomicU32,
     /// What is said of allocations.
     pub memory: MemoryCounts,
+    /// What is asked of them at the end.
+    pub search: super::Search,
 }
 
 /// An executable range in the target's memory: a [`Module`] of the target's, made by another

@@ -31,30 +31,35 @@ impl MapLine<'_> {
 /// The executable ranges in the text of a `maps` file, in its order. Lines that cannot be read
 /// are left out.
 pub(crate) fn executable(maps: &[u8]) -> impl Iterator<Item = MapLine<'_>> {
+    let all = map_lines(maps).filter(|(permissions, _)| permissions.get(2) == Some(&b'x'));
+    all.map(|(_, line)| line)
+}
+
+/// All ranges, with what may be done there, as `rw-p`.
+pub(crate) fn map_lines(maps: &[u8]) -> impl Iterator<Item = (&[u8], MapLine<'_>)> {
     maps.split(|&byte| byte == b'\n').filter_map(parse)
 }
 
-fn parse(line: &[u8]) -> Option<MapLine<'_>> {
+fn parse(line: &[u8]) -> Option<(&[u8], MapLine<'_>)> {
     // 7f1c2a400000-7f1c2a422000 r-xp 00028000 fe:00 1049        /usr/lib/libc.so.6
     let (start, rest) = hex(line)?;
     let (end, rest) = hex(rest.strip_prefix(b"-")?)?;
     let rest = rest.strip_prefix(b" ")?;
-    if rest.get(2) != Some(&b'x') {
-        return None;
-    }
+    let permissions = rest.get(..4)?;
     let (offset, rest) = hex(rest.get(5..)?)?;
     let (major, rest) = hex(rest.strip_prefix(b" ")?)?;
     let (minor, rest) = hex(rest.strip_prefix(b":")?)?;
     let (inode, rest) = decimal(rest.strip_prefix(b" ")?)?;
     let path = rest.trim_ascii_start();
-    (end > start).then_some(MapLine {
+    let line = MapLine {
         start,
         end,
         offset,
         device: major << 32 | minor & 0xFFFF_FFFF,
         inode,
         path,
-    })
+    };
+    (end > start).then_some((permissions, line))
 }
 
 fn hex(text: &[u8]) -> Option<(u64, &[u8])> {

@@ -14,6 +14,7 @@ mod told;
 
 pub(crate) use elf::Elf;
 pub(crate) use list::{Changes, Loaded, ModuleList};
+pub(crate) use maps::map_lines;
 pub(crate) use publish::publish;
 pub(crate) use shelf::folder as cache_folder;
 pub(crate) use store::{Store, executable_of, open_module};

@@ -30,6 +30,8 @@ pub(crate) struct Stopper {
     pub(crate) is_patient: bool,
     /// Whether to do so for a while.
     pub(crate) has_some_patience: bool,
+    /// A process whose end is for somebody else to ask for.
+    pub(crate) child: Option<i32>,
 }
 
 /// Why a thread is not held.
@@ -79,6 +81,12 @@ impl Stopper {
             Look::Ended => return Err(NotHeld::Gone),
             Look::Hidden => return Err(NotHeld::Refused),
         }
+        self.hold_whatever_it_does(pid, tid)
+    }
+
+    /// Holds a thread, even if it blocks. What it waits for it goes on to wait for.
+    pub(crate) fn hold_whatever_it_does(&mut self, pid: u32, tid: u32) -> Result<Held, NotHeld> {
+        let id = tid as i32;
         if request(libc::PTRACE_SEIZE, id, 0, 0).is_err() {
             return Err(match crate::sys::is_alive(tid) {
                 true => NotHeld::Refused,
@@ -133,7 +141,7 @@ impl Stopper {
         let mut running = Instant::now();
         loop {
             let now = Instant::now();
-            if let Some(stop) = stop_of(tid) {
+            if let Some(stop) = stop_of(tid, self.child) {
                 return Some((stop, running));
             }
             running = now;
@@ -153,7 +161,8 @@ impl Stopper {
 
     /// Lets those go that stopped too late. Returns whether some have still to stop.
     pub(crate) fn let_late_ones_go(&mut self) -> bool {
-        self.late.retain(|&tid| match stop_of(tid) {
+        let child = self.child;
+        self.late.retain(|&tid| match stop_of(tid, child) {
             None => true,
             Some(Stop::Gone) => false,
             Some(Stop::Held { signal }) => {
@@ -195,8 +204,11 @@ enum Stop {
     Gone,
 }
 
-/// How a thread has stopped, if it has.
-fn stop_of(tid: i32) -> Option<Stop> {
+/// How a thread has stopped, if it has. The end of the child is left to whoever waits for that.
+fn stop_of(tid: i32, child: Option<i32>) -> Option<Stop> {
+    if child == Some(tid) && has_ended(tid) {
+        return Some(Stop::Gone);
+    }
     let mut status = 0;
     // SAFETY: `status` is ours to write.
     let found = unsafe { libc::waitpid(tid, &mut status, libc::__WALL | libc::WNOHANG) };
@@ -209,6 +221,17 @@ fn stop_of(tid: i32) -> Option<Stop> {
         _ => Some(Stop::Held {
             signal: libc::WSTOPSIG(status),
         }),
+    }
+}
+
+fn has_ended(tid: i32) -> bool {
+    // SAFETY: a zeroed structure is a valid one to be filled in.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: the structure is a place of ours; its fields are those of SIGCHLD.
+    unsafe {
+        let asked = libc::waitid(libc::P_PID, tid as libc::id_t, &mut info, how);
+        asked == 0 && info.si_pid() != 0
     }
 }
 

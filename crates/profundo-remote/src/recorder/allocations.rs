@@ -4,10 +4,14 @@ use std::sync::atomic::Ordering;
 
 use profundo_wire::recording::Event;
 
+use profundo_probe::shared::search_state;
+
 use super::Recorder;
+use super::unreachable::not_looked;
 use crate::options::Memory;
 use crate::program::{Program, Way};
 use crate::session::SumsMap;
+use crate::unreachable::Unknown;
 
 /// What could not be told of allocations, of all programs that have ended.
 #[derive(Debug, Default)]
@@ -79,11 +83,15 @@ impl Recorder {
             return;
         };
         let header = agent.header();
+        let read_state = |number: &std::sync::atomic::AtomicU32| number.load(Ordering::Acquire);
         let read = |number: &std::sync::atomic::AtomicU64| number.load(Ordering::Relaxed);
         untold.lost += read(&header.memory.lost);
         untold.unfollowed += read(&header.memory.unfollowed);
         untold.unfreed += read(&header.memory.unfreed);
         untold.uncounted += agent.sums.as_ref().map_or(0, SumsMap::uncounted);
+        if read_state(&header.search.state) == search_state::LEFT {
+            self.notes.push(not_looked(program, Unknown::Long));
+        }
         if header.allocator_hidden.load(Ordering::Relaxed) != 0 {
             untold.hidden.push(name());
         }
@@ -151,7 +159,7 @@ impl Recorder {
 }
 
 /// The program's own name, of a command line.
-fn name_of(command: &str) -> &str {
+pub(super) fn name_of(command: &str) -> &str {
     let program = command.split(' ').next().unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or(program);
     if name.is_empty() { "a program" } else { name }

@@ -17,6 +17,7 @@ mod passing;
 mod polling;
 mod slow;
 mod traffic;
+mod unreachable;
 mod wall;
 
 use std::collections::{BTreeMap, HashMap};
@@ -368,6 +369,7 @@ impl Recorder {
         self.has_samples = busy;
         sink(Event::Clock(sys::instant()));
         self.heed_clear(sink);
+        self.look_for_unreachable(sink);
         self.look_at_memory(sink);
         self.bury(sink);
         self.look_at_generated_code(sink);

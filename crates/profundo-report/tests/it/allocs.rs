@@ -92,6 +92,7 @@ pub fn exact_memory() -> Profile {
             at_peak: amount(1_000, 345_678),
             lifetimes: Nanos(4_000_000_000),
             number: 1,
+            unreachable: Amount::default(),
         },
         Site {
             process: ProcessId(0),

@@ -87,6 +87,7 @@ impl AllocResults {
                 is_buffer: held.is_buffer,
                 doublings: 0,
                 is_temporary: allocation.is_temporary,
+                is_unreachable: false,
             });
         }
         let order = order_of(&blocks);

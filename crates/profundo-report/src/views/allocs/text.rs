@@ -6,7 +6,7 @@ use std::io;
 use profundo_analysis::{
     Allocations, Figure, HeapLine, Holding, Leak, Peak, Place, Selection, Sum,
 };
-use profundo_model::{Domain, FileId, Profile};
+use profundo_model::{Domain, FileId, Profile, Sampling};
 use rustc_hash::FxHashMap;
 
 use super::{Allocs, names};
@@ -50,6 +50,7 @@ impl Allocs {
         )?;
         write_peaks(page, &found, &mut table, self.limit.min(5))?;
         write_leaks(page, &found.leaks, &mut table, self.limit)?;
+        write_unreachable(page, &found, &mut table, self.limit)?;
         write_copies(page, &found, &mut table, self.limit)?;
         page.plain("")?;
         self.write_end(page, &found)
@@ -91,7 +92,8 @@ pub(in crate::views) fn write_memory(
         table.write_line(page, row)?;
     }
     write_total(page, found)?;
-    write_leaks(page, &found.leaks, &mut table, limit)
+    write_leaks(page, &found.leaks, &mut table, limit)?;
+    write_unreachable(page, found, &mut table, limit)
 }
 
 fn write_total(page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
@@ -218,6 +220,66 @@ fn write_leaks(
         page.line(&mut line)?;
     }
     Ok(())
+}
+
+/// What nobody pointed to any more when its process ended.
+fn write_unreachable(
+    page: &mut Page<'_>,
+    found: &Allocations,
+    table: &mut Table<'_>,
+    limit: usize,
+) -> io::Result<()> {
+    let rows = unreachable(found);
+    if rows.is_empty() {
+        return Ok(());
+    }
+    page.plain("")?;
+    let mut line = Line::default();
+    let (column, title) = match found.sampling {
+        Sampling::All => ("", "Unreachable at exit: no pointer leads to it"),
+        _ => ("±", "Unreachable at exit: nobody points to it"),
+    };
+    let title = format!(
+        "{:>6}{:>SIZE$}{column:>6}{:>8}  {title}",
+        "Lost %", "Size", "Blocks"
+    );
+    line.push(&title, BOLD);
+    line.truncate(page.columns);
+    page.line(&mut line)?;
+    let all = found.total.unreachable.bytes().value;
+    for row in rows.iter().take(limit) {
+        let (size, count) = (row.held.unreachable.bytes(), row.held.unreachable.count());
+        let share = size.value as f64 / all.max(1) as f64;
+        line.push_fmt(
+            format_args!("{:>6}", percent(share)),
+            Style::color(Color::Red),
+        );
+        let margin = match size.is_exact() {
+            true => String::new(),
+            false => format!("±{}%", 100 * size.margin() / size.value.max(1)),
+        };
+        line.push_fmt(
+            format_args!(
+                "{:>SIZE$}{margin:>6}{:>8}  ",
+                bytes(size.value),
+                short_count(count.value)
+            ),
+            Style::PLAIN,
+        );
+        table.push_place(page, &mut line, row.of);
+        line.truncate(page.columns);
+        page.line(&mut line)?;
+    }
+    Ok(())
+}
+
+/// The lines that have something which nobody pointed to in the end, the one that has most first.
+pub(super) fn unreachable(found: &Allocations) -> Vec<&HeapLine> {
+    let size = |row: &HeapLine| row.held.unreachable.bytes().value;
+    let has_some = |row: &&HeapLine| row.held.unreachable.seen() > 0;
+    let mut rows: Vec<&HeapLine> = found.lines.iter().filter(has_some).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(size(row)));
+    rows
 }
 
 fn write_copies(

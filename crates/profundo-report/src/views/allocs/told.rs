@@ -97,6 +97,7 @@ pub(in crate::views) fn tell_memory(json: &mut Json<'_>, profile: &Profile, foun
             });
         }
     });
+    json.object("unreachable", |json| tell_unreachable(json, profile, found));
     json.array("leaks", |json| {
         for leak in &found.leaks {
             json.object("", |json| {
@@ -111,6 +112,26 @@ pub(in crate::views) fn tell_memory(json: &mut Json<'_>, profile: &Profile, foun
                     "usual_lifetime_seconds",
                     leak.usual_lifetime.map(|lifetime| lifetime.0),
                 );
+            });
+        }
+    });
+}
+
+/// What nobody pointed to when its process ended.
+fn tell_unreachable(json: &mut Json<'_>, profile: &Profile, found: &Allocations) {
+    json.number("searched_processes", found.searched as u64);
+    // Where all blocks are known, also what only lost ones point to.
+    json.is("with_chains", found.sampling == Sampling::All);
+    let figures = |json: &mut Json<'_>, held: &Holding| {
+        tell_figure(json, "bytes", held.unreachable.bytes());
+        tell_figure(json, "blocks", held.unreachable.count());
+    };
+    figures(json, &found.total);
+    json.array("lines", |json| {
+        for row in super::text::unreachable(found) {
+            json.object("", |json| {
+                tell_place(json, profile, row.of);
+                figures(json, &row.held);
             });
         }
     });

@@ -1,0 +1,122 @@
+//! The words of [`Shadow`](super::Shadow), read by another process.
+
+use super::shadow::{BRANCH, GRAIN, LEAF, ROOT, SIZE, Shade};
+
+/// What a word says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Where it is.
+    pub address: u64,
+    /// How large it is, or was.
+    pub size: u64,
+    /// The number of its stack; `None` if it was freed.
+    pub site: Option<u32>,
+}
+
+/// Reads the other process's memory.
+pub trait Words {
+    /// Fills the words from an address on; what is not there is zeros. `false`: nothing more is to be read.
+    fn read(&mut self, address: u64, words: &mut [u64]) -> bool;
+}
+
+const WORD: u64 = size_of::<u64>() as u64;
+/// So many are read at one time.
+const SOME: usize = 1 << 9;
+
+/// Tells of all blocks of which there are words in the other process's [`Shadow`](super::Shadow) at this address.
+/// Returns whether all was read.
+pub fn each_seen(at: u64, words: &mut impl Words, tell: &mut impl FnMut(Seen)) -> bool {
+    let mut is_whole = true;
+    for is_odd in 0..2_u64 {
+        let roots = at + (is_odd << ROOT) * WORD;
+        is_whole &= each_word(words, roots, 1 << ROOT, &mut |words, root, branch| {
+            each_word(words, branch, 1 << BRANCH, &mut |words, leaf, place| {
+                each_word(words, place, 1 << LEAF, &mut |_, grain, word| {
+                    let grain = (root << BRANCH | leaf) << LEAF | grain;
+                    tell(Seen {
+                        address: grain << GRAIN | is_odd << (GRAIN - 1),
+                        size: word & ((1 << SIZE) - 1),
+                        site: Shade::from_word(word).map(|shade| shade.site),
+                    });
+                    true
+                })
+            })
+        });
+    }
+    is_whole
+}
+
+/// Runs `f` with each word that is not zero, and its number. `false`: it was not read, or `f` was.
+fn each_word<W: Words>(
+    words: &mut W,
+    at: u64,
+    count: u64,
+    f: &mut impl FnMut(&mut W, u64, u64) -> bool,
+) -> bool {
+    let mut room = [0; SOME];
+    let mut first = 0;
+    while first < count {
+        if !words.read(at + first * WORD, &mut room) {
+            return false;
+        }
+        for (number, &word) in (first..count).zip(&room) {
+            if word != 0 && !f(words, number, word) {
+                return false;
+            }
+        }
+        first += SOME as u64;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heap::Shadow;
+    use std::alloc::{Layout, alloc_zeroed};
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    struct Own;
+
+    impl Words for Own {
+        fn read(&mut self, address: u64, words: &mut [u64]) -> bool {
+            let place = address as *const u64;
+            // SAFETY: it is the shadow that is looked at, whose parts are larger than the room.
+            words.copy_from_slice(unsafe { std::slice::from_raw_parts(place, words.len()) });
+            true
+        }
+    }
+
+    fn memory(bytes: usize) -> *mut u8 {
+        // SAFETY: the layout is one.
+        unsafe { alloc_zeroed(Layout::from_size_align(bytes, 4096).unwrap()) }
+    }
+
+    #[test]
+    fn what_was_set_is_seen_and_what_was_taken_has_its_size() {
+        // SAFETY: all zero is a valid one.
+        let shadow = unsafe { Box::<Shadow>::new_zeroed().assume_init() };
+        let blocks = [
+            (0x10, 7, 100),
+            (0x5555_0000_1238, 0, 8),
+            (0x7fff_ffff_fff0, 65535, 1 << 40),
+        ];
+        for (address, site, size) in blocks {
+            let _ = shadow.set(address, Shade { site, size }, memory);
+        }
+        let _ = shadow.set(0x40, Shade { site: 3, size: 33 }, memory);
+        assert!(shadow.take(0x40).is_some() && shadow.take(0x40).is_none());
+        let mut seen = Vec::new();
+        let at = &raw const *shadow as u64;
+        assert!(each_seen(at, &mut Own, &mut |it| seen.push(it)));
+        seen.sort_by_key(|it| it.address);
+        let found: Vec<_> = seen
+            .iter()
+            .map(|it| (it.address, it.site, it.size))
+            .collect();
+        let [first, second, third] =
+            blocks.map(|(address, site, size)| (address, Some(site), size));
+        assert_eq!(found, [first, (0x40, None, 33), second, third]);
+    }
+}

@@ -1,0 +1,234 @@
+//! The memory of a process that waits, as far as it is there: pages that were never touched are passed over.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::time::Instant;
+
+use profundo_probe::heap::seen::Words;
+
+use super::Unknown;
+use super::ranges::Range;
+use super::reach::Kept;
+use crate::sys;
+
+const PAGE: u64 = 4096;
+/// So much is read at one time.
+const PIECE: u64 = 1 << 20;
+/// In the kernel's words on pages: it is in memory, or was moved out of it.
+const IS_THERE: u64 = 0b11 << 62;
+
+/// The process's memory.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pid: u32,
+    pages: Option<File>,
+    until: Instant,
+    /// How many bytes may still be read.
+    left: u64,
+    why_not: Option<Unknown>,
+    /// What was read last, for who asks for little, and where it begins.
+    window: (u64, Vec<u64>),
+}
+
+impl Memory {
+    pub(super) fn open(pid: u32, until: Instant, most: u64) -> Self {
+        Self {
+            pid,
+            // Without it all pages are read.
+            pages: File::open(format!("/proc/{pid}/pagemap")).ok(),
+            until,
+            left: most,
+            why_not: None,
+            window: (0, Vec::new()),
+        }
+    }
+
+    /// Why something could not be read.
+    pub(super) fn why_not(&self) -> Unknown {
+        self.why_not.unwrap_or(Unknown::Gone)
+    }
+
+    /// Runs `f` with all that is there of a range, piece by piece.
+    pub(super) fn each_piece(
+        &mut self,
+        (start, end): Range,
+        mut f: impl FnMut(u64, &[u64]) -> Kept,
+    ) -> Result<(), Unknown> {
+        let mut words = Vec::new();
+        for (start, end) in self.there(start, end)? {
+            let mut at = start;
+            while at < end {
+                let next = end.min((at / PIECE + 1) * PIECE);
+                self.read_piece(at, next, &mut words)?;
+                f(at, &words);
+                at = next;
+            }
+        }
+        Ok(())
+    }
+
+    /// Words that have to be there.
+    pub(super) fn words(&mut self, at: u64, count: u64) -> Result<Vec<u64>, Unknown> {
+        let mut words = Vec::new();
+        if count > 0 {
+            self.read_piece(at, at.saturating_add(count * 8), &mut words)?;
+        }
+        Ok(words)
+    }
+
+    /// Reads from `at` to `end`; pages that went meanwhile are zeros.
+    fn read_piece(&mut self, at: u64, end: u64, words: &mut Vec<u64>) -> Result<(), Unknown> {
+        if Instant::now() >= self.until {
+            return Err(self.refuse(Unknown::Long));
+        }
+        let Some(left) = self.left.checked_sub(end - at) else {
+            return Err(self.refuse(Unknown::Much));
+        };
+        self.left = left;
+        let count = ((end - at) / 8) as usize;
+        words.clear();
+        words.resize(count, 0);
+        let bytes = bytes_of(words);
+        let mut from = 0;
+        while from < bytes.len() {
+            let room = bytes.get_mut(from..).unwrap_or_default();
+            let read = sys::read_memory(self.pid, at + from as u64, room);
+            from += read;
+            if from < bytes.len() {
+                if read == 0 && !sys::is_alive(self.pid) {
+                    return Err(self.refuse(Unknown::Gone));
+                }
+                let page = (at + from as u64) / PAGE + 1;
+                from = (page * PAGE - at) as usize;
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, why: Unknown) -> Unknown {
+        *self.why_not.get_or_insert(why)
+    }
+
+    /// The stretches of a range whose pages are there.
+    fn there(&mut self, start: u64, end: u64) -> Result<Vec<Range>, Unknown> {
+        let Some(pages) = &self.pages else {
+            return Ok(vec![(start, end)]);
+        };
+        const SOME: u64 = 1 << 13;
+        let mut found: Vec<Range> = Vec::new();
+        let mut words = vec![0; SOME as usize];
+        let (mut page, last) = (start / PAGE, end.div_ceil(PAGE));
+        while page < last {
+            if Instant::now() >= self.until {
+                return Err(self.refuse(Unknown::Long));
+            }
+            let count = (last - page).min(SOME) as usize;
+            let words = words.get_mut(..count).unwrap_or_default();
+            let bytes = bytes_of(words);
+            let read = pages.read_at(bytes, page * 8).unwrap_or(0);
+            if read < bytes.len() {
+                // It does not say, so it has to be tried.
+                words.fill(IS_THERE);
+            }
+            for (&word, page) in words.iter().zip(page..) {
+                if word & IS_THERE == 0 {
+                    continue;
+                }
+                let (from, to) = ((page * PAGE).max(start), ((page + 1) * PAGE).min(end));
+                match found.last_mut() {
+                    Some(run) if run.1 == from => run.1 = to,
+                    _ => found.push((from, to)),
+                }
+            }
+            page += count as u64;
+        }
+        Ok(found)
+    }
+
+    /// Reads a window from a page on.
+    fn look_at(&mut self, start: u64) -> Result<(), Unknown> {
+        let mut words = std::mem::take(&mut self.window.1);
+        words.clear();
+        words.resize((PIECE / 8) as usize, 0);
+        let mut piece = Vec::new();
+        for (from, to) in self.there(start, start + PIECE)? {
+            self.read_piece(from, to, &mut piece)?;
+            let at = ((from - start) / 8) as usize;
+            if let Some(place) = words.get_mut(at..at + piece.len()) {
+                place.copy_from_slice(&piece);
+            }
+        }
+        self.window = (start, words);
+        Ok(())
+    }
+}
+
+impl Words for Memory {
+    fn read(&mut self, address: u64, words: &mut [u64]) -> bool {
+        for _ in 0..2 {
+            let (start, window) = &self.window;
+            let at = address.wrapping_sub(*start) / 8;
+            let found = usize::try_from(at)
+                .ok()
+                .and_then(|at| window.get(at..)?.get(..words.len()));
+            if let Some(found) = found.filter(|_| address >= *start) {
+                words.copy_from_slice(found);
+                return true;
+            }
+            if self.look_at(address / PAGE * PAGE).is_err() {
+                return false;
+            }
+        }
+        false
+    }
+}
+
+fn bytes_of(words: &mut [u64]) -> &mut [u8] {
+    // SAFETY: bytes may be anything, and the words are that long and not used meanwhile.
+    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn memory_is_read_as_it_is_and_what_was_never_touched_is_not() {
+        const WORDS: usize = 4 << 17;
+        // A page is touched here and there.
+        let mut own = vec![0_u64; WORDS];
+        own[1000] = 7;
+        own[WORDS - 3] = 8;
+        let soon = || Instant::now() + Duration::from_secs(60);
+        let mut memory = Memory::open(std::process::id(), soon(), 1 << 30);
+        let start = own.as_ptr() as u64;
+        let (mut sum, mut read) = (0, 0);
+        let range = (start, start + 8 * WORDS as u64);
+        let whole = memory.each_piece(range, |at, words| {
+            assert!(at >= start);
+            sum += words.iter().sum::<u64>();
+            read += words.len();
+            Kept::No
+        });
+        assert_eq!((whole, sum), (Ok(()), 15));
+        assert!(
+            read <= WORDS && (read < WORDS / 2 || memory.pages.is_none()),
+            "{read}"
+        );
+        let mut two = [0; 2];
+        assert!(memory.read(start + 8000, &mut two) && two == [7, 0]);
+        assert_eq!(
+            memory.words(start + 8 * (WORDS as u64 - 3), 2),
+            Ok(vec![8, 0])
+        );
+        let mut little = Memory::open(std::process::id(), soon(), 4096);
+        let much = little.words(start, 1000);
+        assert_eq!(
+            (much, little.why_not()),
+            (Err(Unknown::Much), Unknown::Much)
+        );
+        let mut late = Memory::open(std::process::id(), Instant::now(), 1 << 30);
+        assert_eq!(late.words(start, 1), Err(Unknown::Long));
+    }
+}
