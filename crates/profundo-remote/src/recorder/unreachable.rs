@@ -2,6 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use profundo_probe::shared::{SessionState, search_state};
 use profundo_wire::recording::Event;
@@ -58,11 +59,14 @@ impl Recorder {
             let ours = [session, agents.unwrap_or(session)];
             let is_running =
                 self.control().state.load(Ordering::Relaxed) == SessionState::Running as u32;
+            let ran = profundo_probe::clock::now().saturating_sub(program.started);
+            let ran = Duration::from_nanos(self.scale.nanoseconds(ran));
             let found = is_running.then(|| {
                 look(Waiting {
                     pid: program.pid,
                     is_child: Some(program.pid) == self.root,
                     search,
+                    ran,
                     ours: &ours,
                 })
             });

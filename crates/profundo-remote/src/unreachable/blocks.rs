@@ -38,6 +38,8 @@ struct Stretch {
 pub(super) struct Blocks {
     blocks: Vec<Block>,
     stretches: Vec<Stretch>,
+    /// Where all of them lie: most words are no addresses, and lie nowhere near.
+    all: std::ops::Range<u64>,
     reached: Vec<bool>,
     /// Those that were reached, and from which it was not gone on yet.
     fresh: Vec<u32>,
@@ -75,6 +77,10 @@ impl Blocks {
             stretch.pages.push(end);
         }
         Self {
+            all: match (stretches.first(), stretches.last()) {
+                (Some(first), Some(last)) => first.start..last.end,
+                _ => 0..0,
+            },
             reached: vec![false; blocks.len()],
             blocks,
             stretches,
@@ -85,6 +91,13 @@ impl Blocks {
     /// The block that an address lies in.
     #[inline]
     pub(super) fn find(&self, address: u64) -> Option<usize> {
+        match self.all.contains(&address) {
+            true => self.find_near(address),
+            false => None,
+        }
+    }
+
+    fn find_near(&self, address: u64) -> Option<usize> {
         let at = self.stretches.partition_point(|it| it.end <= address);
         let stretch = self.stretches.get(at).filter(|it| it.start <= address)?;
         let page = ((address - stretch.start) >> PAGE) as usize;

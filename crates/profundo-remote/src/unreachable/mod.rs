@@ -27,7 +27,9 @@ use memory::Memory;
 use ranges::ranges;
 use reach::{Gone, Hole, Kept, follow, point_from_outside, reach_from};
 
-/// How long it may take, and how much is looked through.
+/// How long it may take, as a part of the time for which the program has run, and how much is looked through.
+const PART: u32 = 5;
+const LEAST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(1);
 const MOST: u64 = 1 << 30;
 
@@ -48,7 +50,7 @@ impl Unknown {
     /// In words.
     pub(crate) fn why(self) -> &'static str {
         match self {
-            Self::Long => "it would have taken more than a second",
+            Self::Long => "it would have taken too long",
             Self::Much => "there is more than a gigabyte to be looked through",
             Self::Held => "its threads could not be held for that",
             Self::Gone => "its memory could not be read",
@@ -63,6 +65,8 @@ pub(crate) struct Waiting<'a> {
     /// Whether somebody waits for the process itself, as for a child.
     pub(crate) is_child: bool,
     pub(crate) search: &'a Search,
+    /// For how long it has run.
+    pub(crate) ran: Duration,
     /// Files whose mappings are ours: what their paths begin with.
     pub(crate) ours: &'a [&'a [u8]],
 }
@@ -73,10 +77,12 @@ pub(crate) fn look(waiting: Waiting<'_>) -> Result<Unreachable, Unknown> {
         pid,
         is_child,
         search,
+        ran,
         ours,
     } = waiting;
+    let longest = (ran / PART).clamp(LEAST, LONGEST);
     let read = |number: &std::sync::atomic::AtomicU64| number.load(Ordering::Relaxed);
-    let mut memory = Memory::open(pid, Instant::now() + LONGEST, MOST);
+    let mut memory = Memory::open(pid, Instant::now() + longest, MOST);
     let mut stopper = Stopper::default();
     stopper.child = is_child.then_some(pid as i32);
     stopper.has_some_patience = true;
