@@ -50,8 +50,9 @@ pub fn make_and_map(path: &CStr, bytes: usize, first: usize) -> Option<NonNull<u
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | libc::O_NOFOLLOW;
     let memory = with_file(path, flags, |file| {
         // SAFETY: the descriptor is ours.
-        let cut = unsafe { sys::call(libc::SYS_ftruncate, [file, bytes, 0, 0, 0, 0]) };
-        let is_there = cut == 0 && has_memory(file, 0, first);
+        let cut = may_be_so_long(bytes)
+            && unsafe { sys::call(libc::SYS_ftruncate, [file, bytes, 0, 0, 0, 0]) } == 0;
+        let is_there = cut && has_memory(file, 0, first);
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         is_there.then(|| map_at(0, bytes, protection, libc::MAP_SHARED, file))?
     });
@@ -64,9 +65,22 @@ pub fn allocate(path: &CStr, from: usize, bytes: usize) -> bool {
     with_file(path, flags, |file| Some(has_memory(file, from, bytes))) == Some(Some(true))
 }
 
+/// Whether the program's limit permits a file of this length: the kernel sends a signal to who goes beyond it.
+fn may_be_so_long(bytes: usize) -> bool {
+    let mut limit = libc::rlimit64 {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    let (which, place) = (libc::RLIMIT_FSIZE as usize, &raw mut limit as usize);
+    // SAFETY: the kernel fills in the structure, which is ours.
+    let asked = unsafe { sys::call(libc::SYS_prlimit64, [0, which, 0, place, 0, 0]) };
+    asked == 0 && limit.rlim_cur >= bytes as u64
+}
+
 fn has_memory(file: usize, from: usize, bytes: usize) -> bool {
     // SAFETY: the descriptor is ours.
-    unsafe { sys::call(libc::SYS_fallocate, [file, 0, from, bytes, 0, 0]) == 0 }
+    may_be_so_long(from.saturating_add(bytes))
+        && unsafe { sys::call(libc::SYS_fallocate, [file, 0, from, bytes, 0, 0]) == 0 }
 }
 
 /// Opens a file for a moment. `None`: it cannot be opened.
