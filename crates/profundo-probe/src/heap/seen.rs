@@ -15,8 +15,9 @@ pub struct Seen {
 
 /// Reads the other process's memory.
 pub trait Words {
-    /// Fills the words from an address on; what is not there is zeros. `false`: nothing more is to be read.
-    fn read(&mut self, address: u64, words: &mut [u64]) -> bool;
+    /// Fills the words from an address on. Returns whether there is anything but zeros, as far as that is known without
+    /// a look. `None`: nothing more is to be read.
+    fn read(&mut self, address: u64, words: &mut [u64]) -> Option<bool>;
 }
 
 const WORD: u64 = size_of::<u64>() as u64;
@@ -56,13 +57,16 @@ fn each_word<W: Words>(
     let mut room = [0; SOME];
     let mut first = 0;
     while first < count {
-        if !words.read(at + first * WORD, &mut room) {
-            return false;
-        }
-        for (number, &word) in (first..count).zip(&room) {
-            if word != 0 && !f(words, number, word) {
-                return false;
+        match words.read(at + first * WORD, &mut room) {
+            Some(true) => {
+                for (number, &word) in (first..count).zip(&room) {
+                    if word != 0 && !f(words, number, word) {
+                        return false;
+                    }
+                }
             }
+            Some(false) => {}
+            None => return false,
         }
         first += SOME as u64;
     }
@@ -80,11 +84,11 @@ mod tests {
     struct Own;
 
     impl Words for Own {
-        fn read(&mut self, address: u64, words: &mut [u64]) -> bool {
+        fn read(&mut self, address: u64, words: &mut [u64]) -> Option<bool> {
             let place = address as *const u64;
             // SAFETY: it is the shadow that is looked at, whose parts are larger than the room.
             words.copy_from_slice(unsafe { std::slice::from_raw_parts(place, words.len()) });
-            true
+            Some(true)
         }
     }
 

@@ -27,7 +27,17 @@ pub(super) struct Memory {
     left: u64,
     why_not: Option<Unknown>,
     /// What was read last, for who asks for little, and where it begins.
-    window: (u64, Vec<u64>),
+    window: Window,
+}
+
+/// A stretch that was read as a whole, as far as its pages are there.
+#[derive(Debug, Default)]
+struct Window {
+    start: u64,
+    end: u64,
+    there: Vec<Range>,
+    /// Its words; none if nothing is there.
+    words: Vec<u64>,
 }
 
 impl Memory {
@@ -39,7 +49,7 @@ impl Memory {
             until,
             left: most,
             why_not: None,
-            window: (0, Vec::new()),
+            window: Window::default(),
         }
     }
 
@@ -147,39 +157,45 @@ impl Memory {
 
     /// Reads a window from a page on.
     fn look_at(&mut self, start: u64) -> Result<(), Unknown> {
-        let mut words = std::mem::take(&mut self.window.1);
+        let end = start.saturating_add(PIECE);
+        let there = self.there(start, end)?;
+        let mut words = std::mem::take(&mut self.window.words);
         words.clear();
-        words.resize((PIECE / 8) as usize, 0);
+        if !there.is_empty() {
+            words.resize((PIECE / 8) as usize, 0);
+        }
         let mut piece = Vec::new();
-        for (from, to) in self.there(start, start + PIECE)? {
+        for &(from, to) in &there {
             self.read_piece(from, to, &mut piece)?;
             let at = ((from - start) / 8) as usize;
             if let Some(place) = words.get_mut(at..at + piece.len()) {
                 place.copy_from_slice(&piece);
             }
         }
-        self.window = (start, words);
+        self.window = Window {
+            start,
+            end,
+            there,
+            words,
+        };
         Ok(())
     }
 }
 
 impl Words for Memory {
-    fn read(&mut self, address: u64, words: &mut [u64]) -> bool {
-        for _ in 0..2 {
-            let (start, window) = &self.window;
-            let at = address.wrapping_sub(*start) / 8;
-            let found = usize::try_from(at)
-                .ok()
-                .and_then(|at| window.get(at..)?.get(..words.len()));
-            if let Some(found) = found.filter(|_| address >= *start) {
-                words.copy_from_slice(found);
-                return true;
-            }
-            if self.look_at(address / PAGE * PAGE).is_err() {
-                return false;
-            }
+    fn read(&mut self, address: u64, words: &mut [u64]) -> Option<bool> {
+        let end = address.checked_add(8 * words.len() as u64)?;
+        if address < self.window.start || end > self.window.end {
+            self.look_at(address / PAGE * PAGE).ok()?;
         }
-        false
+        let window = &self.window;
+        if !(window.there.iter()).any(|&(from, to)| from < end && address < to) {
+            words.fill(0);
+            return Some(false);
+        }
+        let at = usize::try_from((address - window.start) / 8).ok()?;
+        words.copy_from_slice(window.words.get(at..)?.get(..words.len())?);
+        Some(true)
     }
 }
 
@@ -217,7 +233,7 @@ mod tests {
             "{read}"
         );
         let mut two = [0; 2];
-        assert!(memory.read(start + 8000, &mut two) && two == [7, 0]);
+        assert!(memory.read(start + 8000, &mut two) == Some(true) && two == [7, 0]);
         assert_eq!(
             memory.words(start + 8 * (WORDS as u64 - 3), 2),
             Ok(vec![8, 0])
