@@ -69,7 +69,7 @@ pub use heap::{
     LineMemory, Peak, Sum, Tracked, allocated_by_source, allocations, has_allocations,
     heap_samples, is_recorded, keep_only, measured, memory_by_line,
 };
-pub use heap::{Growth, ProcessMemory, gauges};
+pub use heap::{Growth, ProcessMemory, Use, gauges};
 pub use held::{Held, held};
 pub use interval::{Estimate, Interval, Mass, effective_samples};
 pub use io::{Io, IoAmount, IoRow, io};

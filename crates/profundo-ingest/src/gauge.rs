@@ -33,6 +33,8 @@ fn gauge_of(process: ProcessId, told: &recording::Gauge, clock: Clock) -> Gauge 
         minor_faults: told.minor_faults,
         major_faults: told.major_faults,
         in_use: told.in_use,
+        mapped: told.mapped,
+        elsewhere: told.elsewhere,
         arenas: told.arenas,
     }
 }

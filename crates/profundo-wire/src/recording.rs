@@ -301,8 +301,14 @@ pub struct Gauge {
     pub minor_faults: u64,
     /// Page faults so far that had to read.
     pub major_faults: u64,
-    /// Bytes in blocks that are in use, as far as they are counted.
-    pub in_use: u64,
+    /// Bytes in blocks that allocators have handed out and that were not given back; `None` where not all
+    /// are counted.
+    pub in_use: Option<u64>,
+    /// Bytes that the program has asked the kernel for itself, and not given back; the same.
+    pub mapped: Option<u64>,
+    /// Bytes of `anonymous` that are certainly no allocator's: our own tables, the stack of the first thread,
+    /// what was changed of files. `None` where it was not looked at then.
+    pub elsewhere: Option<u64>,
     /// Bytes that the interpreter has asked the kernel for, to make objects in.
     pub arenas: u64,
 }

@@ -103,6 +103,97 @@ fn who_keeps_growing_is_said_and_how_fast() {
     fs::remove_file(file).unwrap();
 }
 
+/// What a process says on its own memory, by what is told of it at the last look.
+fn last(process: &Value, key: &str) -> f64 {
+    let looks = process["looks"].as_array().unwrap();
+    let known = looks.iter().rev().find_map(|look| look[key].as_f64());
+    known.unwrap_or_else(|| panic!("{key} is not known: {:#}", looks[looks.len() - 1]))
+}
+
+#[test]
+fn what_is_in_blocks_and_what_is_kept_free_is_what_the_allocator_says() {
+    let Some(target) = c("half_free.c", &["-fno-builtin"]) else {
+        return;
+    };
+    for (option, tolerance) in [("--memory=exact", 0.05), ("--memory", 0.25)] {
+        let file = scratch().join(format!("half-{}.profundo", number()));
+        let program = Program::new(&target).options(&[option]);
+        let output = program.command(Some(&file)).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said: Vec<f64> = said
+            .lines()
+            .next()
+            .unwrap()
+            .split(' ')
+            .map(|number| number.parse().unwrap())
+            .collect();
+        let found = memory(&file);
+        let process = &found[0];
+        let near = |found: f64, expected: f64, what: &str| {
+            let off = (found / expected - 1.0).abs();
+            assert!(
+                off < tolerance,
+                "{option}: {what} is {found}, not {expected}: {process:#}"
+            );
+        };
+        let most = process["most_in_use_bytes"].as_f64().unwrap();
+        near(most, said[0], "the most in use");
+        near(last(process, "in_use_bytes"), said[1], "in use at last");
+        near(last(process, "slack_bytes"), said[2], "what is kept");
+        assert_eq!(last(process, "mapped_bytes"), 0.0);
+        let is_exact = process["most_in_use_bytes_low"].is_null();
+        assert_eq!(is_exact, option == "--memory=exact", "{process:#}");
+        fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
+fn arenas_are_those_that_the_interpreter_counts() {
+    for python in pythons_for("arenas.py") {
+        let file = scratch().join(format!("arenas-{}.profundo", number()));
+        let bare = Command::new(&python.path).arg(source("arenas.py")).output();
+        let said = String::from_utf8_lossy(&bare.unwrap().stdout).into_owned();
+        let said: f64 = said.trim().parse().unwrap();
+        let program = Program::new(&python.path)
+            .with(&[source("arenas.py")])
+            .options(&["--memory"]);
+        let output = program.command(Some(&file)).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let found = memory(&file);
+        let counted = found[0]["most_arena_bytes"].as_f64().unwrap();
+        // An arena more or less is a matter of addresses; since 3.11 frames are made in small ones.
+        let one = if said % MIB == 0.0 { MIB } else { MIB / 4.0 };
+        assert!(
+            (counted - said).abs() <= 1.1 * one,
+            "{counted} of {said}: {:#}",
+            found[0]
+        );
+        fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
+fn what_a_fork_has_from_its_parent_is_not_called_kept() {
+    for python in pythons_for("grows.py") {
+        let file = scratch().join(format!("grows-{}.profundo", number()));
+        let program = Program::new(&python.path)
+            .with(&[source("grows.py")])
+            .options(&["--memory=exact"]);
+        let output = program.command(Some(&file)).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let found = memory(&file);
+        let forked: Vec<bool> = found
+            .iter()
+            .map(|it| it["is_forked"].as_bool().unwrap())
+            .collect();
+        assert_eq!(forked, [false, true], "{found:#?}");
+        assert!(found[1]["most_slack_bytes"].is_null(), "{:#}", found[1]);
+        assert!(found[1]["most_in_use_bytes"].as_f64().is_some());
+        fs::remove_file(file).unwrap();
+    }
+}
+
 /// Ends its process when the test does.
 struct Ending(Child);
 

@@ -181,6 +181,7 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
             exact
                 .mapped
                 .insert(given.address, given.size, u64::from(site));
+            sums.header.mapped.fetch_add(given.size, Ordering::Relaxed);
             Ok(None)
         }
         _ => exact.shadow.set(given.address, shade, zeroed),
@@ -250,6 +251,9 @@ pub fn unmapped(exact: &'static Exact, site: u64, gone: u64, is_all: bool) {
             site: site as u32,
             size: gone,
         };
+        // SAFETY: it has entered.
+        let mapped = unsafe { &sums().header.mapped };
+        mapped.fetch_sub(gone, Ordering::Relaxed);
         count_freed(exact, local, shade, is_all.into(), clock::now(), false);
     }
 }

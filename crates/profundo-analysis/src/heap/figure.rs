@@ -54,6 +54,20 @@ impl Part {
         self.unit = self.unit.max(spread.sqrt());
     }
 
+    fn take_back(&mut self, other: &Self) {
+        self.value = (self.value - other.value).max(0.0);
+        self.seen = (self.seen - other.seen).max(0.0);
+        self.variance = (self.variance - other.variance).max(0.0);
+    }
+
+    /// What was there before may come again.
+    fn empty(&mut self) {
+        *self = Self {
+            unit: self.unit,
+            ..Self::default()
+        };
+    }
+
     fn figure(&self) -> Figure {
         let value = self.value.round() as u64;
         // What rounding leaves of certainty is certain.
@@ -142,6 +156,20 @@ impl Sum {
         self.bytes.add(size as f64, probability);
         self.count.add(1.0, probability);
         self.seen += 1;
+    }
+
+    /// Takes back what was added.
+    pub(super) fn remove_block(&mut self, size: u64, sampling: Sampling) {
+        let mut one = Self::default();
+        one.add_block(size, sampling);
+        self.bytes.take_back(&one.bytes);
+        self.count.take_back(&one.count);
+        self.seen = self.seen.saturating_sub(1);
+        if self.seen == 0 {
+            // What rounding has left of it is nothing.
+            self.bytes.empty();
+            self.count.empty();
+        }
     }
 
     pub(super) fn add_all(&mut self, amount: Amount) {

@@ -4,6 +4,7 @@
 use profundo_model::{Gauge, Nanos, ProcessId, Profile};
 
 use super::Growth;
+use super::uses::{Changes, Use, changes, is_forked, uses};
 use crate::{Filter, Selection, admit};
 
 /// The memory of one process.
@@ -13,6 +14,10 @@ pub struct ProcessMemory<'a> {
     pub process: ProcessId,
     /// The looks at it, oldest first; at least one.
     pub looks: Vec<&'a Gauge>,
+    /// What it was used for, at each look.
+    pub uses: Vec<Use>,
+    /// Whether it has begun as a copy of another process: what is in blocks is counted from then on.
+    pub is_forked: bool,
     /// The most bytes that it had in memory. What was there between two looks counts, by the kernel's word.
     pub peak: u64,
     /// When that was: at the first look that shows it.
@@ -67,14 +72,21 @@ pub fn gauges<'a>(
             looks[index].push(gauge);
         }
     }
+    let changes = changes(profile);
     let each = looks.into_iter().enumerate();
-    let each = each.filter_map(|(index, looks)| of(ProcessId::from_index(index), looks));
+    let each = each
+        .filter_map(|(index, looks)| of(profile, &changes, ProcessId::from_index(index), looks));
     let mut all: Vec<ProcessMemory> = each.collect();
     all.sort_by_key(|memory| (std::cmp::Reverse(memory.peak), memory.process));
     all
 }
 
-fn of(process: ProcessId, mut looks: Vec<&Gauge>) -> Option<ProcessMemory<'_>> {
+fn of<'a>(
+    profile: &Profile,
+    changes: &Changes<'_>,
+    process: ProcessId,
+    mut looks: Vec<&'a Gauge>,
+) -> Option<ProcessMemory<'a>> {
     looks.sort_by_key(|look| look.time);
     let (&first, &last) = (looks.first()?, looks.last()?);
     let seen = looks
@@ -111,6 +123,8 @@ fn of(process: ProcessId, mut looks: Vec<&Gauge>) -> Option<ProcessMemory<'_>> {
         growth: Growth::of(&points),
         minor_faults: last.minor_faults.saturating_sub(first.minor_faults),
         major_faults: last.major_faults.saturating_sub(first.major_faults),
+        uses: uses(profile, changes, process, &looks),
+        is_forked: is_forked(profile, process),
         looks,
     })
 }
@@ -119,28 +133,46 @@ impl<'a> ProcessMemory<'a> {
     /// The largest look of each of so many stretches of a span of time. In a stretch without a look it goes on
     /// as it was, but not before the first look and not beyond the last.
     pub fn stretches(&self, from: Nanos, to: Nanos, count: usize) -> Vec<Option<&'a Gauge>> {
+        let largest = self.largest(from, to, count, |look| Some(self.looks[look].resident));
+        let looks = largest.into_iter();
+        looks
+            .map(|look| look.map(|look| self.looks[look]))
+            .collect()
+    }
+
+    /// The same by something else: of each stretch the number of the look at which it was largest. Looks at which
+    /// it is not known are passed over.
+    pub fn largest(
+        &self,
+        from: Nanos,
+        to: Nanos,
+        count: usize,
+        value: impl Fn(usize) -> Option<u64>,
+    ) -> Vec<Option<usize>> {
         let span = to.0.saturating_sub(from.0).max(1);
         let index = |time: Nanos| {
             let since = u128::from(time.0.saturating_sub(from.0));
             let index = since * count as u128 / u128::from(span);
             (index as usize).min(count.saturating_sub(1))
         };
-        let mut stretches: Vec<Option<&Gauge>> = vec![None; count];
+        let mut stretches: Vec<Option<usize>> = vec![None; count];
         if count == 0 {
             return stretches;
         }
-        let within = |look: &&&Gauge| look.time >= from && look.time <= to;
-        let mut before: Option<(usize, &Gauge)> = None;
-        for &look in self.looks.iter().filter(within) {
+        let mut before: Option<(usize, usize)> = None;
+        for (number, look) in self.looks.iter().enumerate() {
+            if look.time < from || look.time > to || value(number).is_none() {
+                continue;
+            }
             let at = index(look.time);
             if let Some((last_at, last)) = before {
                 stretches[last_at + 1..at.max(last_at + 1)].fill(Some(last));
             }
             let place = &mut stretches[at];
-            if place.is_none_or(|other| look.resident > other.resident) {
-                *place = Some(look);
+            if place.is_none_or(|other| value(number) > value(other)) {
+                *place = Some(number);
             }
-            before = Some((at, look));
+            before = Some((at, number));
         }
         stretches
     }

@@ -18,6 +18,7 @@ mod peak;
 mod runs;
 mod tracked;
 mod trend;
+mod uses;
 
 pub use allocations::{Allocations, CopyRow, HeapLine, HeapOptions, HeapRow, allocations};
 pub use by_line::{FunctionMemory, LineMemory, memory_by_line};
@@ -31,6 +32,7 @@ pub(crate) use measured::unit;
 pub use measured::{heap_samples, is_recorded, measured};
 pub use peak::Peak;
 pub use tracked::{Tracked, allocated_by_source};
+pub use uses::Use;
 
 #[cfg(test)]
 mod tests;

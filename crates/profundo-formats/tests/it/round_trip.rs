@@ -414,7 +414,9 @@ fn samples_from(profile: &mut Profile, samples: &[Row]) {
             swapped: row[6],
             minor_faults: row[7],
             major_faults: row[2],
-            in_use: row[1],
+            in_use: row[1].checked_sub(1),
+            mapped: (row[3] % 3 == 0).then_some(row[6] / 2),
+            elsewhere: (row[7] % 2 == 0).then_some(row[5] / 2),
             arenas: row[4],
         });
         let [from, to, waits, ..] = *row;

@@ -267,7 +267,9 @@ pub fn gauged() -> Profile {
         swapped: u64::from(number == 5) << 12,
         minor_faults: number * number,
         major_faults: u64::MAX >> number,
-        in_use: number << 16,
+        in_use: Some(number << 16),
+        mapped: (number > 3).then_some(number << 12),
+        elsewhere: (number % 3 == 1).then_some(5 << 12),
         arenas: (number / 2) << 20,
     };
     profile.heap.gauges = (0..8).map(row).collect();

@@ -25,7 +25,9 @@ fn look(process: u32, clock: u64, resident: u64) -> recording::Gauge {
         swapped: 5,
         minor_faults: 6,
         major_faults: 7,
-        in_use: 8,
+        in_use: Some(8),
+        mapped: Some(10),
+        elsewhere: None,
         arenas: 9,
     }
 }
@@ -67,7 +69,9 @@ fn looks_have_their_process_and_their_time() {
         swapped: 5,
         minor_faults: 6,
         major_faults: 7,
-        in_use: 8,
+        in_use: Some(8),
+        mapped: Some(10),
+        elsewhere: None,
         arenas: 9,
     };
     assert_eq!(taken, [expected(1, 1000, 100)]);

@@ -75,6 +75,8 @@ pub struct SumsHeader {
     pub pieces: [AtomicU32; SHARES],
     /// Allocations that were counted at no site, for want of memory for rows, and their bytes.
     pub uncounted: [AtomicU64; 2],
+    /// Bytes that the program has asked the kernel for itself, and not given back: they are in `nets` too.
+    pub mapped: AtomicU64,
 }
 
 /// The file, as it is mapped.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use profundo_wire::recording::Gauge;
 
 use crate::sys;
-use proportional::Asking;
+use proportional::{Asking, Pages};
 use series::Series;
 
 pub(crate) use eye::Eye;
@@ -34,6 +34,8 @@ pub(crate) struct Gauges {
     /// All up to this key are watched, or have ended.
     newest: u32,
     asking: Asking,
+    /// Whether mappings are looked at one by one: somebody may know what is in blocks.
+    each_mapping: bool,
     /// No look is due before, in monotonic nanoseconds.
     not_before: u64,
 }
@@ -49,8 +51,8 @@ struct Watched {
     /// What was seen last, and what of that was not told.
     last: Option<Gauge>,
     untold: Option<Gauge>,
-    /// What of it is others' parts of what it shares, until that is told.
-    shared: Option<u64>,
+    /// What is known of its pages, until that is told.
+    pages: Option<Pages>,
     /// When that was asked for last, and how much there was then; `None` if it is of no use.
     asked: Option<(u64, u64)>,
 }
@@ -75,6 +77,14 @@ pub(crate) struct Unseen {
 }
 
 impl Gauges {
+    /// `with_blocks`: of some programs it may be known what they have in blocks.
+    pub(crate) fn new(with_blocks: bool) -> Self {
+        Self {
+            each_mapping: with_blocks,
+            ..Self::default()
+        }
+    }
+
     /// Up to which key all are watched, or have ended.
     pub(crate) fn newest(&self) -> u32 {
         self.newest
@@ -98,7 +108,7 @@ impl Gauges {
             step: AT_FIRST,
             last: None,
             untold: None,
-            shared: None,
+            pages: None,
             asked: Some((0, 0)),
         };
         let may_keep = self.watched.len() < MOST_OPEN;
@@ -186,14 +196,17 @@ impl Gauges {
     fn take_answer(&mut self, now: u64) -> Option<Unseen> {
         let answer = self.asking.answer(now)?;
         let watched = self.watched.get_mut(&answer.key)?;
-        match answer.shared {
-            Ok(shared) => {
-                watched.shared = shared;
+        match answer.pages {
+            Ok(pages) => {
+                watched.pages = pages;
                 None
             }
             Err(error) => {
                 watched.asked = None;
-                let file = "smaps_rollup";
+                let file = match self.each_mapping {
+                    true => "smaps",
+                    false => "smaps_rollup",
+                };
                 is_refusal(&error).then_some(Unseen { file, error })
             }
         }
@@ -209,7 +222,7 @@ impl Gauges {
         if let Some((&key, watched)) = those.min_by_key(|(_, watched)| watched.asked) {
             let resident = watched.last.map_or(0, |last| last.resident);
             watched.asked = Some((now, resident));
-            self.asking.ask((key, watched.pid));
+            self.asking.ask((key, watched.pid, self.each_mapping));
         }
     }
 
@@ -244,6 +257,7 @@ impl Gauges {
                 major_faults: major_faults.max(last.major_faults),
                 peak_resident: peak.max(last.peak_resident),
                 proportional: None,
+                elsewhere: None,
                 ..last
             };
             watched.series.pass(end, &mut *tell);
@@ -287,7 +301,7 @@ impl Watched {
             Ok(None) | Err(_) => return Ok(()),
         };
         // The kernel writes it down when something is given back, by a count that may lag by some pages.
-        let shared = self.shared.take();
+        let pages = self.pages.take();
         let peak = self.last.map_or(0, |last| last.peak_resident);
         let mut gauge = Gauge {
             process,
@@ -295,7 +309,8 @@ impl Watched {
             resident: seen.resident,
             peak_resident: seen.peak_resident.max(seen.resident).max(peak),
             // What is shared changes little in the moment since.
-            proportional: shared.map(|shared| seen.resident.saturating_sub(shared)),
+            proportional: pages.map(|pages| seen.resident.saturating_sub(pages.shared)),
+            elsewhere: pages.and_then(|pages| pages.elsewhere),
             anonymous: seen.anonymous,
             swapped: seen.swapped,
             minor_faults: seen.minor_faults,

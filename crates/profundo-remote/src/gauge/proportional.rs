@@ -1,5 +1,8 @@
-//! What a process has of memory that it shares: the kernel walks all its pages to tell, which takes 9 ms for
-//! 2 GB. So a thread of its own asks, one process at a time, and rests 500 times as long as it took.
+//! What a process has of memory that it shares, and what of its memory is no allocator's: the kernel walks all
+//! its pages to tell, which takes 9 ms for 2 GB. So a thread of its own asks, one process at a time, and rests
+//! 500 times as long as it took.
+
+mod mappings;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,15 +13,17 @@ use crate::sys;
 /// What is asked for may take one part in so many of a CPU.
 const PART: u64 = 500;
 
-/// A program by its key, and its process.
-pub(super) type Whom = (u32, u32);
+pub(super) use mappings::Pages;
+
+/// A program by its key, its process, and whether its mappings are looked at one by one.
+pub(super) type Whom = (u32, u32, bool);
 
 /// What was answered of a program.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) key: u32,
-    /// How many of its bytes are others' parts; `None` if it is gone.
-    pub(super) shared: io::Result<Option<u64>>,
+    /// `None` if it is gone.
+    pub(super) pages: io::Result<Option<Pages>>,
     took: u64,
 }
 
@@ -73,12 +78,15 @@ fn start() -> io::Result<(Sender<Whom>, Receiver<Answer>)> {
     std::thread::Builder::new()
         .name("profundo".into())
         .spawn(move || {
-            for (key, pid) in asked {
+            for (key, pid, each) in asked {
                 let before = sys::nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID);
-                let shared = shared_bytes(pid);
+                let pages = match each {
+                    true => read(pid, "smaps", mappings::add_up),
+                    false => all(pid),
+                };
                 let after = sys::nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID);
                 let took = after.saturating_sub(before);
-                if answers.send(Answer { key, shared, took }).is_err() {
+                if answers.send(Answer { key, pages, took }).is_err() {
                     return;
                 }
             }
@@ -88,9 +96,24 @@ fn start() -> io::Result<(Sender<Whom>, Receiver<Answer>)> {
 
 /// What a process has in memory less its part of each page that it shares; `None` if it has ended.
 pub(crate) fn shared_bytes(pid: u32) -> io::Result<Option<u64>> {
-    let mut text = String::new();
-    let read = File::open(format!("/proc/{pid}/smaps_rollup"));
-    let read = read.and_then(|mut file| file.read_to_string(&mut text));
+    all(pid).map(|pages| pages.map(|pages| pages.shared))
+}
+
+/// Of all mappings together.
+fn all(pid: u32) -> io::Result<Option<Pages>> {
+    read(pid, "smaps_rollup", |text| {
+        let shared = parse(&String::from_utf8_lossy(text))?;
+        Some(Pages {
+            shared,
+            elsewhere: None,
+        })
+    })
+}
+
+fn read(pid: u32, name: &str, parse: impl Fn(&[u8]) -> Option<Pages>) -> io::Result<Option<Pages>> {
+    let mut text = Vec::new();
+    let read = File::open(format!("/proc/{pid}/{name}"));
+    let read = read.and_then(|mut file| file.read_to_end(&mut text));
     match read {
         Ok(_) => Ok(parse(&text)),
         // It has ended while it was asked for.
@@ -124,7 +147,7 @@ mod tests {
         let mut asking = Asking::default();
         let own = std::process::id();
         assert!(asking.is_free(0));
-        asking.ask((7, own));
+        asking.ask((7, own, true));
         assert!(!asking.is_free(u64::MAX), "one at a time");
         let answer = loop {
             match asking.answer(1000) {
@@ -136,7 +159,7 @@ mod tests {
         let took = answer.took;
         assert!(took > 0);
         // Where the kernel does not tell there is the reason.
-        assert!(answer.shared.is_err() || answer.shared.is_ok_and(|shared| shared.is_some()));
+        assert!(answer.pages.is_err() || answer.pages.is_ok_and(|pages| pages.is_some()));
         assert!(!asking.is_free(1000));
         assert!(asking.is_free(1000 + took * PART));
     }

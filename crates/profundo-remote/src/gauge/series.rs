@@ -55,13 +55,12 @@ impl Series {
             self.largest = Some(gauge);
         }
         // What is looked at seldom is not to be lost with those that are not told.
-        if gauge.proportional.is_some() {
-            for kept in [&mut self.smallest, &mut self.largest]
-                .into_iter()
-                .flatten()
-            {
-                kept.proportional = kept.proportional.or(gauge.proportional);
-            }
+        for kept in [&mut self.smallest, &mut self.largest]
+            .into_iter()
+            .flatten()
+        {
+            kept.proportional = kept.proportional.or(gauge.proportional);
+            kept.elsewhere = kept.elsewhere.or(gauge.elsewhere);
         }
         self.looks += 1;
         if self.looks >= self.stretch {

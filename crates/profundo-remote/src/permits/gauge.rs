@@ -8,7 +8,7 @@ use crate::gauge::{Eye, shared_bytes};
 /// Why it was refused, and what mends it.
 pub(crate) fn refused(file: &str, error: &io::Error) -> Gap {
     let what = match file {
-        SHARES => "what processes share of their memory is not known",
+        SHARES | "smaps" => "what processes share of their memory is not known",
         _ => "the memory of a process is not looked at",
     };
     let why = |rest: &str| {

@@ -149,7 +149,7 @@ impl Recorder {
             cost: (0, 0),
             cpu_of_ended: 0,
             meter,
-            gauges: options.memory.map(|_| Gauges::default()),
+            gauges: options.memory.map(|_| Gauges::new(options.agent.is_some())),
             readings: Counts::default(),
             wall: None,
             told: Told::default(),

@@ -42,7 +42,7 @@ impl Recorder {
         }
         gauges.has_all_up_to(self.keys);
         let programs = &self.programs;
-        let add = |gauge: &mut Gauge| add_arenas(gauge, programs);
+        let add = |gauge: &mut Gauge| add_counts(gauge, programs);
         let unseen = gauges.look(now, &add, &mut |gauge| sink(Event::Gauge(gauge)));
         self.tell_unseen(unseen);
     }
@@ -75,7 +75,7 @@ impl Recorder {
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let mut tell = |gauge| sink(Event::Gauge(gauge));
         let programs = &self.programs;
-        let add = |gauge: &mut Gauge| add_arenas(gauge, programs);
+        let add = |gauge: &mut Gauge| add_counts(gauge, programs);
         let unseen = match self.running {
             true => gauges.look_last(now, &add, &mut tell),
             false => None,
@@ -96,10 +96,16 @@ impl Recorder {
     }
 }
 
-/// What an agent counts of an interpreter's memory.
-fn add_arenas(gauge: &mut Gauge, programs: &BTreeMap<u32, Program>) {
+/// What an agent counts: an interpreter's arenas, and what is in blocks where every one is counted.
+fn add_counts(gauge: &mut Gauge, programs: &BTreeMap<u32, Program>) {
     if let Some(agent) = programs.get(&gauge.process).and_then(Program::agent) {
-        gauge.arenas = agent.header().memory.arenas.load(Ordering::Relaxed);
+        let arenas = agent.header().memory.arenas.load(Ordering::Relaxed);
+        // It gives back arenas that it has had before they were counted.
+        gauge.arenas = if (arenas as i64) < 0 { 0 } else { arenas };
+        if let Some(sums) = &agent.sums {
+            let (in_use, mapped) = sums.in_use();
+            (gauge.in_use, gauge.mapped) = (Some(in_use), Some(mapped));
+        }
     }
 }
 

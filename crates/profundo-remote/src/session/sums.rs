@@ -107,6 +107,20 @@ impl SumsMap {
         self.due = Instant::now();
     }
 
+    /// Bytes in blocks that allocators have handed out, and in those that the kernel has.
+    pub(crate) fn in_use(&self) -> (u64, u64) {
+        // SAFETY: as above.
+        let header = unsafe { &self.map.as_ref::<Sums>().header };
+        let nets = header.nets.iter();
+        let all = nets.fold(0, |sum: u64, net| {
+            sum.wrapping_add(net.0.load(Ordering::Relaxed))
+        });
+        // While threads count, a sum may be less than nothing for a moment.
+        let whole = |bytes: u64| if (bytes as i64) < 0 { 0 } else { bytes };
+        let mapped = whole(header.mapped.load(Ordering::Relaxed));
+        (whole(all.wrapping_sub(mapped)), mapped)
+    }
+
     /// How many allocations were counted at no stack, for want of room.
     pub(crate) fn uncounted(&self) -> u64 {
         // SAFETY: as above.

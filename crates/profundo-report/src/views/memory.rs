@@ -1,8 +1,10 @@
 //! What processes had of the machine's memory over time.
 
+mod uses;
+
 use std::io;
 
-use profundo_analysis::{ProcessMemory, Selection, gauges};
+use profundo_analysis::{Figure, ProcessMemory, Selection, Use, gauges};
 use profundo_model::{Nanos, Profile};
 
 use super::chart::{chart, sparkline};
@@ -69,7 +71,13 @@ impl Memory {
             Some(largest) => {
                 write_chart(page, &self.choices, largest)?;
                 page.plain("")?;
-                write(page, &self.choices, &found, self.limit)?;
+                uses::write(page, largest, span(profile, &self.choices))?;
+                // One that is alone has been told of.
+                if found.len() > 1 || largest.most_swapped > 0 || largest.peak_is_earlier {
+                    page.plain("")?;
+                    write_table(page, &self.choices, &found, self.limit)?;
+                }
+                write_news(page, &found)?;
             }
             None => {
                 let words = self.choices.words().unwrap_or_default();
@@ -160,6 +168,16 @@ pub(super) fn write(
     found: &[ProcessMemory<'_>],
     limit: usize,
 ) -> io::Result<()> {
+    write_table(page, choices, found, limit)?;
+    write_news(page, found)
+}
+
+fn write_table(
+    page: &mut Page<'_>,
+    choices: &Choices,
+    found: &[ProcessMemory<'_>],
+    limit: usize,
+) -> io::Result<()> {
     let profile = page.profile;
     let span = span(profile, choices);
     let columns = if page.columns >= super::WIDE { 40 } else { 20 };
@@ -208,6 +226,11 @@ pub(super) fn write(
         line.push_fmt(format_args!("{rest} more"), GRAY);
         page.line(&mut line)?;
     }
+    Ok(())
+}
+
+/// Says what is remarkable.
+fn write_news(page: &mut Page<'_>, found: &[ProcessMemory<'_>]) -> io::Result<()> {
     write_growth(page, found)?;
     write_reading(page, found)
 }
@@ -276,6 +299,18 @@ pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, found: &[ProcessMemor
                 json.number("end_bytes", memory.end);
                 json.number_or_null("proportional_bytes", memory.proportional);
                 json.number_or_null("most_proportional_bytes", memory.most_proportional);
+                for (name, field) in USES {
+                    let figures = memory.uses.iter().filter_map(field);
+                    let most = figures.max_by_key(|figure| figure.value);
+                    json.number_or_null(name, most.map(|most| most.value));
+                    if let Some(most) = most.filter(|most| !most.is_exact()) {
+                        json.number(&format!("{name}_low"), most.low);
+                        json.number(&format!("{name}_high"), most.high);
+                    }
+                }
+                let arenas = memory.looks.iter().map(|look| look.arenas).max();
+                json.number("most_arena_bytes", arenas.unwrap_or(0));
+                json.is("is_forked", memory.is_forked);
                 json.number("most_swapped_bytes", memory.most_swapped);
                 json.number("minor_faults", memory.minor_faults);
                 json.number("major_faults", memory.major_faults);
@@ -294,21 +329,39 @@ pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, found: &[ProcessMemor
     });
 }
 
+/// What is told of the uses of memory, at their largest.
+type Field = fn(&Use) -> Option<Figure>;
+const USES: [(&str, Field); 3] = [
+    ("most_in_use_bytes", |used| used.in_use),
+    ("most_slack_bytes", |used| used.slack),
+    ("most_mapped_bytes", |used| used.mapped),
+];
+
 fn tell_looks(json: &mut Json<'_>, memory: &ProcessMemory<'_>, most: usize) {
     let (Some(first), Some(last)) = (memory.looks.first(), memory.looks.last()) else {
         return;
     };
-    let mut looks = memory.stretches(first.time, last.time, most);
+    let resident = |at: usize| Some(memory.looks[at].resident);
+    let mut looks = memory.largest(first.time, last.time, most, resident);
     if memory.looks.len() <= most {
-        looks = memory.looks.iter().map(|&look| Some(look)).collect();
+        looks = (0..memory.looks.len()).map(Some).collect();
     }
     looks.dedup();
-    for look in looks.into_iter().flatten() {
+    for at in looks.into_iter().flatten() {
+        let (look, used) = (memory.looks[at], memory.uses[at]);
         json.row("", |json| {
             json.seconds("at_seconds", Some(look.time.0));
             json.number("resident_bytes", look.resident);
             json.number_or_null("proportional_bytes", look.proportional);
             json.number("anonymous_bytes", look.anonymous);
+            for (name, figure) in [
+                ("in_use_bytes", used.in_use),
+                ("slack_bytes", used.slack),
+                ("mapped_bytes", used.mapped),
+            ] {
+                json.number_or_null(name, figure.map(|figure| figure.value));
+            }
+            json.number("arena_bytes", look.arenas);
             json.number("swapped_bytes", look.swapped);
             json.number("minor_faults", look.minor_faults);
             json.number("major_faults", look.major_faults);

@@ -1,7 +1,7 @@
 //! What processes had of the machine's memory, as people see it.
 
 use expect_test::expect;
-use profundo_model::{Gauge, Nanos, ProcessId, Profile};
+use profundo_model::{Gauge, Nanos, ProcessId, Profile, Sampling};
 use profundo_report::{Choices, Filter, Look, Memory, Summary};
 
 use crate::mixed::{growing, python};
@@ -37,12 +37,59 @@ fn the_largest_has_a_picture_and_each_has_a_row() {
               0 B ┤▆████████████████████████████████████████████████████████████████████
                    0 s                                                            11.9 s
 
+             Peak       at      End  Over 11.9 s           Of what
+          87.8 MB   11.9 s  87.8 MB  ▂▄▅▆▆▆▇▇▇▇▇▇▇▇▇█████  in memory (RSS)
+          84.8 MB   11.9 s  84.8 MB  ▂▃▅▆▆▆▆▆▇▇▇▇▇▇▇▇▇███  its part of that (PSS)
+          7.39k/s   1.19 s    19.5k  ▇██▄▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  page faults
+
              Peak       at      End      PSS  Faults  Memory over 11.9 s    Process
           87.8 MB   11.9 s  87.8 MB  84.8 MB   19.5k  ▂▄▅▆▆▆▇▇▇▇▇▇▇▇▇█████  4711 python…
           29.0 MB   5.90 s  10.0 MB  7.00 MB       0        ▁▂▂▃▃▂▂▁        4720 gzip -…
         Growth: process 4711 grew by 2.00 MB/s (2.00 MB/s to 2.00 MB/s with 95 % certainty) in its last 5.95 s.
 
     "#]].assert_eq(&text(&growing, 80, Filter::default()));
+}
+
+#[test]
+fn what_it_is_used_for_has_a_row_for_each_thing() {
+    let mut profile = growing();
+    profile.heap.sampling = Sampling::All;
+    for look in &mut profile.heap.gauges {
+        look.in_use = Some(look.resident / 2);
+        look.mapped = Some(1_000_000);
+        look.elsewhere = Some(500_000);
+        look.arenas = 2_000_000;
+    }
+    let filter = Filter::default().process("4711");
+    expect![[r#"
+        In memory  4711 python3 confidence.py 600000
+          87.8 MB ┤                                      ▁▁▁▁▁▁▂▂▂▂▂▂▂▃▃▃▃▃▃▃▄▄▄▄▄▄▄▅▅▅▅▅▅▅▆▆▆▆▆▆▆▇▇▇▇▇▇▇███
+                  │             ▂▅▅▅▆▆▆▆▆▆▆▇▇▇▇▇▇▇██████████████████████████████████████████████████████████
+                  │         ▂▃▇█████████████████████████████████████████████████████████████████████████████
+                  │     ▁▃▅█████████████████████████████████████████████████████████████████████████████████
+                  │  ▃▅▆████████████████████████████████████████████████████████████████████████████████████
+              0 B ┤▆████████████████████████████████████████████████████████████████████████████████████████
+                   0 s                                                                                11.9 s
+
+             Peak       at      End  Over 11.9 s           Of what
+          87.8 MB   11.9 s  87.8 MB  ▂▄▅▆▆▆▇▇▇▇▇▇▇▇▇█████  in memory (RSS)
+          84.8 MB   11.9 s  84.8 MB  ▂▃▅▆▆▆▆▆▇▇▇▇▇▇▇▇▇███  its part of that (PSS)
+          43.9 MB   11.9 s  43.9 MB  ▁▂▃▃▃▃▃▃▃▃▄▄▄▄▄▄▄▄▄▄  heap in use
+          38.4 MB   11.9 s  38.4 MB  ▁▁▂▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃  slack: kept, in no block
+          1.00 MB      0 s  1.00 MB  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  mapped by itself
+          2.00 MB      0 s  2.00 MB  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  Python’s arenas
+          7.39k/s   1.19 s    19.5k  ▇██▄▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  page faults
+        Growth: process 4711 grew by 2.00 MB/s (2.00 MB/s to 2.00 MB/s with 95 % certainty) in its last 5.95 s.
+
+        Only: process 4711: 4320 of 4720 samples (91.5 %).
+    "#]].assert_eq(&text(&profile, 100, filter.clone()));
+    // Much of what is in blocks was never touched.
+    for look in &mut profile.heap.gauges {
+        look.in_use = Some(look.resident * 2);
+    }
+    let untouched = text(&profile, 100, filter);
+    let said = "Slack: what allocators keep without using it is not known: there is less in memory";
+    assert!(untouched.contains(said), "{untouched}");
 }
 
 #[test]
@@ -57,6 +104,11 @@ fn filters_choose_processes_and_time() {
                   │██████████████████████████████████████████████████████████████████
               0 B ┤██████████████████████████████████████████████████████████████████
                    4.00 s                                                         6.00 s
+
+             Peak       at      End  Over 2.00 s           Of what
+          75.8 MB   5.90 s  75.8 MB  ████████████████████  in memory (RSS)
+          72.8 MB   5.90 s  72.8 MB            ▇█████████  its part of that (PSS)
+            490/s   4.20 s      927  ▁███████████████████  page faults
 
              Peak       at      End      PSS  Faults  Memory over 2.00 s    Process
           75.8 MB   5.90 s  75.8 MB  72.8 MB     927  ████████████████████  4711 python…
@@ -97,6 +149,10 @@ fn a_peak_before_it_was_looked_at_and_what_was_moved_out_are_said() {
                   │█
               0 B ┤█
                    0 s                                                                                           5.10 s
+
+             Peak       at      End  Over 5.10 s                               Of what
+          30.0 MB     5 ns  30.0 MB  █                                         in memory (RSS)
+              0/s      0 s        0  ▁                                         page faults
 
              Peak       at      End      PSS  Swapped  Faults  Memory over 5.10 s                        Process
            812 MB   before  30.0 MB           5.00 MB       0  █                                         4711 python3 confidenc…
