@@ -17,6 +17,7 @@ mod ends;
 mod gauges;
 mod generated;
 mod heap;
+mod held;
 mod io;
 mod kinds;
 mod leaks;

@@ -13,8 +13,13 @@ use super::peak::{Peak, peaks};
 use super::runs::Runs;
 use super::trend::{Trends, each_change, growth, seconds};
 use crate::admit::Admitted;
+use crate::held::Held;
 use crate::lines::Finder;
 use crate::{Filter, LinesOptions, Place};
+
+mod types;
+
+use types::Types;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +86,10 @@ pub struct Allocations {
     pub functions: Vec<HeapRow<Option<Place>>>,
     /// By stack.
     pub stacks: Vec<HeapRow<StackId>>,
+    /// By what the blocks hold, as far as their stacks tell.
+    pub types: Vec<HeapRow<Held>>,
+    /// What is of no known type, and would be if the program had debug information.
+    pub untold: Sum,
     /// By thread, where that is known.
     pub threads: Vec<HeapRow<ThreadId>>,
     /// By process.
@@ -117,6 +126,7 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
     let mut lines = Table::default();
     let (mut functions, mut stacks) = (Table::default(), Table::default());
     let (mut threads, mut processes) = (Table::default(), Table::default());
+    let mut types = Types::default();
     let mut trends = Trends::new(options.points, end);
     let mut at_lines: Vec<Option<u32>> = vec![None; heap.sites.len()];
     let mut passed: Vec<(Entry<'_>, u32)> = Vec::new();
@@ -132,6 +142,7 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
         let line = lines.add(owner.line, owner.place, &held);
         functions.add(owner.function, owner.place, &held);
         stacks.add(entry.stack, entry.stack, &held);
+        types.add(profile, entry.stack, &held);
         processes.add(entry.process, entry.process, &held);
         if let Some(thread) = entry.thread {
             threads.add(thread, thread, &held);
@@ -174,6 +185,7 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
     found.lines.sort_by(|a, b| largest(&a.held, &b.held));
     found.functions = functions.sorted();
     found.stacks = stacks.sorted();
+    (found.types, found.untold) = types.sorted();
     found.threads = threads.sorted();
     found.processes = processes.sorted();
     found.peaks = peaks;

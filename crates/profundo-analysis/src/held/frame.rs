@@ -63,6 +63,12 @@ impl<'a> FrameText<'a> {
         PATHS.iter().any(|path| bare.starts_with(path))
     }
 
+    /// The same, but that C++ has a library of its own under one of these names.
+    pub(super) fn is_rusts(&self) -> bool {
+        let bare = self.function.trim_start_matches('<');
+        self.is_librarys() && (self.file.ends_with(".rs") || !bare.starts_with("std::"))
+    }
+
     fn is_table(&self) -> bool {
         self.file.contains("/hashbrown-")
     }

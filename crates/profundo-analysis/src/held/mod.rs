@@ -3,9 +3,12 @@
 //! No allocator is told what a block is for. But the functions between it and who asked are those of
 //! the container, and the debug information has them with the types that they were made for. They are
 //! read from the inside out: the first one that names a type says what it is (`RawVec<u8>`), and those
-//! around it may know better (`String`), until the library ends and somebody else's code begins.
+//! around it may know better (`String`), until the library ends and somebody else's code begins. The same holds for
+//! C++'s containers, and for what CPython's own functions make.
 
+mod cpp;
 mod frame;
+mod python;
 mod text;
 
 use profundo_model::{FrameId, Profile, StackId};
@@ -13,7 +16,7 @@ use profundo_model::{FrameId, Profile, StackId};
 use frame::{Container, FrameText, Kind};
 
 /// What a block holds.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Held {
     /// The type of what owns the block; empty where nothing tells it.
     pub type_name: String,
@@ -36,7 +39,42 @@ pub fn held(profile: &Profile, stack: StackId) -> Held {
     const FAR: usize = 48;
     let locations = profile.stacks.locations(stack);
     let frames = locations.flat_map(|at| profile.locations.get(at).frames.iter().copied());
-    of_frames(frames.take(FAR).map(|frame| text_of(profile, frame)))
+    // The first call of an operator passes through ours.
+    let is_ours = |text: &FrameText<'_>| text.function.starts_with("profundo_agent::");
+    let texts = frames.take(FAR).map(|frame| text_of(profile, frame));
+    let texts: Vec<FrameText<'_>> = texts.filter(|text| !is_ours(text)).collect();
+    let held = of_frames(texts.iter().copied());
+    if !held.type_name.is_empty() {
+        return held;
+    }
+    let others = || {
+        cpp::of_frames(texts.iter().copied()).or_else(|| python::of_frames(texts.iter().copied()))
+    };
+    others().unwrap_or(held)
+}
+
+/// Whether nothing tells what the block holds that was allocated on a stack, while debug information of the program
+/// would: its functions of the library have no types, or there is no function of the library at all in C++.
+pub fn is_held_untold(profile: &Profile, stack: StackId) -> bool {
+    let locations = profile.stacks.locations(stack);
+    let frames = locations.flat_map(|at| profile.locations.get(at).frames.iter().copied());
+    let mut after_new = false;
+    for id in frames {
+        let frame = text_of(profile, id);
+        if frame.is_rusts() {
+            return true;
+        }
+        let is_new = frame.function.starts_with("operator new");
+        if after_new && !is_new {
+            let has_lines = profile.frames.get(id).line > 0;
+            return !has_lines && !frame.function.starts_with('[');
+        }
+        if !is_new && !cpp::is_entry(frame.function) {
+            return false;
+        }
+        after_new |= is_new;
+    }
+    false
 }
 
 fn text_of(profile: &Profile, id: FrameId) -> FrameText<'_> {
@@ -58,6 +96,8 @@ struct Finding<'a> {
 fn of_frames<'a>(frames: impl Iterator<Item = FrameText<'a>>) -> Held {
     let mut finding: Option<Finding<'a>> = None;
     let mut is_buffer = false;
+    // A program may have an allocator of its own, before the library.
+    let frames = frames.skip_while(|frame| frame.function.contains("GlobalAlloc"));
     for frame in frames {
         if !frame.is_librarys() {
             break;

@@ -125,6 +125,20 @@ fn parts_without_debug_information_are_passed_over() {
         ],
     );
     check(
+        "Vec<u32>",
+        false,
+        &[
+            (
+                "!<app::Counting as core::alloc::global::GlobalAlloc>::alloc",
+                "own",
+            ),
+            (
+                "with_capacity_in<u32, alloc::alloc::Global>",
+                "raw_vec/mod.rs",
+            ),
+        ],
+    );
+    check(
         "",
         false,
         &[

@@ -4,7 +4,7 @@
 use std::io;
 
 use profundo_analysis::{
-    Allocations, Figure, HeapLine, Holding, Leak, Peak, Place, Selection, Sum,
+    Allocations, Figure, HeapLine, Held, Holding, Leak, Peak, Place, Selection, Sum,
 };
 use profundo_model::{Domain, FileId, Profile, Sampling};
 use rustc_hash::FxHashMap;
@@ -48,6 +48,7 @@ impl Allocs {
             page,
             found.functions.iter().skip(self.limit).map(|it| it.held),
         )?;
+        write_types(page, &found, &table, self.limit)?;
         write_peaks(page, &found, &mut table, self.limit.min(5))?;
         write_leaks(page, &found.leaks, &mut table, self.limit)?;
         write_unreachable(page, &found, &mut table, self.limit)?;
@@ -133,6 +134,50 @@ fn figure(figure: Figure) -> String {
     match figure.is_exact() {
         true => bytes(figure.value),
         false => format!("{} (±{})", bytes(figure.value), bytes(figure.margin())),
+    }
+}
+
+/// What the blocks hold, as far as that is known.
+fn write_types(
+    page: &mut Page<'_>,
+    found: &Allocations,
+    table: &Table<'_>,
+    limit: usize,
+) -> io::Result<()> {
+    if !found.types.is_empty() {
+        page.plain("")?;
+        table.write_titles(page, "What the blocks hold")?;
+        for row in found.types.iter().take(limit) {
+            table.write_row(page, &row.held, |_, line, columns| {
+                line.push(&keep_head(&type_of(&row.of), columns), Style::PLAIN);
+                if row.of.is_buffer && !row.of.type_name.is_empty() {
+                    line.push("  growing", GRAY);
+                }
+                Ok(())
+            })?;
+        }
+        table.write_rest(page, found.types.iter().skip(limit).map(|it| it.held))?;
+    }
+    // What is said of little helps little.
+    let untold = found.untold.bytes().value;
+    let all = found.total.allocated.bytes().value;
+    if untold > 0 && untold >= all / 20 {
+        let share = percent(untold as f64 / all.max(1) as f64);
+        let text = format!(
+            " debug information would tell what {share} % of these bytes hold: build with `-g`, in Rust \
+             with `debug = \"line-tables-only\"` in the profile."
+        );
+        page.marked("Types:", Color::Cyan, &text)?;
+    }
+    Ok(())
+}
+
+/// The name of a type, as Julia has it where there is none.
+fn type_of(held: &Held) -> String {
+    match (held.type_name.as_str(), held.is_buffer) {
+        ("", true) => "BufferType".to_owned(),
+        ("", false) => "UnknownType".to_owned(),
+        (name, _) => name.to_owned(),
     }
 }
 

@@ -69,6 +69,18 @@ pub(in crate::views) fn tell_memory(json: &mut Json<'_>, profile: &Profile, foun
             });
         }
     });
+    json.array("types", |json| {
+        for row in &found.types {
+            json.object("", |json| {
+                json.text_or_null("type", &row.of.type_name);
+                json.is("is_growing_buffer", row.of.is_buffer);
+                tell_held(json, &row.held);
+            });
+        }
+    });
+    json.row("types_untold", |json| {
+        tell_figure(json, "bytes", found.untold.bytes());
+    });
     json.array("threads", |json| {
         for row in &found.threads {
             json.row("", |json| {
