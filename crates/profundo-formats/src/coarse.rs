@@ -4,15 +4,19 @@
 //! within a stretch of time become one, with the sum of their weights. Half of what is left is
 //! for stretches of one length, half of the rest for stretches twice as long, and so on: the file
 //! never fills, and no weight is lost. What threads read and write is added up in the same stretches,
-//! and of what processes have in memory the extremes are kept.
+//! and of what processes have in memory the extremes are kept. Of blocks fewer are kept, each of which stands
+//! for more.
 
+mod blocks;
 mod gauges;
 
 use profundo_model::{
-    Gauge, Gil, Nanos, Sample, StackId, State, StringId, TaskId, ThreadId, Traffic,
+    Block, Gauge, Gil, Heap, Nanos, Sample, Sampling, StackId, State, StringId, TaskId, ThreadId,
+    Traffic,
 };
 use rustc_hash::FxHashMap;
 
+use blocks::{Thinned, stays};
 use gauges::Extremes;
 
 /// The first stretches.
@@ -25,6 +29,8 @@ type Key = (ThreadId, TaskId, StackId, State, Gil, StringId);
 #[derive(Debug)]
 pub(crate) struct Coarse {
     limit: u64,
+    /// The size that it has, with what waits to be written.
+    size: u64,
     /// The size from which on stretches are twice as long.
     next: u64,
     /// How long stretches are; 0 while samples stay as they are.
@@ -38,12 +44,18 @@ pub(crate) struct Coarse {
     /// Of each thread in its present stretch.
     traffic: FxHashMap<ThreadId, Traffic>,
     gauges: Extremes,
+    blocks: Thinned,
+    /// How blocks were recorded.
+    sampling: Sampling,
+    /// How many copies there were.
+    copies: u64,
 }
 
 impl Coarse {
     pub(crate) fn new(limit: u64) -> Self {
         Self {
             limit,
+            size: 0,
             next: limit / 2,
             stretch: 0,
             now: 0,
@@ -52,6 +64,9 @@ impl Coarse {
             since: None,
             traffic: FxHashMap::default(),
             gauges: Extremes::default(),
+            blocks: Thinned::default(),
+            sampling: Sampling::None,
+            copies: 0,
         }
     }
 
@@ -64,10 +79,7 @@ impl Coarse {
     ) {
         // What waits to be written will take some bytes too.
         let size = written + 9 * (ready.len() + self.samples.len()) as u64;
-        while size >= self.next && self.next < self.limit {
-            self.stretch = (self.stretch * 2).max(SECOND);
-            self.next += (self.limit - self.next).div_ceil(2);
-        }
+        self.reach(size);
         if self.stretch == 0 {
             ready.extend(samples);
             return;
@@ -81,6 +93,43 @@ impl Coarse {
             }
             self.merge(sample);
         }
+    }
+
+    /// The file will have so many bytes.
+    fn reach(&mut self, size: u64) {
+        self.size = self.size.max(size);
+        while size >= self.next && self.next < self.limit {
+            self.stretch = (self.stretch * 2).max(SECOND);
+            self.next += (self.limit - self.next).div_ceil(2);
+        }
+    }
+
+    /// How often the chances of blocks are halved at present.
+    fn halvings(&self) -> u8 {
+        blocks::halvings(self.size, self.limit)
+    }
+
+    /// Takes the blocks of a heap that are to follow the `written` bytes that the file has, and leaves the ends and
+    /// the copies that are.
+    pub(crate) fn pass_heap(&mut self, written: u64, heap: &mut Heap) -> Vec<Block> {
+        /// About what one takes in the file, with its end.
+        const BYTES: u64 = 20;
+        self.sampling = heap.sampling;
+        let mut ready: Vec<Block> = Vec::new();
+        for (row, block) in (heap.taken..).zip(heap.blocks.drain(..)) {
+            self.reach(written + BYTES * ready.len() as u64);
+            let halvings = self.halvings();
+            ready.extend(self.blocks.block(row, block, heap.sampling, halvings));
+            heap.taken = row + 1;
+        }
+        self.blocks.ends(heap);
+        let (copying, halvings) = (heap.copying, self.halvings());
+        heap.copies.retain_mut(|copied| {
+            self.copies += 1;
+            copied.doublings = halvings;
+            stays(self.copies, copied.size, copying, halvings)
+        });
+        ready
     }
 
     fn merge(&mut self, sample: Sample) {
@@ -161,8 +210,27 @@ impl Coarse {
         self.gauges.end()
     }
 
-    /// A sentence for the reader, if samples were made one.
-    pub(crate) fn note(&self) -> Option<String> {
+    /// Sentences for the reader, if samples were made one or blocks left out.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let samples = self.note_of_samples();
+        samples.into_iter().chain(self.note_of_blocks())
+    }
+
+    fn note_of_blocks(&self) -> Option<String> {
+        let since = self.blocks.since()?;
+        let last = match self.sampling.rarer(self.halvings()) {
+            Sampling::Bytes(mean) => format!("one about each {:.1} MB", mean as f64 / 1e6),
+            Sampling::Events(rate) => format!("one in {:.0}", 1.0 / rate),
+            _ => return None,
+        };
+        Some(format!(
+            "the file came near its largest size: from {:.1} s on, fewer allocations are kept (at the end {last}), \
+             each of which stands for more; their ranges are as much wider",
+            since.0 as f64 / 1e9
+        ))
+    }
+
+    fn note_of_samples(&self) -> Option<String> {
         let since = self.since?;
         Some(format!(
             "the file came near its largest size: from {:.1} s on, equal samples within a stretch \

@@ -118,7 +118,7 @@ impl<W: Write> StreamWriter<W> {
         self.gauges.extend(self.coarse.end_gauges());
         self.write_rows(profile, 1)?;
         self.write_heap(profile)?;
-        profile.meta.notes.extend(self.coarse.note());
+        profile.meta.notes.extend(self.coarse.notes());
         let mut out = self.stream.finish(profile)?;
         out.flush().map_err(Error::Write)?;
         Ok(out)
@@ -136,10 +136,9 @@ impl<W: Write> StreamWriter<W> {
 
     /// Takes the profile's blocks, and what else there is of its heap but the sums, and writes it.
     fn write_heap(&mut self, profile: &mut Profile) -> Result<(), Error> {
-        let blocks = std::mem::take(&mut profile.heap.blocks);
+        let blocks = self.coarse.pass_heap(self.stream.size(), &mut profile.heap);
         self.stream.heap(profile, &blocks)?;
         let heap = &mut profile.heap;
-        heap.taken += blocks.len() as u64;
         heap.ends.clear();
         heap.unreachable.clear();
         heap.copies.clear();

@@ -66,6 +66,7 @@ impl Blocks {
                 size: told.size,
                 thread: sample.thread,
                 stack: sample.stack,
+                doublings: 0,
             });
             return;
         }

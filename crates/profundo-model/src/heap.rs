@@ -40,12 +40,21 @@ impl Sampling {
         }
     }
 
-    /// The same as it was when this block was recorded.
-    pub fn of(self, block: &Block) -> Self {
+    /// The same with each so many times as rare, by powers of two.
+    pub fn rarer(self, doublings: u8) -> Self {
+        let times = 2_f64.powi(i32::from(doublings));
         match self {
-            Self::Bytes(mean) => Self::Bytes(mean.saturating_mul(1 << block.doublings.min(63))),
-            other => other,
+            _ if doublings == 0 => self,
+            Self::None => Self::None,
+            Self::Bytes(mean) => Self::Bytes(mean.saturating_mul(1 << doublings.min(63))),
+            Self::Events(rate) => Self::Events(rate / times),
+            Self::All => Self::Events(1.0 / times),
         }
+    }
+
+    /// The same as it holds for this block.
+    pub fn of(self, block: &Block) -> Self {
+        self.rarer(block.doublings)
     }
 
     /// How many allocations a block stands for.
@@ -93,7 +102,8 @@ pub struct Block {
     /// Whether it was freed before its thread had allocated anything else.
     pub is_temporary: bool,
     /// How often the mean distance of the blocks that are recorded had been doubled when this one was due,
-    /// so that a program that allocates very much is not looked at too often.
+    /// so that a program that allocates very much is not looked at too often; and how often as many were left out
+    /// again, because the file is too small for all.
     pub doublings: u8,
     /// Whether nobody pointed to it when its process ended, as far as that was looked for.
     pub is_unreachable: bool,
@@ -121,6 +131,8 @@ pub struct Copied {
     pub thread: ThreadId,
     /// Where.
     pub stack: StackId,
+    /// How often every other one was left out, because the file is too small for all.
+    pub doublings: u8,
 }
 
 /// A number of blocks, and how large they are together.
@@ -256,6 +268,17 @@ impl Heap {
         let most = self.blocks.iter().max_by_key(|block| block.doublings);
         most.map_or(self.sampling, |block| self.sampling.of(block))
     }
+
+    /// How the copies were recorded that stand for most.
+    pub fn coarsest_copies(&self) -> Sampling {
+        let most = self.copies.iter().map(|copy| copy.doublings).max();
+        self.copying.rarer(most.unwrap_or(0))
+    }
+
+    /// How a copy was recorded.
+    pub fn copying_of(&self, copied: &Copied) -> Sampling {
+        self.copying.rarer(copied.doublings)
+    }
 }
 
 #[cfg(test)]
@@ -272,6 +295,8 @@ mod tests {
         assert_eq!(by_bytes.weight(1 << 30), 1.0);
         assert_eq!(Sampling::Events(0.25).weight(1), 4.0);
         assert_eq!(Sampling::All.weight(0), 1.0);
+        assert_eq!(Sampling::Bytes(10).rarer(3), Sampling::Bytes(80));
+        assert_eq!(Sampling::All.rarer(2).weight(7), 4.0);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use profundo_model::{Amount, Domain, Heap, Profile, Site, StackId};
 
-use crate::program::Program;
-use crate::targets::{Python, c, cpp, pythons_for, rust, source};
+use crate::program::{Program, number};
+use crate::targets::{Python, c, cpp, pythons_for, rust, scratch, source};
 
 /// What a line adds up to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -268,4 +268,48 @@ fn handlers_may_allocate_whatever_they_interrupt() {
         let heap = &recording.profile.heap;
         assert!(!heap.blocks.is_empty() || !heap.sites.is_empty(), "{mode}");
     }
+}
+
+#[test]
+fn a_file_that_is_too_small_has_fewer_blocks_that_stand_for_more() {
+    const BLOCKS: u64 = 150_000;
+    const SIZE: u64 = 100 << 10;
+    let Some(target) = c("churn.c", &["-fno-builtin"]) else {
+        return;
+    };
+    let options = ["--memory", "--memory-sample", "16K", "--max-size", "100K"];
+    let program = Program::new(target).with(&[BLOCKS.to_string()]);
+    let file = scratch().join(format!("small-{}.profundo", number()));
+    let output = program.options(&options).command(Some(&file)).output();
+    assert!(output.as_ref().unwrap().status.success(), "{output:?}");
+    let (profile, _) = profundo_formats::read_file(&file).unwrap();
+    let heap = &profile.heap;
+    let size = fs::metadata(&file).unwrap().len();
+    fs::remove_file(&file).unwrap();
+    assert!(size <= SIZE + SIZE / 10, "{size}");
+    let notes = &profile.meta.notes;
+    let is_said = |note: &String| note.contains("fewer allocations are kept");
+    assert!(notes.iter().any(is_said), "{notes:?}");
+    // What could not be told for want of time is told of, in blocks that were to be recorded.
+    let lost = notes.iter().find(|it| it.contains("were to be recorded"));
+    let lost = lost.and_then(|note| note.split(' ').next()?.parse::<f64>().ok());
+    let lost = lost.unwrap_or(0.0) * f64::from(16 << 10);
+    let (mut bytes, mut variance, mut live) = (0.0, 0.0, 0_u64);
+    for block in &heap.blocks {
+        let (size, chance) = (
+            block.size as f64,
+            heap.sampling.of(block).probability(block.size),
+        );
+        bytes += size / chance;
+        variance += (1.0 - chance) * (size / chance).powi(2);
+        live += u64::from(block.freed.is_none());
+    }
+    let expected = 1499.5 * BLOCKS as f64;
+    let near = 5.0 * variance.sqrt();
+    assert!(
+        bytes <= expected + near && bytes >= expected - near - 4.0 * lost,
+        "{bytes} ± {near}, not {expected}, {lost} were lost"
+    );
+    assert!(near < 0.7 * expected, "{near}");
+    assert!((live as f64) < 0.2 * heap.blocks.len() as f64, "{live}");
 }

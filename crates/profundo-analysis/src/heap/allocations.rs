@@ -208,8 +208,9 @@ fn add_copies(
             of: owner.place,
             copied: Sum::default(),
         });
-        row.copied.add_block(copy.size, profile.heap.copying);
-        found.copied.add_block(copy.size, profile.heap.copying);
+        let copying = profile.heap.copying_of(copy);
+        row.copied.add_block(copy.size, copying);
+        found.copied.add_block(copy.size, copying);
     }
     found.copies = rows.into_values().collect();
     (found.copies).sort_by(|a, b| {

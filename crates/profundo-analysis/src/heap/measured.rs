@@ -143,7 +143,7 @@ fn copies(profile: &Profile, measure: Measure, task: TaskId) -> Vec<Sample> {
                 true => 1.0,
                 false => copy.size as f64,
             };
-            let weight = heap.copying.weight(copy.size) * each;
+            let weight = heap.copying_of(copy).weight(copy.size) * each;
             Sample {
                 time: copy.time,
                 weight: Nanos(carries.whole(copy.stack, weight)),
@@ -170,7 +170,7 @@ pub fn is_recorded(profile: &Profile, measure: Measure) -> bool {
 /// matters for how sure a sum is.
 pub(crate) fn unit(heap: &Heap, measure: Measure) -> u64 {
     let sampling = match measure.part {
-        Part::Copied => heap.copying,
+        Part::Copied => heap.coarsest_copies(),
         _ => heap.coarsest(),
     };
     match (sampling, measure.counts) {

@@ -5,7 +5,7 @@
 //! are. What allocators keep nobody tells: it is what is in memory, is no file's, belongs to nobody else that
 //! is known of, and is in no block.
 
-use profundo_model::{Block, Domain, Gauge, ProcessId, Profile, Sampling};
+use profundo_model::{Block, Domain, Gauge, Heap, ProcessId, Profile, Sampling};
 
 use rustc_hash::FxHashMap;
 
@@ -54,7 +54,7 @@ pub(super) fn uses(
     let mut uses = match profile.heap.sampling {
         Sampling::All => looks.iter().map(|look| counted(look)).collect(),
         Sampling::Bytes(_) | Sampling::Events(_) => match changes.get(&process) {
-            Some(changes) => estimated(profile.heap.sampling, changes, looks),
+            Some(changes) => estimated(&profile.heap, changes, looks),
             None => vec![Use::default(); looks.len()],
         },
         _ => vec![Use::default(); looks.len()],
@@ -109,11 +109,12 @@ fn counted(look: &Gauge) -> Use {
 }
 
 /// What the blocks that were there at each look stand for.
-fn estimated(sampling: Sampling, changes: &[(u64, bool, &Block)], looks: &[&Gauge]) -> Vec<Use> {
+fn estimated(heap: &Heap, changes: &[(u64, bool, &Block)], looks: &[&Gauge]) -> Vec<Use> {
     let mut changes = changes.iter().peekable();
     let (mut blocks, mut mapped) = (Sum::default(), Sum::default());
     let each = looks.iter().map(|look| {
         while let Some((_, comes, block)) = changes.next_if(|(time, ..)| *time <= look.time.0) {
+            let sampling = heap.sampling.of(block);
             let sum = match block.domain {
                 Domain::Mapped => &mut mapped,
                 _ => &mut blocks,

@@ -171,6 +171,7 @@ pub(super) mod copies {
     const THREAD: u8 = 2;
     const STACK: u8 = 3;
     const SIZE: u8 = 4;
+    const DOUBLINGS: u8 = 5;
 
     pub(in crate::v1) fn encode(rows: &[Copied], first: usize) -> Payload {
         let mut payload = Payload::new(first, rows.len());
@@ -179,23 +180,27 @@ pub(super) mod copies {
         payload.plain(THREAD, rows().map(|row| u64::from(row.thread.0)));
         payload.delta(STACK, rows().map(|row| u64::from(row.stack.0)));
         payload.plain(SIZE, rows().map(|row| row.size));
+        payload.sparse(DOUBLINGS, rows().map(|row| u64::from(row.doublings)));
         payload
     }
 
     pub(in crate::v1) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Damage> {
         let (mut time, mut thread) = (columns.need(TIME)?, columns.get(THREAD));
         let (mut stack, mut size) = (columns.get(STACK), columns.get(SIZE));
+        let mut doublings = columns.get(DOUBLINGS);
         for _ in 0..columns.rows {
             let row = Copied {
                 time: Nanos(time.delta()?),
                 size: size.plain()?,
                 thread: ThreadId::from_index(decoder.thread(thread.plain()?)?),
                 stack: decoder.stack(stack.delta()?)?,
+                doublings: u8::try_from(doublings.plain()?).unwrap_or(u8::MAX),
             };
             decoder.profile.heap.copies.push(row);
         }
         let when = time.finish().and(thread.finish());
-        when.and(stack.finish()).and(size.finish())
+        let what = size.finish().and(doublings.finish());
+        when.and(stack.finish()).and(what)
     }
 }
 

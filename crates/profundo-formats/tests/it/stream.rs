@@ -1,9 +1,11 @@
 //! A file that grows with its recording is a file whenever its writer is stopped.
 
 use profundo_formats::{StreamWriter, Warning, read};
+use std::collections::BTreeMap;
+
 use profundo_model::{
-    Bytes, CodeObject, FrameKey, Gauge, Growing, Mapping, Module, Nanos, Process, ProcessEnd,
-    ProcessId, Profile, Sample, ThreadId, Traffic,
+    Block, BlockEnd, Bytes, CodeObject, Copied, FrameKey, Gauge, Growing, Mapping, Module, Nanos,
+    Process, ProcessEnd, ProcessId, Profile, Sample, Sampling, StackId, ThreadId, Traffic,
 };
 
 use crate::dump::dump;
@@ -303,6 +305,114 @@ fn a_file_stays_within_its_size_and_loses_no_weight() {
         note.starts_with("the file came near its largest size: from "),
         "{note}"
     );
+}
+
+/// The block with this number, of ever more: every third stays, another third is freed soon, the last third late.
+fn block(number: u64, stacks: u64) -> (Block, Option<u64>) {
+    let lives = [None, Some(1), Some(5_000)][number as usize % 3];
+    let block = Block {
+        time: Nanos(number * 100_000),
+        size: [24, 300, 5_000, 80_000, 2_000_000][number as usize % 5],
+        stack: StackId((number % stacks) as u32),
+        thread: ThreadId(0),
+        ..Block::default()
+    };
+    (block, lives.map(|lives| number + lives))
+}
+
+#[test]
+fn of_blocks_as_many_are_kept_as_there_is_room_for_and_sums_stay_right() {
+    const BLOCKS: u64 = 400_000;
+    const LIMIT: u64 = 500_000;
+    let mut profile = realistic(1000, 3, Weights::Random);
+    profile.samples.clear();
+    let stacks = profile.stacks.len() as u64;
+    profile.heap.sampling = Sampling::Bytes(64 << 10);
+    profile.heap.copying = Sampling::Bytes(1 << 20);
+    let sampling = profile.heap.sampling;
+    let mut file = StreamWriter::new(Vec::new(), &profile.meta)
+        .unwrap()
+        .max_size(LIMIT);
+    // What is recorded stands for this: all of it, and what is there in the end, by stack.
+    let mut expected = [0.0; 2];
+    let mut waiting: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    let mut copied = 0.0;
+    for number in 0..BLOCKS {
+        let (block, freed) = block(number, stacks);
+        let bytes = sampling.weight(block.size) * block.size as f64;
+        expected[0] += bytes;
+        match freed.filter(|&freed| freed < BLOCKS) {
+            Some(freed) => waiting.entry(freed).or_default().push(number),
+            None => expected[1] += bytes,
+        }
+        profile.heap.blocks.push(block);
+        for row in waiting.remove(&number).unwrap_or_default() {
+            let freed = Nanos(number * 100_000);
+            let index = row.checked_sub(profile.heap.taken);
+            match index.and_then(|index| profile.heap.blocks.get_mut(index as usize)) {
+                Some(block) => block.freed = Some(freed),
+                None => profile.heap.ends.push(BlockEnd {
+                    row,
+                    freed,
+                    is_temporary: false,
+                }),
+            }
+        }
+        if number % 40 == 0 {
+            let size = 50_000;
+            copied += profile.heap.copying.weight(size) * size as f64;
+            profile.heap.copies.push(Copied {
+                time: block.time,
+                size,
+                ..Copied::default()
+            });
+        }
+        if number % 997 == 0 {
+            file.flush(&mut profile).unwrap();
+            assert!(profile.heap.blocks.is_empty() && profile.heap.ends.is_empty());
+        }
+    }
+    let bytes = file.finish(&mut profile).unwrap();
+    let (again, warnings) = read(&bytes).unwrap();
+    assert_eq!(warnings, []);
+    let size = bytes.len() as u64;
+    assert!(size <= LIMIT + LIMIT / 20 && size > LIMIT / 2, "{size}");
+    let heap = &again.heap;
+    let (mut found, mut variance) = ([0.0; 2], 0.0);
+    for block in &heap.blocks {
+        let bytes = heap.sampling.weight_of(block) * block.size as f64;
+        let chance =
+            heap.sampling.of(block).probability(block.size) / sampling.probability(block.size);
+        variance += (1.0 - chance) * bytes * bytes;
+        found[0] += bytes;
+        if block.freed.is_none() {
+            found[1] += bytes;
+        }
+        // Each end belongs to its block.
+        let number = block.time.0 / 100_000;
+        let (_, freed) = self::block(number, stacks);
+        let freed = freed.filter(|&freed| freed < BLOCKS);
+        assert_eq!(block.freed.map(|it| it.0 / 100_000), freed, "{block:?}");
+    }
+    for (found, expected) in found.into_iter().zip(expected) {
+        let off = (found - expected).abs();
+        assert!(
+            off < 5.0 * variance.sqrt(),
+            "{found} of {expected} ± {variance}"
+        );
+        assert!(off < expected * 0.2, "{found} of {expected}");
+    }
+    let doublings = heap.blocks.iter().map(|block| block.doublings);
+    assert!(doublings.clone().is_sorted() && doublings.max() > Some(1));
+    let copies = heap.copies.iter();
+    let kept: f64 = copies
+        .map(|copy| heap.copying_of(copy).weight(copy.size) * copy.size as f64)
+        .sum();
+    assert!((kept / copied - 1.0).abs() < 0.3, "{kept} of {copied}");
+    let [note] = &again.meta.notes[..] else {
+        panic!("{:?}", again.meta.notes)
+    };
+    assert!(note.contains("fewer allocations are kept"), "{note}");
 }
 
 #[test]

@@ -69,6 +69,7 @@ pub fn memory() -> Profile {
             size,
             thread: ThreadId(0),
             stack,
+            doublings: 0,
         });
     }
     profile
