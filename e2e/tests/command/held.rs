@@ -56,7 +56,7 @@ fn types(program: &[&Path]) -> (BTreeMap<String, Of>, u64) {
 
 #[test]
 fn rusts_containers_are_named() {
-    let Some(target) = rust("types.rs") else {
+    let Some(target) = rust("holds.rs") else {
         return;
     };
     let (types, _) = types(&[&target]);
@@ -68,15 +68,15 @@ fn rusts_containers_are_named() {
         (2_097_120, 2_097_120),
         "{types:#?}"
     );
-    let boxed = of("Box<types::Node>");
+    let boxed = of("Box<holds::Node>");
     assert_eq!((boxed.blocks, boxed.bytes), (1000, 800_000), "{types:#?}");
-    let counted = of("Arc<types::Node>");
+    let counted = of("Arc<holds::Node>");
     assert_eq!(
         (counted.blocks, counted.bytes),
         (1000, 816_000),
         "{types:#?}"
     );
-    assert_eq!(of("Vec<Box<types::Node>>").bytes, 8000, "{types:#?}");
+    assert_eq!(of("Vec<Box<holds::Node>>").bytes, 8000, "{types:#?}");
     assert!(of("HashMap<u64, String>").bytes >= 32_000, "{types:#?}");
     assert!(of("BTreeMap<u32, [u8; 64]>").bytes >= 68_000, "{types:#?}");
     // What the standard library has of its own may lack types.
@@ -86,7 +86,7 @@ fn rusts_containers_are_named() {
 #[test]
 fn cpps_containers_are_named() {
     for optimization in ["-O0", "-O2"] {
-        let Some(target) = cpp("types.cpp", &[optimization]) else {
+        let Some(target) = cpp("holds.cpp", &[optimization]) else {
             return;
         };
         let (types, _) = types(&[&target]);
@@ -116,7 +116,7 @@ fn cpps_containers_are_named() {
 
 #[test]
 fn without_debug_information_it_is_said_that_there_could_be_more() {
-    let Some(target) = cpp("types.cpp", &["-O2", "-g0"]) else {
+    let Some(target) = cpp("holds.cpp", &["-O2", "-g0"]) else {
         return;
     };
     let (types, untold) = types(&[&target]);
@@ -137,8 +137,8 @@ fn of_c_no_types_are_known() {
 
 #[test]
 fn what_cpython_makes_is_named_by_who_makes_it() {
-    for python in pythons_for("types.py") {
-        let (types, _) = types(&[&python.path, &source("types.py")]);
+    for python in pythons_for("holds.py") {
+        let (types, _) = types(&[&python.path, &source("holds.py")]);
         let of = |name: &str| types.get(name).copied().unwrap_or_default();
         // A Python whose own functions have no names tells less.
         if of("list").bytes < 1_000_000 {
