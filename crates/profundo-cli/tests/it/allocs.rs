@@ -101,7 +101,8 @@ fn exports_hold_memory_too() {
     let bytes: u64 = (folded.lines().filter(|line| line.contains(";take (")))
         .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
         .sum();
-    assert!((80_000_000..140_000_000).contains(&bytes), "{folded}");
+    // So much at once is looked at more seldom, and each look stands for more.
+    assert!((40_000_000..180_000_000).contains(&bytes), "{folded}");
     let scope = export(&["--to", "speedscope", "--of", "peak", "-o", "-"]);
     assert!(scope.contains(r#""unit":"bytes""#), "{scope}");
     let svg = folder.said(&["flame", "with.profundo", "--of", "live", "-o", "-"]);
