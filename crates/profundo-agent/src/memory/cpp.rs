@@ -12,7 +12,6 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use profundo_wire::Source;
 
 use crate::memory::calls::count;
-
 use crate::memory::entry::{caller, pass_caller};
 use crate::memory::local::{Local, local};
 use crate::memory::{ends, real};
@@ -26,6 +25,34 @@ const OPERATORS: usize = 20;
 /// Where each goes straight on to; 0: to the function below.
 static TARGETS: [AtomicUsize; OPERATORS] = [const { AtomicUsize::new(0) }; OPERATORS];
 
+/// Goes on in the real operator as if nobody stood here, if it is not to be counted: what it does and whom it
+/// calls has no frame of ours below it. The first time it has to be chosen.
+macro_rules! go_straight_on {
+    () => {
+        "mov rax, qword ptr [rip + {targets} + 8*{index}]
+        test rax, rax
+        jnz 3f
+        push rdi
+        .cfi_adjust_cfa_offset 8
+        push rsi
+        .cfi_adjust_cfa_offset 8
+        push rdx
+        .cfi_adjust_cfa_offset 8
+        call {choose}
+        pop rdx
+        .cfi_adjust_cfa_offset -8
+        pop rsi
+        .cfi_adjust_cfa_offset -8
+        pop rdi
+        .cfi_adjust_cfa_offset -8
+        test rax, rax
+        jz 2f
+        3:
+        jmp rax
+        2:"
+    };
+}
+
 /// The operators that hand out memory.
 macro_rules! new {
     ($($index:literal $name:ident($($argument:ident: $type:ty),*) $inner:ident, $arguments:tt;)*) => {$(
@@ -36,16 +63,13 @@ macro_rules! new {
         pub unsafe extern "C" fn $name() {
             naked_asm!(
                 ".cfi_startproc",
-                "mov rax, qword ptr [rip + {targets} + {index}]",
-                "test rax, rax",
-                "jz 2f",
-                "jmp rax",
-                "2:",
+                go_straight_on!(),
                 pass_caller!($arguments),
                 "jmp {inner}",
                 ".cfi_endproc",
                 targets = sym TARGETS,
-                index = const $index * 8,
+                index = const $index,
+                choose = sym choose::<$index, { real::Name::$name as usize }>,
                 inner = sym $inner,
             )
         }
@@ -57,16 +81,10 @@ macro_rules! new {
             frame: u64,
             base: u64,
         ) -> Block {
-            let is_counted = is_counted();
             let Some(real) = real::$name() else {
                 return ptr::null_mut();
             };
             let local = local();
-            if !is_counted {
-                pass($index, real as usize);
-                // SAFETY: the program's own arguments.
-                return unsafe { real(size, $($argument),*) };
-            }
             let taken = Taken { local, left: local.take() };
             // SAFETY: the program's own arguments.
             let block = unsafe { real(size, $($argument),*) };
@@ -91,29 +109,21 @@ macro_rules! delete {
         pub unsafe extern "C" fn $name() {
             naked_asm!(
                 ".cfi_startproc",
-                "mov rax, qword ptr [rip + {targets} + {index}]",
-                "test rax, rax",
-                "jz 2f",
-                "jmp rax",
-                "2:",
+                go_straight_on!(),
                 "jmp {inner}",
                 ".cfi_endproc",
                 targets = sym TARGETS,
-                index = const $index * 8,
+                index = const $index,
+                choose = sym choose::<$index, { real::Name::$name as usize }>,
                 inner = sym $inner,
             )
         }
 
         unsafe extern "C-unwind" fn $inner(block: Block, $($argument: $type),*) {
-            let is_counted = is_counted();
             let Some(real) = real::$name() else {
                 return;
             };
-            if is_counted {
-                ends::freed(block as u64);
-            } else {
-                pass($index, real as usize);
-            }
+            ends::freed(block as u64);
             // SAFETY: the program's own arguments.
             unsafe { real(block, $($argument),*) };
         }
@@ -146,12 +156,17 @@ delete! {
     19 _ZdaPvSt11align_val_tRKSt9nothrow_t(alignment: usize, tag: Tag) delete_many_aligned_or_none;
 }
 
-/// From now on the operator goes straight on to the real one.
-#[cold]
-fn pass(index: usize, real: usize) {
-    if let Some(target) = TARGETS.get(index) {
+/// Where an operator goes straight on to; 0: it is counted, or there is none. From now on it does so at once.
+extern "C" fn choose<const INDEX: usize, const NAME: usize>() -> usize {
+    if is_counted() {
+        return 0;
+    }
+    let real = real::ADDRESSES.get(NAME);
+    let real = real.map_or(0, |real| real.load(Ordering::Relaxed));
+    if let Some(target) = TARGETS.get(INDEX) {
         target.store(real, Ordering::Relaxed);
     }
+    real
 }
 
 /// Whether the operators are to be counted, because the library with `malloc` has its own.

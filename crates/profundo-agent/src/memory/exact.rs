@@ -66,6 +66,10 @@ unsafe fn sums() -> &'static Sums {
 
 /// Begins to count, if there is memory for it.
 pub fn begin(home: Home) -> Option<()> {
+    // Where that is scarce, what is mapped here would be missed, though it is hardly used.
+    if !process::has_unlimited_memory() {
+        return None;
+    }
     let place = files::map_zeroed(size_of::<Exact>())?;
     // SAFETY: the memory is ours and unused.
     if !unsafe { files::advise(place, size_of::<Exact>(), libc::MADV_WIPEONFORK) } {
