@@ -16,7 +16,6 @@ static struct node *list;
 static char *inside;
 static __thread void *volatile own;
 static void **mapped;
-static pthread_barrier_t ready;
 
 __attribute__((noinline)) static void *take(size_t size) {
     void *block = malloc(size); // takes
@@ -52,46 +51,42 @@ __attribute__((noinline)) static void lose(void) {
     free(take(100));
 }
 
-__attribute__((noinline)) static void keep_on_the_stack(void) {
+/* Ends the program with the only pointer to a block in a register. */
+__attribute__((noinline)) static void end_and_hold(void) {
+    void *block = malloc(3000); // in a register
+    memset(block, 0, 3000);
+    fflush(stdout);
+    __asm__ volatile("mov %0, %%rbx; xor %0, %0; mov $5, %%edi; and $-16, %%rsp; call exit@PLT" : "+a"(block)::"rbx", "rdi", "memory");
+    __builtin_unreachable();
+}
+
+__attribute__((noinline)) static void *take_and_end(void *unused) {
+    free(take(400));
+    return unused;
+}
+
+__attribute__((noinline)) static void keep_on_the_stack(int loses) {
     void *volatile block = malloc(3000); // on the stack
     void *volatile middle = (char *)malloc(3000) + 1500; // in the middle
-    own = malloc(3000); // thread-local
-    pthread_barrier_wait(&ready);
-    while (1) pause();
+    own = malloc(6000); // thread-local
+    if (loses) lose();
+    wipe();
+    printf("%s\n", inside ? "kept" : "");
+    end_and_hold();
     free(block);
     free(middle);
 }
 
-static void *run(void *unused) {
-    keep_on_the_stack();
-    return unused;
-}
-
-/* A function that has the only pointer in a register. */
-static void *run_and_hold(void *unused) {
-    void *block = malloc(3000); // in a register
-    memset(block, 0, 3000);
-    pthread_barrier_wait(&ready);
-    __asm__ volatile("mov %0, %%rbx; xor %0, %0; 1: mov $34, %%eax; syscall; jmp 1b" : "+r"(block)::"rbx", "rax", "rcx", "r11", "memory");
-    return unused;
-}
-
 int main(int argc, char **argv) {
-    pthread_barrier_init(&ready, NULL, 3);
     pthread_t thread;
-    pthread_create(&thread, NULL, run, NULL);
-    pthread_create(&thread, NULL, run_and_hold, NULL);
+    pthread_create(&thread, NULL, take_and_end, NULL);
+    pthread_join(thread, NULL);
     list = chain(50);
     inside = (char *)take(700) + 333;
     mapped = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     mapped[100] = malloc(5000); // mapped
-    own = malloc(6000); // main's own
     void **table = take(100 * sizeof *table);
     for (int i = 0; i < 100; i++) table[i] = take(50 + i);
     list->next->next->previous = (struct node *)table;
-    pthread_barrier_wait(&ready);
-    if (argc > 1 && !strcmp(argv[1], "loses")) lose();
-    wipe();
-    printf("%s\n", inside ? "kept" : "");
-    return 5;
+    keep_on_the_stack(argc > 1 && !strcmp(argv[1], "loses"));
 }

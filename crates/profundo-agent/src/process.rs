@@ -71,6 +71,22 @@ pub fn usage() -> Usage {
     }
 }
 
+/// Whether there are no other threads; not if `/proc` does not say.
+pub fn has_one_thread() -> bool {
+    let mut stat = MaybeUninit::<libc::stat>::zeroed();
+    let path = c"/proc/self/task";
+    // SAFETY: the path ends in a NUL; the kernel writes one stat; zeroed is a valid one.
+    let (result, stat) = unsafe {
+        let place = stat.as_mut_ptr() as usize;
+        let here = libc::AT_FDCWD as usize;
+        let path = path.as_ptr() as usize;
+        let result = sys::call(libc::SYS_newfstatat, [here, path, place, 0, 0, 0]);
+        (result, stat.assume_init())
+    };
+    // A folder has one link of its parent's, one of its own, and one of each folder in it.
+    result == 0 && stat.st_nlink == 3
+}
+
 /// The number of the pid namespace; `None` if `/proc` does not say.
 pub fn pid_namespace() -> Option<u64> {
     let mut stat = MaybeUninit::<libc::stat>::zeroed();

@@ -9,6 +9,7 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
 use profundo_probe::clock;
+use profundo_probe::heap::shadow::NoMemory;
 use profundo_probe::heap::{Caller, Known, Numbers, Shade, Shadow, Sites, Spin};
 use profundo_probe::shared::{MAGIC, Net, PIECE, Row, SHARES, SUMS_FILE, Sums, SumsHeader, grow};
 use profundo_wire::Source;
@@ -182,11 +183,16 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
     };
     let before = match given.source {
         Source::Mapped => {
-            exact
+            match exact
                 .mapped
-                .insert(given.address, given.size, u64::from(site));
-            sums.header.mapped.fetch_add(given.size, Ordering::Relaxed);
-            Ok(None)
+                .insert(given.address, given.size, u64::from(site))
+            {
+                true => {
+                    sums.header.mapped.fetch_add(given.size, Ordering::Relaxed);
+                    Ok(None)
+                }
+                false => Err(NoMemory),
+            }
         }
         _ => exact.shadow.set(given.address, shade, zeroed),
     };

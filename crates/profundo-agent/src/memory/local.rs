@@ -27,6 +27,8 @@ pub struct Local {
     pace: Cell<Pace>,
     /// Whether gaps were drawn.
     is_set_up: Cell<bool>,
+    /// Whether an allocation was looked at, or was to be.
+    has_begun: Cell<bool>,
     /// As `left`, of copies.
     copies: Cell<u64>,
     /// Whether the thread is where a signal handler of its own that comes meanwhile must not be.
@@ -145,9 +147,14 @@ impl Local {
         left
     }
 
-    /// Whether gaps were drawn before.
-    pub fn is_set_up(&self) -> bool {
-        self.is_set_up.get()
+    /// Whether an allocation of the thread was looked at before, or was to be. From now on one was.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun.replace(true)
+    }
+
+    /// How often the distance of looks is doubled.
+    pub fn doublings(&self) -> u8 {
+        self.pace.get().doublings()
     }
 
     /// Notes that a block is followed from here on. In other words than those of its address, which would seem to be a

@@ -170,10 +170,24 @@ unsafe extern "C-unwind" fn mremap_from(
         crate::real::set_errno(libc::ENOSYS);
         return libc::MAP_FAILED;
     };
-    unmapped(local, old as u64, bytes as u64);
+    // Once they have moved, their place may be another's.
+    let may_move =
+        flags & libc::MREMAP_MAYMOVE != 0 && new > bytes || flags & libc::MREMAP_FIXED != 0;
+    if may_move {
+        unmapped(local, old as u64, bytes as u64);
+    }
     let left = local.take();
     // SAFETY: the program's own arguments; the last one is a register, whether it was set or not.
     let pages = unsafe { real(old, bytes, new, flags, to) };
+    if !may_move && pages != libc::MAP_FAILED && new != bytes {
+        // What is left of them is theirs still; what grows is as if it were new.
+        let kept = if new < bytes { new } else { 0 };
+        unmapped(
+            local,
+            (old as u64).wrapping_add(kept as u64),
+            (bytes - kept) as u64,
+        );
+    }
     // What it was made of is not known. It is taken for memory if it grows, which is what files are not
     // usually made to do.
     if pages == libc::MAP_FAILED || new <= bytes {
@@ -181,8 +195,12 @@ unsafe extern "C-unwind" fn mremap_from(
         return pages;
     }
     // SAFETY: this is called by an entry.
-    let caller = || unsafe { caller(stack, frame, base) };
-    count(local, left, (pages, new, Source::Mapped), caller);
+    let caller = unsafe { caller(stack, frame, base) };
+    if is_allocator(caller.registers.ip) {
+        local.set(left);
+        return pages;
+    }
+    count(local, left, (pages, new, Source::Mapped), || caller);
     pages
 }
 
@@ -210,7 +228,13 @@ unsafe extern "C-unwind" fn sbrk_from(
         return end;
     }
     // SAFETY: this is called by an entry.
-    let caller = || unsafe { caller(stack, frame, base) };
-    count(local, left, (end, bytes as usize, Source::Mapped), caller);
+    let caller = unsafe { caller(stack, frame, base) };
+    if is_allocator(caller.registers.ip) {
+        local.set(left);
+        return end;
+    }
+    count(local, left, (end, bytes as usize, Source::Mapped), || {
+        caller
+    });
     end
 }

@@ -39,7 +39,7 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
     let (Some(heap), true) = (heap(), mean > 0) else {
         return local.set(AGAIN);
     };
-    if !local.is_set_up() {
+    if !local.has_begun() {
         // The first one of this thread is no other than those that follow.
         let left = local.draw(mean);
         if left > given.size {
@@ -49,13 +49,17 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
     match fork::home_of_this_process().filter(|_| !python::is_finalizing()) {
         Some(home) => {
             let (before, after) = local.keep_pace(clock::now(), state::most_doublings());
-            let number = local.alone(|| tell(home, heap, (given, before), caller));
-            let number = number.flatten();
+            let told = local.alone(|| tell(home, heap, (given, before), caller));
+            if told.is_none() {
+                let lost = &home.ring().header.memory.lost;
+                lost.fetch_add(1, Ordering::Relaxed);
+            }
+            let number = told.flatten();
             let left = local.draw(mean << after);
             local.follow(number.unwrap_or(0), left);
             local.set(left);
         }
-        None => local.set(local.draw(mean)),
+        None => local.set(local.draw(mean << local.doublings())),
     }
 }
 

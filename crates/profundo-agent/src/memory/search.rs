@@ -9,11 +9,12 @@ use profundo_probe::sys;
 
 use crate::home::Home;
 use crate::memory::exact;
+use crate::memory::local::local;
 use crate::memory::state::heap;
 use crate::{own, process, real, session, threads};
 
 /// A command that is not held up begins within a part of this, in nanoseconds.
-const TO_BEGIN: u64 = 300_000_000;
+const TO_BEGIN: u64 = 100_000_000;
 /// So long it may look: a little longer than it looks at most.
 const TO_LOOK: u64 = 1_200_000_000;
 /// So often it is looked whether the command is still there.
@@ -28,10 +29,14 @@ pub fn look_for_the_unreachable(home: Home) {
     let (Some(control), 0) = (alive, header.python.load(Ordering::Relaxed)) else {
         return;
     };
+    // Other threads must not go on for longer than they would, with all that was destroyed already.
+    if !process::has_one_thread() {
+        return;
+    }
     let search = &header.search;
     let (shadow, followed, count) = match (exact::exact(), heap()) {
         (Some(exact), _) => (exact.shadow(), 0, 0),
-        (None, Some(heap)) => match heap.followed.entries() {
+        (None, Some(heap)) => match local().alone(|| heap.followed.entries()).flatten() {
             Some((entries, count)) if count > 0 => (0, entries as u64, count as u64),
             _ => return,
         },
@@ -90,9 +95,10 @@ pub fn look_for_the_unreachable(home: Home) {
         sys::futex_wait(&search.state, state, TURN);
     }
     core::hint::black_box(&registers);
-    let over = search_state::OVER;
-    if search.state.load(Ordering::Acquire) != over {
-        search.state.store(search_state::LEFT, Ordering::Release);
+    for waited in [search_state::WANTED, search_state::BEGUN] {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        let left = search_state::LEFT;
+        let _ = (search.state).compare_exchange(waited, left, success, failure);
     }
     real::set_errno(error);
 }

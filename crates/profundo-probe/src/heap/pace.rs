@@ -18,7 +18,9 @@ pub struct Pace {
 /// Fewer cycles between two looks are too few: some hundred microseconds, of which a look takes some.
 const TOO_FAST: u64 = 1 << 19;
 /// The last so many looks say how fast they come.
-const LOOKS: u64 = 8;
+const LOOKS: u64 = 16;
+/// So much longer is more than is needed.
+const SLOW: u64 = 3 * TOO_FAST;
 
 impl Pace {
     /// How often the distance is doubled.
@@ -39,7 +41,7 @@ impl Pace {
         if self.cycles < TOO_FAST && self.doublings < most {
             self.doublings += 1;
             self.cycles *= 2;
-        } else if self.cycles > 4 * TOO_FAST && self.doublings > 0 {
+        } else if self.cycles > SLOW && self.doublings > 0 {
             self.doublings -= 1;
             self.cycles /= 2;
         }

@@ -11,7 +11,7 @@ use super::Recorder;
 use super::allocations::name_of;
 use crate::program::Program;
 use crate::sys;
-use crate::unreachable::{Unknown, Waiting, look};
+use crate::unreachable::{Unknown, Waiting, longest, look};
 
 impl Recorder {
     /// Looks through the memory of those that wait, and lets them go.
@@ -64,9 +64,8 @@ impl Recorder {
             let found = is_running.then(|| {
                 look(Waiting {
                     pid: program.pid,
-                    is_child: Some(program.pid) == self.root,
                     search,
-                    ran,
+                    longest: longest(ran, self.programs.len() > 1),
                     ours: &ours,
                 })
             });

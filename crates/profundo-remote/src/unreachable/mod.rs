@@ -20,18 +20,28 @@ use profundo_probe::heap::seen::each_seen;
 use profundo_probe::shared::Search;
 use profundo_wire::recording::Unreachable;
 
-use crate::proc;
-use crate::reading::{Held, NotHeld, Stopper};
+use crate::{proc, sys};
 use blocks::{Block, Blocks};
 use memory::Memory;
 use ranges::ranges;
 use reach::{Gone, Hole, Kept, follow, point_from_outside, reach_from};
 
-/// How long it may take, as a part of the time for which the program has run, and how much is looked through.
-const PART: u32 = 5;
-const LEAST: Duration = Duration::from_millis(200);
-const LONGEST: Duration = Duration::from_secs(1);
+/// How much is looked through, and of how much a copy is made for that: the machine has to have that besides.
 const MOST: u64 = 1 << 30;
+const MOST_COPIED: u64 = 256 << 20;
+
+/// How long it may take: a part of the time for which the program has run. While others are recorded as well, which
+/// would wait for us, it has to be short.
+pub(crate) fn longest(ran: Duration, are_others: bool) -> Duration {
+    const PART: u32 = 5;
+    const LEAST: Duration = Duration::from_millis(200);
+    const LONGEST: Duration = Duration::from_secs(1);
+    const BESIDE_OTHERS: Duration = Duration::from_millis(30);
+    match are_others {
+        true => BESIDE_OTHERS,
+        false => (ran / PART).clamp(LEAST, LONGEST),
+    }
+}
 
 /// Why it is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +50,8 @@ pub(crate) enum Unknown {
     Long,
     /// There is too much memory.
     Much,
-    /// A thread could not be held, so its registers are not known.
-    Held,
+    /// Other threads run, and may move what is looked for.
+    Threads,
     /// Memory could not be read, or the process has gone meanwhile.
     Gone,
 }
@@ -51,8 +61,8 @@ impl Unknown {
     pub(crate) fn why(self) -> &'static str {
         match self {
             Self::Long => "it would have taken too long",
-            Self::Much => "there is more than a gigabyte to be looked through",
-            Self::Held => "its threads could not be held for that",
+            Self::Much => "there is too much memory to be looked through",
+            Self::Threads => "it has other threads that run",
             Self::Gone => "its memory could not be read",
         }
     }
@@ -62,37 +72,30 @@ impl Unknown {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiting<'a> {
     pub(crate) pid: u32,
-    /// Whether somebody waits for the process itself, as for a child.
-    pub(crate) is_child: bool,
     pub(crate) search: &'a Search,
-    /// For how long it has run.
-    pub(crate) ran: Duration,
+    /// For how long it may be looked.
+    pub(crate) longest: Duration,
     /// Files whose mappings are ours: what their paths begin with.
     pub(crate) ours: &'a [&'a [u8]],
 }
 
-/// Looks. All threads of the process are held meanwhile but the one that waits.
+/// Looks. The process has one thread, which waits.
 pub(crate) fn look(waiting: Waiting<'_>) -> Result<Unreachable, Unknown> {
     let Waiting {
         pid,
-        is_child,
         search,
-        ran,
+        longest,
         ours,
     } = waiting;
-    let longest = (ran / PART).clamp(LEAST, LONGEST);
     let read = |number: &std::sync::atomic::AtomicU64| number.load(Ordering::Relaxed);
     let mut memory = Memory::open(pid, Instant::now() + longest, MOST);
-    let mut stopper = Stopper::default();
-    stopper.child = is_child.then_some(pid as i32);
-    stopper.has_some_patience = true;
-    let thread = search.thread.load(Ordering::Relaxed);
-    let held = hold_all(&mut stopper, pid, thread)?;
-    let mut registers: Vec<u64> = Vec::new();
-    let mut stacks = vec![read(&search.stack)];
-    for held in &held {
-        registers.extend(held.registers.all);
-        stacks.push(held.registers.place.sp);
+    if proc::threads(pid).len() != 1 {
+        return Err(Unknown::Threads);
+    }
+    let stacks = [read(&search.stack)];
+    // Its stack is there, so if this cannot be read, nothing can: a process may forbid it.
+    if sys::read_memory(pid, stacks[0], &mut [0; 8]) != 8 {
+        return Err(Unknown::Gone);
     }
     let own = own_ranges(&mut memory, read(&search.own[0]), read(&search.own[1]))?;
     let ranges = ranges(&proc::read(pid, "maps"), &own, &stacks, ours);
@@ -100,7 +103,6 @@ pub(crate) fn look(waiting: Waiting<'_>) -> Result<Unreachable, Unknown> {
         0 => {
             let [at, count] = search.followed.each_ref().map(read);
             let mut blocks = followed(&mut memory, at, count)?;
-            registers.iter().for_each(|&word| blocks.point(word));
             for range in ranges {
                 memory.each_piece(range, |at, words| {
                     point_from_outside(&mut blocks, at, words);
@@ -113,13 +115,17 @@ pub(crate) fn look(waiting: Waiting<'_>) -> Result<Unreachable, Unknown> {
         }
         shadow => {
             let (mut blocks, holes) = counted(&mut memory, shadow)?;
-            registers.iter().for_each(|&word| blocks.point(word));
             let (mut kept, mut gone) = (Vec::new(), Gone::default());
+            let mut copied = 0;
             for range in ranges {
+                if copied > MOST_COPIED {
+                    return Err(Unknown::Much);
+                }
                 memory.each_piece(range, |at, words| {
                     reach_from(&mut blocks, &holes, &mut gone, at, words);
                     match blocks.has_any(at, at + 8 * words.len() as u64) {
                         true => {
+                            copied += 8 * words.len() as u64;
                             kept.push((at, words.to_vec()));
                             Kept::Yes
                         }
@@ -142,33 +148,6 @@ fn by_site(blocks: &Blocks) -> Vec<(u32, [u64; 2])> {
         *bytes += block.size;
     }
     sums.into_iter().collect()
-}
-
-/// Holds all threads but the one that waits. They go on when what is returned is dropped.
-fn hold_all(stopper: &mut Stopper, pid: u32, but: u32) -> Result<Vec<Held>, Unknown> {
-    /// Threads that are not held yet may begin others.
-    const ROUNDS: usize = 4;
-    let (mut held, mut known) = (Vec::new(), vec![but]);
-    for _ in 0..ROUNDS {
-        let new: Vec<u32> = proc::threads(pid)
-            .into_iter()
-            .filter(|tid| !known.contains(tid))
-            .collect();
-        if new.is_empty() {
-            return Ok(held);
-        }
-        for tid in new {
-            known.push(tid);
-            match stopper.hold_whatever_it_does(pid, tid) {
-                Ok(it) => held.push(it),
-                Err(NotHeld::Gone) => {}
-                // A main thread that has ended stays in the list.
-                Err(_) if matches!(proc::thread_state(pid, tid), None | Some(b'Z' | b'X')) => {}
-                Err(_) => return Err(Unknown::Held),
-            }
-        }
-    }
-    Err(Unknown::Held)
 }
 
 /// The agent's own memory.
