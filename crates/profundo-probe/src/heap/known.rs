@@ -4,7 +4,7 @@ use super::log::{Read, ReadLog, Uses};
 
 /// How many stacks are known at one time, and how many reads they may have together.
 const STACKS: usize = 1024;
-const READS: usize = 1 << 14;
+const READS: usize = 1 << 15;
 const CHAINS: usize = 512;
 /// How many stacks of one chain are compared: those that were met last.
 const PATIENCE: usize = 12;
@@ -55,6 +55,10 @@ pub struct Known {
     reads: [Read; READS],
     stacks_used: usize,
     reads_used: usize,
+    /// The stack pointer of the last stack that was too deep to be remembered, and until when no such one is
+    /// walked again.
+    deep: u64,
+    deep_until: u64,
     /// Where walks note what they read.
     pub log: ReadLog,
 }
@@ -119,6 +123,24 @@ impl Known {
         let behind = core::mem::replace(&mut moved.next, formerly);
         if let Some(before) = self.stacks.get_mut(place(before)) {
             before.next = behind;
+        }
+    }
+
+    /// Whether a stack is as deep as one that could not be remembered, and it is too early to walk another one.
+    pub(crate) fn is_too_deep(&self, beginning: &Beginning, now: u64) -> bool {
+        let [_, sp] = beginning.registers;
+        sp <= self.deep && now < self.deep_until
+    }
+
+    /// If the stack that was just walked is too deep to be remembered: such walks are to take a small part of the
+    /// time only. What a recursion of many thousand calls allocates is counted, and mostly at no stack.
+    pub(crate) fn rest_after(&mut self, beginning: &Beginning, (began, now): (u64, u64)) {
+        /// So many times as long as the walk took.
+        const REST: u64 = 10;
+        if self.log.is_too_long() {
+            let [_, sp] = beginning.registers;
+            self.deep = sp;
+            self.deep_until = now.saturating_add(REST * now.saturating_sub(began));
         }
     }
 
@@ -266,6 +288,25 @@ mod tests {
         assert_eq!(look(&mut known, 198), Some(198));
         // One that was not met for long is walked again.
         assert_eq!(look(&mut known, 2), None);
+    }
+
+    #[test]
+    fn deep_stacks_are_walked_for_a_part_of_the_time() {
+        let mut known = nothing();
+        let at = |sp| Beginning {
+            registers: [1, sp],
+            ..Beginning::default()
+        };
+        known.log.clear();
+        known.rest_after(&at(500), (1000, 1100));
+        assert!(!known.is_too_deep(&at(500), 1101), "it was not deep");
+        for word in 0..=4096_u64 {
+            known.log.note(word, word);
+        }
+        known.rest_after(&at(500), (1000, 1100));
+        assert!(known.is_too_deep(&at(500), 2099) && known.is_too_deep(&at(400), 1101));
+        assert!(!known.is_too_deep(&at(501), 1101), "it is not as deep");
+        assert!(!known.is_too_deep(&at(400), 2100), "it has rested");
     }
 
     #[test]

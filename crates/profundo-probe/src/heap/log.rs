@@ -7,7 +7,7 @@
 use core::cell::Cell;
 
 /// How many reads are noted at most.
-pub const MOST: usize = 1024;
+pub const MOST: usize = 4096;
 
 /// A word, and where it was read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -119,6 +119,11 @@ impl ReadLog {
             }
             None => self.is_lost.set(true),
         }
+    }
+
+    /// Whether there was more to note than there is room.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.is_lost.get() && self.count.get() == MOST
     }
 
     /// Notes that the walk depends on something else.
