@@ -1,5 +1,6 @@
 //! What the kernel knows of the calling thread and its process.
 
+use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
 use profundo_probe::sys;
@@ -73,24 +74,18 @@ pub fn usage() -> Usage {
 
 /// Whether there are no other threads; not if `/proc` does not say.
 pub fn has_one_thread() -> bool {
-    let mut stat = MaybeUninit::<libc::stat>::zeroed();
-    let path = c"/proc/self/task";
-    // SAFETY: the path ends in a NUL; the kernel writes one stat; zeroed is a valid one.
-    let (result, stat) = unsafe {
-        let place = stat.as_mut_ptr() as usize;
-        let here = libc::AT_FDCWD as usize;
-        let path = path.as_ptr() as usize;
-        let result = sys::call(libc::SYS_newfstatat, [here, path, place, 0, 0, 0]);
-        (result, stat.assume_init())
-    };
     // A folder has one link of its parent's, one of its own, and one of each folder in it.
-    result == 0 && stat.st_nlink == 3
+    stat(c"/proc/self/task").is_some_and(|it| it.st_nlink == 3)
 }
 
 /// The number of the pid namespace; `None` if `/proc` does not say.
 pub fn pid_namespace() -> Option<u64> {
+    stat(c"/proc/self/ns/pid").map(|it| it.st_ino)
+}
+
+/// What the kernel says of a file, without a descriptor.
+fn stat(path: &CStr) -> Option<libc::stat> {
     let mut stat = MaybeUninit::<libc::stat>::zeroed();
-    let path = c"/proc/self/ns/pid";
     // SAFETY: the path ends in a NUL; the kernel writes one stat; zeroed is a valid one.
     let (result, stat) = unsafe {
         let place = stat.as_mut_ptr() as usize;
@@ -99,7 +94,7 @@ pub fn pid_namespace() -> Option<u64> {
         let result = sys::call(libc::SYS_newfstatat, [here, path, place, 0, 0, 0]);
         (result, stat.assume_init())
     };
-    (result == 0).then_some(stat.st_ino)
+    (result == 0).then_some(stat)
 }
 
 /// Whether the program's address space is unlimited.

@@ -204,11 +204,10 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
     count(exact, share, site, |row, peak| {
         row.allocated(peak, given.size, now);
     });
+    grown(sums, local, share, given.size, now);
     if before.is_err() {
         // It cannot be found again: as if it had been freed.
         count_freed(exact, local, shade, 1, now, false);
-    } else {
-        grown(sums, local, share, given.size, now);
     }
     local.follow(given.address, 0);
 }

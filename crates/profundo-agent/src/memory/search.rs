@@ -56,7 +56,6 @@ pub fn look_for_the_unreachable(home: Home) {
     for (place, value) in search.own.iter().zip([own, ranges]) {
         place.store(value, Ordering::Relaxed);
     }
-    search.thread.store(sys::thread_id(), Ordering::Relaxed);
     // What callers of ours have in registers lies on the stack then, above its end.
     let mut registers = [0_u64; 6];
     let stack: u64;

@@ -22,8 +22,6 @@ pub mod search_state {
 pub struct Search {
     /// One of [`search_state`].
     pub state: AtomicU32,
-    /// The thread that ends the process. It waits.
-    pub thread: AtomicU32,
     /// Where its stack ends. Its registers lie there as well.
     pub stack: AtomicU64,
     /// Where everything is counted: the words of all blocks, as `heap::Shadow` has them. 0 elsewhere.
