@@ -3,6 +3,7 @@
 //! The crate's library is not used here. It is the agent, which the command carries as bytes:
 //! see `carried`.
 
+mod assemble;
 mod attach;
 mod carried;
 mod code_lines;
@@ -89,6 +90,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Export(options) => export::export(&options),
         Verb::Flame(options) => export::flame(&options),
         Verb::Doctor(options) => doctor::doctor(&options),
+        Verb::Assemble(options) => assemble::assemble(&options),
         Verb::TrackAllocation(options) => track::track(&options),
         Verb::Ctl(options) => ctl::ctl(&options),
         Verb::Recover(options) => recover::recover(&options),

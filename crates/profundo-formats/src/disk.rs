@@ -15,18 +15,25 @@ use crate::{Error, StreamWriter, Warning, header, read, write};
 /// old file or the new one. A symbolic link is followed. What is not a regular file (a pipe,
 /// `/dev/stdout`) is written directly.
 pub fn write_file(path: impl AsRef<Path>, profile: &Profile) -> Result<(), Error> {
-    let path = path.as_ref();
+    write_whole(path.as_ref(), |out| write(profile, out))
+}
+
+/// Has `fill` write a file that appears at `path` only when it is whole, as [`write_file`] says.
+pub(crate) fn write_whole<T>(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
+) -> Result<T, Error> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
             let file = OpenOptions::new().write(true).open(path);
             let file = file.map_err(|source| failed("open", path, source))?;
-            fill(file, path, profile).map(drop)
+            filled(file, path, fill).map(|(_, answer)| answer)
         }
         Ok(_) => {
             let place = fs::canonicalize(path).map_err(|source| failed("find", path, source))?;
-            replace(&place, profile)
+            replace(&place, fill)
         }
-        Err(_) => replace(path, profile),
+        Err(_) => replace(path, fill),
     }
 }
 
@@ -76,15 +83,20 @@ fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn replace(place: &Path, profile: &Profile) -> Result<(), Error> {
+fn replace<T>(
+    place: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
+) -> Result<T, Error> {
     let (file, beside) = create_beside(place)?;
-    let written = fill(file, place, profile)
-        .and_then(|file| {
+    let written = filled(file, place, fill)
+        .and_then(|(file, answer)| {
             file.sync_all()
-                .map_err(|source| failed("write", place, source))
+                .map_err(|source| failed("write", place, source))?;
+            Ok(answer)
         })
-        .and_then(|()| {
-            fs::rename(&beside, place).map_err(|source| failed("rename", place, source))
+        .and_then(|answer| {
+            fs::rename(&beside, place).map_err(|source| failed("rename", place, source))?;
+            Ok(answer)
         });
     if written.is_err() {
         // The reason is already on its way to the caller.
@@ -93,16 +105,22 @@ fn replace(place: &Path, profile: &Profile) -> Result<(), Error> {
     written
 }
 
-fn fill(file: File, path: &Path, profile: &Profile) -> Result<File, Error> {
+fn filled<T>(
+    file: File,
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
+) -> Result<(File, T), Error> {
     let mut out = BufWriter::with_capacity(1 << 16, file);
-    write(profile, &mut out).map_err(|error| match error {
+    let answer = fill(&mut out).map_err(|error| match error {
         Error::Write(source) => failed("write", path, source),
         error => error,
     })?;
     out.flush()
         .map_err(|source| failed("write", path, source))?;
-    out.into_inner()
-        .map_err(|error| failed("write", path, error.into_error()))
+    let file = out
+        .into_inner()
+        .map_err(|error| failed("write", path, error.into_error()))?;
+    Ok((file, answer))
 }
 
 /// A new file in the folder of `place`: a rename is atomic only within a file system.
@@ -140,7 +158,7 @@ fn private() -> OpenOptions {
     options
 }
 
-fn failed(action: &'static str, path: &Path, source: io::Error) -> Error {
+pub(crate) fn failed(action: &'static str, path: &Path, source: io::Error) -> Error {
     Error::File {
         action,
         path: path.into(),

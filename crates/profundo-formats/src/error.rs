@@ -59,6 +59,30 @@ pub enum Error {
         /// The most that is allowed.
         most: usize,
     },
+    /// A heap has more of something than its numbers can name.
+    #[error("there are more {what} than a heap snapshot is written with (4294967295)")]
+    TooMany {
+        /// Objects, references or texts.
+        what: &'static str,
+    },
+    /// A part file of a heap snapshot cannot be used.
+    #[error("{} {what}", path.display())]
+    Part {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Objects of a heap snapshot hang on nothing, so its parts are not whole, or not of one snapshot.
+    #[error(
+        "Orphaned nodes: {orphans} objects have no incoming edges (the first is in row {first})"
+    )]
+    Orphans {
+        /// How many.
+        orphans: usize,
+        /// The row of the first one.
+        first: usize,
+    },
     /// An export knows no such choice.
     #[error("{name} is not known: it is {choices}")]
     UnknownChoice {

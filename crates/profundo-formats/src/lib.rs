@@ -4,7 +4,8 @@
 //! needs stand before the batch, so a file that was cut anywhere gives the samples before the
 //! cut. `docs/file-format.md` describes it to the byte.
 //!
-//! What other tools read is written by [`export`]. Names are given to nothing here: what is saved
+//! What other tools read is written by [`export`]; a heap as a graph of objects is another file, V8's
+//! ([`heapsnapshot`]). Names are given to nothing here: what is saved
 //! is what the [`Profile`] holds.
 //!
 //! Constraints: no unsafe code; no input makes the reader panic, and what it allocates is in
@@ -34,6 +35,7 @@ mod disk;
 mod error;
 pub mod export;
 mod header;
+pub mod heapsnapshot;
 pub mod mem;
 mod stream;
 mod v1;

@@ -23,6 +23,7 @@ mod energy;
 mod file;
 mod folded;
 mod frame;
+pub mod graph;
 mod growing;
 mod heap;
 mod ids;

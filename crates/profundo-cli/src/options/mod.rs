@@ -71,6 +71,8 @@ pub enum Verb {
     Flame(Flame),
     /// Count what each line of source allocates, and write it beside the sources
     TrackAllocation(TrackAllocation),
+    /// Make a heap snapshot of the part files that were streamed
+    Assemble(Assemble),
     /// Start and stop the sampling of a program that is being recorded
     Ctl(Ctl),
     /// Say what works here, and what mends what does not
@@ -206,6 +208,17 @@ pub struct Ctl {
     /// What to do
     #[arg(value_enum)]
     pub request: Request,
+}
+
+#[derive(Debug, Args)]
+pub struct Assemble {
+    /// What the names of the part files begin with: PREFIX.nodes, PREFIX.edges, PREFIX.strings and
+    /// PREFIX.metadata.json
+    #[arg(value_name = "PREFIX")]
+    pub prefix: PathBuf,
+    /// Where to write the snapshot [default: PREFIX.heapsnapshot]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 const DOCTORS_EXIT: &str = "\

@@ -10,6 +10,7 @@ mod made;
 mod raw;
 mod round_trip;
 mod small;
+mod snapshot;
 mod stream;
 
 use profundo_model::Profile;
