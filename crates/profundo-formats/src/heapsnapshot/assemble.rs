@@ -411,9 +411,9 @@ mod tests {
         let kind = parts.node_kind("object").unwrap();
         let element = parts.edge_kind("element").unwrap();
         let name = parts.name(b"").unwrap();
-        let objects = 50;
+        let objects: u32 = 50;
         for row in 0..objects {
-            parts.node(kind, name, u64::from(row), 8).unwrap();
+            parts.node(kind, name, u64::from(row) + 1, 8).unwrap();
         }
         // The first objects have none, one has many, and they come in no order.
         for index in 0..u64::from(objects) * 7 {
