@@ -15,7 +15,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use profundo_model::graph::{EdgeKindId, Label, NameId, NodeId, NodeKindId, Sink};
+use profundo_model::graph::{EdgeKindId, Label, NameId, NodeId, NodeKindId, REDACTED, Sink};
 use rustc_hash::FxHashMap;
 
 use super::kinds::Kinds;
@@ -28,8 +28,6 @@ const NARROW_KINDS: usize = 256;
 /// Names that are remembered, and how long they may be, so that the memory for them is bounded.
 const REMEMBERED: usize = 1 << 19;
 const LONGEST_REMEMBERED: usize = 256;
-/// What stands for a hidden text. The word is Julia's.
-const REDACTED: &[u8] = b"<redacted>";
 
 /// What is written, and what is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -78,3 +78,6 @@ pub trait Sink {
         to: NodeId,
     ) -> Result<(), Self::Error>;
 }
+
+/// What stands for a text that is hidden. The word is that of Julia's snapshots.
+pub const REDACTED: &[u8] = b"<redacted>";
