@@ -83,6 +83,28 @@ pub enum Error {
         /// The row of the first one.
         first: usize,
     },
+    /// The first bytes are not those of a heap snapshot.
+    #[error("not a heap snapshot (one begins with {{\"snapshot\":)")]
+    NotASnapshot,
+    /// A heap snapshot ends before it is whole.
+    #[error("the heap snapshot ends at byte {offset}, in the middle of its {within}: it was cut")]
+    SnapshotCut {
+        /// Where it ends.
+        offset: u64,
+        /// What was being read.
+        within: &'static str,
+    },
+    /// A heap snapshot says what cannot be.
+    #[error("the heap snapshot is damaged at byte {offset}: {what}")]
+    SnapshotDamaged {
+        /// Where that was seen.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// The reader that was given to us failed.
+    #[error("cannot read the heap snapshot")]
+    Read(#[source] io::Error),
     /// An export knows no such choice.
     #[error("{name} is not known: it is {choices}")]
     UnknownChoice {

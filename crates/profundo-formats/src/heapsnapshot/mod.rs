@@ -10,6 +10,8 @@ mod assemble;
 mod kinds;
 mod meta;
 mod parts;
+mod read;
+mod scan;
 mod sniff;
 mod text;
 
@@ -20,6 +22,7 @@ use crate::Error;
 
 pub use assemble::{Counts, assemble};
 pub use parts::{Options, Parts};
+pub use read::{read, read_file};
 pub use sniff::is_heapsnapshot;
 
 /// The files of a snapshot that is in parts, in the order in which they are begun.

@@ -1,0 +1,459 @@
+//! JSON as it comes from a reader: a snapshot may be larger than the memory, and is nearly all numbers
+//! below ten million, so eight characters are looked at in one go.
+
+use std::io::Read;
+
+use crate::Error;
+
+/// How much is read at a time.
+const BLOCK: usize = 1 << 20;
+/// The longest number, with room to look at eight characters at a time.
+const WINDOW: usize = 32;
+
+/// JSON that is read.
+pub(super) struct Scan<R> {
+    from: R,
+    buffer: Vec<u8>,
+    position: usize,
+    end: usize,
+    /// Where the buffer begins in the file.
+    start: u64,
+    is_over: bool,
+    /// What is being read: told where the file ends too early.
+    pub within: &'static str,
+}
+
+impl<R: Read> Scan<R> {
+    pub fn new(from: R) -> Self {
+        Self {
+            from,
+            buffer: vec![0; BLOCK],
+            position: 0,
+            end: 0,
+            start: 0,
+            is_over: false,
+            within: "beginning",
+        }
+    }
+
+    /// Where we are in the file.
+    pub fn offset(&self) -> u64 {
+        self.start + self.position as u64
+    }
+
+    /// What is left in the buffer, at least `wanted` bytes of it where the file has them.
+    pub fn ahead(&mut self, wanted: usize) -> Result<&[u8], Error> {
+        while self.end - self.position < wanted && !self.is_over {
+            self.buffer.copy_within(self.position..self.end, 0);
+            self.start += self.position as u64;
+            self.end -= self.position;
+            self.position = 0;
+            match self.from.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.is_over = true,
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(Error::Read(source)),
+            }
+        }
+        Ok(&self.buffer[self.position..self.end])
+    }
+
+    /// Goes past bytes that [`Scan::ahead`] has shown.
+    pub fn pass(&mut self, bytes: usize) {
+        self.position = (self.position + bytes).min(self.end);
+    }
+
+    pub fn cut(&self) -> Error {
+        Error::SnapshotCut {
+            offset: self.start + self.end as u64,
+            within: self.within,
+        }
+    }
+
+    pub fn damaged(&self, what: impl Into<String>) -> Error {
+        Error::SnapshotDamaged {
+            offset: self.offset(),
+            what: what.into(),
+        }
+    }
+
+    /// The next character that is no space.
+    pub fn peek(&mut self) -> Result<u8, Error> {
+        loop {
+            let ahead = self.ahead(1)?;
+            if ahead.is_empty() {
+                return Err(self.cut());
+            }
+            let spaces = ahead.iter().position(|byte| !is_space(*byte));
+            let length = ahead.len();
+            match spaces {
+                Some(spaces) => {
+                    self.position += spaces;
+                    return Ok(self.buffer[self.position]);
+                }
+                None => self.position += length,
+            }
+        }
+    }
+
+    /// Goes past a character that has to be there.
+    pub fn expect(&mut self, character: u8) -> Result<(), Error> {
+        match self.peek()? {
+            found if found == character => {
+                self.position += 1;
+                Ok(())
+            }
+            found => Err(self.damaged(format!(
+                "{:?} stands where {:?} was due",
+                char::from(found),
+                char::from(character)
+            ))),
+        }
+    }
+
+    /// Begins with `open`, then calls `each` before each element, until `close`.
+    pub fn each(
+        &mut self,
+        open: u8,
+        close: u8,
+        mut each: impl FnMut(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.expect(open)?;
+        let mut is_first = true;
+        while self.peek()? != close {
+            if !is_first {
+                self.expect(b',')?;
+            }
+            is_first = false;
+            each(self)?;
+        }
+        self.expect(close)
+    }
+
+    /// Calls `each` with the key of each member of an object.
+    pub fn members(
+        &mut self,
+        mut each: impl FnMut(&mut Self, &str) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut key = Vec::new();
+        self.each(b'{', b'}', |scan| {
+            key.clear();
+            scan.string(|bytes| key.extend_from_slice(bytes))?;
+            scan.expect(b':')?;
+            each(scan, &String::from_utf8_lossy(&key))
+        })
+    }
+
+    /// The next number of an array that has begun, until the array ends.
+    #[inline]
+    pub fn next_number(&mut self) -> Result<Option<u64>, Error> {
+        if self.end - self.position >= WINDOW {
+            // Most often a comma stands before it, and often a line's end before that.
+            let mut at = self.position;
+            let mut byte = self.buffer[at];
+            while is_space(byte) || byte == b',' {
+                at += 1;
+                let Some(&next) = self.buffer[..self.end].get(at) else {
+                    return self.next_number_slowly();
+                };
+                byte = next;
+            }
+            if let Some(eight) = self.buffer[..self.end].get(at..at + 8) {
+                let mut bytes = [0; 8];
+                bytes.copy_from_slice(eight);
+                if let Some((number, length)) = up_to_seven_digits(u64::from_le_bytes(bytes)) {
+                    self.position = at + length;
+                    return Ok(Some(number));
+                }
+            }
+        }
+        self.next_number_slowly()
+    }
+
+    #[inline(never)]
+    fn next_number_slowly(&mut self) -> Result<Option<u64>, Error> {
+        loop {
+            match self.peek()? {
+                b',' => self.position += 1,
+                b']' => {
+                    self.position += 1;
+                    return Ok(None);
+                }
+                b'0'..=b'9' => return self.number().map(Some),
+                found => {
+                    return Err(self.damaged(format!(
+                        "{:?} stands where a number was due",
+                        char::from(found)
+                    )));
+                }
+            }
+        }
+    }
+
+    /// A number.
+    pub fn number(&mut self) -> Result<u64, Error> {
+        self.peek()?;
+        let digits = (self.ahead(WINDOW)?.iter())
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        let text = &self.buffer[self.position..self.position + digits];
+        let number = text.iter().try_fold(0_u64, |number, digit| {
+            number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+        });
+        match number {
+            Some(number) if digits > 0 => {
+                self.position += digits;
+                Ok(number)
+            }
+            _ => Err(self.damaged("a number of at most 64 bits was due")),
+        }
+    }
+
+    /// Hands on the text of a string, piece by piece, its escapes taken for what they mean.
+    pub fn string(&mut self, mut piece: impl FnMut(&[u8])) -> Result<(), Error> {
+        self.expect(b'"')?;
+        loop {
+            let ahead = self.ahead(1)?;
+            if ahead.is_empty() {
+                return Err(self.cut());
+            }
+            let length = ahead.len();
+            let special = ahead.iter().position(|byte| matches!(byte, b'"' | b'\\'));
+            piece(&ahead[..special.unwrap_or(length)]);
+            let Some(special) = special else {
+                self.position += length;
+                continue;
+            };
+            self.position += special + 1;
+            if self.buffer[self.position - 1] == b'"' {
+                return Ok(());
+            }
+            self.escape(&mut piece)?;
+        }
+    }
+
+    /// What follows a backslash.
+    fn escape(&mut self, piece: &mut impl FnMut(&[u8])) -> Result<(), Error> {
+        let Some(&letter) = self.ahead(1)?.first() else {
+            return Err(self.cut());
+        };
+        let plain: &[u8] = match letter {
+            b'"' => b"\"",
+            b'\\' => b"\\",
+            b'/' => b"/",
+            b'b' => b"\x08",
+            b'f' => b"\x0c",
+            b'n' => b"\n",
+            b'r' => b"\r",
+            b't' => b"\t",
+            b'u' => {
+                self.position += 1;
+                let character = self.code_point()?;
+                piece(character.encode_utf8(&mut [0; 4]).as_bytes());
+                return Ok(());
+            }
+            _ => {
+                return Err(
+                    self.damaged("a backslash stands before a letter that JSON does not know")
+                );
+            }
+        };
+        piece(plain);
+        self.position += 1;
+        Ok(())
+    }
+
+    /// The four digits after `\u`, and those of the other half of a pair. A half alone is no character.
+    fn code_point(&mut self) -> Result<char, Error> {
+        let first = self.four_digits()?;
+        let unit = match first {
+            0xd800..0xdc00 => {
+                let second = match self.ahead(6)? {
+                    [b'\\', b'u', digits @ ..] => hexadecimal(digits.get(..4)),
+                    _ => None,
+                };
+                match second {
+                    Some(second @ 0xdc00..0xe000) => {
+                        self.position += 6;
+                        0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00)
+                    }
+                    _ => first,
+                }
+            }
+            _ => first,
+        };
+        Ok(char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    fn four_digits(&mut self) -> Result<u32, Error> {
+        let ahead = self.ahead(4)?;
+        if ahead.len() < 4 {
+            return Err(self.cut());
+        }
+        match hexadecimal(ahead.get(..4)) {
+            Some(unit) => {
+                self.position += 4;
+                Ok(unit)
+            }
+            None => Err(self.damaged("four hexadecimal digits were due")),
+        }
+    }
+
+    /// Goes past a value of any kind.
+    pub fn skip(&mut self) -> Result<(), Error> {
+        let mut depth = 0_u64;
+        loop {
+            match self.peek()? {
+                b'"' => self.string(|_| {})?,
+                b'[' | b'{' => {
+                    depth += 1;
+                    self.position += 1;
+                    continue;
+                }
+                b']' | b'}' => {
+                    let Some(outer) = depth.checked_sub(1) else {
+                        return Err(self.damaged("a value was due"));
+                    };
+                    depth = outer;
+                    self.position += 1;
+                }
+                b',' | b':' if depth > 0 => {
+                    self.position += 1;
+                    continue;
+                }
+                _ => self.word()?,
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Goes past a number or a word.
+    fn word(&mut self) -> Result<(), Error> {
+        let mut length = 0;
+        loop {
+            let ahead = self.ahead(1)?;
+            let part = ahead
+                .iter()
+                .take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
+                .count();
+            let is_all = part == ahead.len() && part > 0;
+            self.position += part;
+            length += part;
+            if !is_all {
+                break;
+            }
+        }
+        match length {
+            0 => Err(self.damaged("a value was due")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
+}
+
+fn hexadecimal(digits: Option<&[u8]>) -> Option<u32> {
+    digits?.iter().try_fold(0, |number, digit| {
+        Some(number << 4 | char::from(*digit).to_digit(16)?)
+    })
+}
+
+/// The number at the beginning of eight characters and its length, if it has one to seven digits.
+#[inline]
+fn up_to_seven_digits(eight: u64) -> Option<(u64, usize)> {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    // The high bit of a byte is set where it is no digit. Carries go to later bytes only, so the first
+    // such byte is right.
+    let others = (eight.wrapping_add(0x4646_4646_4646_4646)
+        | eight.wrapping_sub(0x3030_3030_3030_3030))
+        & HIGH;
+    let length = others.trailing_zeros() / 8;
+    if length == 0 || length > 7 {
+        return None;
+    }
+    // The digits move to the end, where they are the last of eight; zeros come before them.
+    let digits = (eight & 0x0f0f_0f0f_0f0f_0f0f) << (64 - 8 * length);
+    let pairs = (digits.wrapping_mul(2561) >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(6_553_601) >> 16) & 0x0000_ffff_0000_ffff;
+    let number = fours.wrapping_mul(42_949_672_960_001) >> 32;
+    Some((number, length as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(text: &str) -> Result<Vec<u64>, Error> {
+        let mut scan = Scan::new(text.as_bytes());
+        let mut numbers = Vec::new();
+        while let Some(number) = scan.next_number()? {
+            numbers.push(number);
+        }
+        Ok(numbers)
+    }
+
+    #[test]
+    fn numbers_of_any_length_are_read_as_everybody_reads_them() {
+        let mut expected: Vec<u64> = (0..20).map(|power| 10_u64.pow(power)).collect();
+        expected.extend((0..64).flat_map(|shift| [1 << shift, (1 << shift) - 1]));
+        expected.extend((0..5000).map(|number| number * 12_345_677));
+        expected.push(u64::MAX);
+        for between in [",", "\n,", " , \t"] {
+            let words: Vec<String> = expected.iter().map(ToString::to_string).collect();
+            let text = words.join(between) + "]";
+            assert_eq!(numbers(&text).unwrap(), expected);
+        }
+        assert!(numbers("18446744073709551616]").is_err());
+        assert!(numbers("1,-2]").is_err());
+        assert!(numbers("1,2").is_err());
+    }
+
+    #[test]
+    fn strings_are_what_was_written() {
+        let text = |json: &str| {
+            let mut text = Vec::new();
+            let mut scan = Scan::new(json.as_bytes());
+            scan.string(|piece| text.extend_from_slice(piece))?;
+            Ok::<_, Error>(String::from_utf8(text).unwrap())
+        };
+        let cases = [
+            (r#""plain""#, "plain"),
+            (r#""\"\\\/\b\f\n\r\t""#, "\"\\/\x08\x0c\n\r\t"),
+            (r#""\u00e9\u20AC""#, "é€"),
+            (r#""\ud83d\ude00""#, "😀"),
+            (r#""\ud83d x""#, "\u{fffd} x"),
+            (r#""\ud83d\u0041""#, "\u{fffd}A"),
+            (r#""\ude00""#, "\u{fffd}"),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(text(json).unwrap(), expected, "{json}");
+        }
+        for wrong in [r#""cut"#, r#""\"#, r#""\u00"#, r#""\u00g0""#, r#""\x""#] {
+            assert!(text(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn values_are_gone_past_whole() {
+        for value in [
+            "1",
+            "-1.5e+3",
+            "null",
+            r#""a\"]""#,
+            "[]",
+            r#"{"a":[1,{"b":"}"}],"c":true}"#,
+        ] {
+            let text = format!(" {value} !");
+            let mut scan = Scan::new(text.as_bytes());
+            scan.skip().unwrap();
+            assert_eq!(scan.peek().unwrap(), b'!', "{value}");
+        }
+        for wrong in ["", "]", ",", "[1", "{\"a\":", "!"] {
+            assert!(Scan::new(wrong.as_bytes()).skip().is_err(), "{wrong}");
+        }
+    }
+}
