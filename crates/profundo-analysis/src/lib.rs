@@ -31,6 +31,7 @@ mod choice;
 mod energy;
 mod filter;
 mod flat;
+pub mod graph;
 mod group;
 mod heap;
 mod held;

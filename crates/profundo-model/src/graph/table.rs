@@ -281,6 +281,12 @@ impl Graph {
         }
     }
 
+    /// How many texts there are.
+    pub fn text_count(&self) -> u32 {
+        // A name is 32 bits wide, so what lies above is nobody's.
+        u32::try_from(self.columns.texts.len()).unwrap_or(u32::MAX)
+    }
+
     /// A text.
     pub fn text(&self, name: NameId) -> &[u8] {
         self.columns.texts.get(name.0 as usize)
