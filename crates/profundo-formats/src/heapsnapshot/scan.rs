@@ -158,12 +158,23 @@ impl<R: Read> Scan<R> {
                 };
                 byte = next;
             }
-            if let Some(eight) = self.buffer[..self.end].get(at..at + 8) {
-                let mut bytes = [0; 8];
-                bytes.copy_from_slice(eight);
-                if let Some((number, length)) = up_to_seven_digits(u64::from_le_bytes(bytes)) {
+            if let Some(ahead) = self.buffer[..self.end].get(at..at + 16) {
+                let (first, second) = (eight(&ahead[..8]), eight(&ahead[8..]));
+                if let Some((number, length)) = up_to_seven_digits(first) {
                     self.position = at + length;
                     return Ok(Some(number));
+                }
+                // Eight digits or more, or no number.
+                if others(first) == 0 {
+                    let high = of_digits(first);
+                    if others(second) & 0x80 != 0 {
+                        self.position = at + 8;
+                        return Ok(Some(high));
+                    }
+                    if let Some((low, length)) = up_to_seven_digits(second) {
+                        self.position = at + 8 + length;
+                        return Ok(Some(high * POWERS[length] + low));
+                    }
                 }
             }
         }
@@ -362,25 +373,41 @@ fn hexadecimal(digits: Option<&[u8]>) -> Option<u32> {
     })
 }
 
+const POWERS: [u64; 8] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000];
+
+fn eight(text: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(text);
+    u64::from_le_bytes(bytes)
+}
+
 /// The number at the beginning of eight characters and its length, if it has one to seven digits.
 #[inline]
 fn up_to_seven_digits(eight: u64) -> Option<(u64, usize)> {
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    // The high bit of a byte is set where it is no digit. Carries go to later bytes only, so the first
-    // such byte is right.
-    let others = (eight.wrapping_add(0x4646_4646_4646_4646)
-        | eight.wrapping_sub(0x3030_3030_3030_3030))
-        & HIGH;
-    let length = others.trailing_zeros() / 8;
+    let length = others(eight).trailing_zeros() / 8;
     if length == 0 || length > 7 {
         return None;
     }
     // The digits move to the end, where they are the last of eight; zeros come before them.
-    let digits = (eight & 0x0f0f_0f0f_0f0f_0f0f) << (64 - 8 * length);
+    Some((of_digits(eight << (64 - 8 * length)), length as usize))
+}
+
+/// The high bit of the first character that is no digit is set, and no bit before it.
+#[inline]
+fn others(eight: u64) -> u64 {
+    // Carries go to later characters only.
+    let above = eight.wrapping_add(0x4646_4646_4646_4646);
+    let below = eight.wrapping_sub(0x3030_3030_3030_3030);
+    (above | below) & 0x8080_8080_8080_8080
+}
+
+/// Eight digits as a number; what is no character at all is zero.
+#[inline]
+fn of_digits(eight: u64) -> u64 {
+    let digits = eight & 0x0f0f_0f0f_0f0f_0f0f;
     let pairs = (digits.wrapping_mul(2561) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(6_553_601) >> 16) & 0x0000_ffff_0000_ffff;
-    let number = fours.wrapping_mul(42_949_672_960_001) >> 32;
-    Some((number, length as usize))
+    fours.wrapping_mul(42_949_672_960_001) >> 32
 }
 
 #[cfg(test)]
