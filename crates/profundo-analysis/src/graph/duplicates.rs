@@ -1,0 +1,105 @@
+//! Texts that a heap has more than once. A snapshot names a string by what it holds; one that hides
+//! that cannot be asked.
+
+use profundo_model::graph::{Graph, Label, NameId, NodeId, REDACTED};
+use rustc_hash::FxHashMap;
+
+/// A text that is there more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Duplicate {
+    /// The text.
+    pub text: NameId,
+    /// How many objects hold it.
+    pub count: u64,
+    /// The bytes of all of them.
+    pub bytes: u64,
+    /// The bytes of all but the largest.
+    pub wasted: u64,
+}
+
+/// What is known of texts that are there more than once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Duplicates {
+    /// The snapshot hides what strings hold.
+    Hidden,
+    /// These, the one that wastes most first.
+    Found {
+        /// The rows.
+        rows: Vec<Duplicate>,
+        /// How many strings were looked at.
+        strings: u64,
+    },
+}
+
+/// Kinds of objects whose names are what they hold: V8's, Julia's, CPython's.
+const TEXTS: [&str; 5] = ["string", "concatenated string", "String", "str", "bytes"];
+/// V8 cuts what is longer: strings that begin alike need not be equal, so their sizes must be.
+const LONG: usize = 1024;
+
+/// Finds the texts that are there more than once.
+pub fn duplicates(graph: &Graph) -> Duplicates {
+    let is_text: Vec<bool> = (graph.kind_names())
+        .map(|kind| TEXTS.contains(&kind))
+        .collect();
+    let concatenated = graph
+        .kind_names()
+        .position(|kind| kind == "concatenated string");
+    let mut strings = 0_u64;
+    let mut hidden = 0_u64;
+    // With the size of the largest one.
+    let mut found: FxHashMap<(&[u8], u64), (Duplicate, u64)> = FxHashMap::default();
+    for node in graph.nodes() {
+        let kind = graph.kind(node).0 as usize;
+        let size = graph.size(node);
+        if !is_text[kind] || size == 0 || Some(kind) == concatenated && is_flat(graph, node) {
+            continue;
+        }
+        strings += 1;
+        let text = graph.text(graph.name(node));
+        if text == REDACTED {
+            hidden += 1;
+            continue;
+        }
+        let length = if text.len() >= LONG { size } else { 0 };
+        let (row, largest) = found.entry((text, length)).or_insert((
+            Duplicate {
+                text: graph.name(node),
+                count: 0,
+                bytes: 0,
+                wasted: 0,
+            },
+            0,
+        ));
+        row.count += 1;
+        row.bytes = row.bytes.saturating_add(size);
+        *largest = size.max(*largest);
+    }
+    if hidden > 0 && hidden == strings {
+        return Duplicates::Hidden;
+    }
+    let mut rows: Vec<Duplicate> = found
+        .into_values()
+        .filter(|(row, _)| row.count > 1)
+        .map(|(row, largest)| Duplicate {
+            wasted: row.bytes - largest,
+            ..row
+        })
+        .collect();
+    rows.sort_by(|a, b| {
+        (b.wasted.cmp(&a.wasted))
+            .then(b.count.cmp(&a.count))
+            .then_with(|| graph.text(a.text).cmp(graph.text(b.text)))
+    });
+    Duplicates::Found { rows, strings }
+}
+
+/// V8 joins strings lazily and then keeps an empty half: that is no second string.
+fn is_flat(graph: &Graph, node: NodeId) -> bool {
+    graph.edges_of(node).any(|edge| match graph.label(edge) {
+        Label::Name(name) => {
+            matches!(graph.text(name), b"first" | b"second")
+                && graph.text(graph.name(graph.edge_to(edge))).is_empty()
+        }
+        Label::Index(_) => false,
+    })
+}
