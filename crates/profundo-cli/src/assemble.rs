@@ -1,8 +1,6 @@
 //! `assemble`: a heap snapshot out of the part files that were streamed.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use profundo_formats::{Error, heapsnapshot};
 
 use crate::options::Assemble;
-use crate::{reading, say};
+use crate::{heap, reading, say};
 
 /// What the name of a snapshot ends with: DevTools open no other.
 const ENDING: &str = "heapsnapshot";
@@ -43,13 +41,8 @@ fn with_ending(prefix: &Path) -> PathBuf {
 
 /// A slip of the hand must not cost a source file.
 fn may_replace(path: &Path) -> Result<()> {
-    let mut start = Vec::new();
-    if path.is_file()
-        && let Ok(file) = File::open(path)
-        && file.take(4096).read_to_end(&mut start).is_ok()
-        && !start.is_empty()
-        && !heapsnapshot::is_heapsnapshot(&start)
-    {
+    let is_empty = std::fs::metadata(path).map_or(true, |metadata| metadata.len() == 0);
+    if path.is_file() && !is_empty && !heap::is_snapshot(path) {
         bail!(
             "{} is there and is no heap snapshot; name another file with -o FILE",
             path.display()

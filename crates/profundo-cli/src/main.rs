@@ -10,6 +10,7 @@ mod code_lines;
 mod ctl;
 mod doctor;
 mod export;
+mod heap;
 mod launch;
 mod manual;
 mod naming;
@@ -90,6 +91,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Export(options) => export::export(&options),
         Verb::Flame(options) => export::flame(&options),
         Verb::Doctor(options) => doctor::doctor(&options),
+        Verb::Heap(options) => heap::heap(&options),
         Verb::Assemble(options) => assemble::assemble(&options),
         Verb::TrackAllocation(options) => track::track(&options),
         Verb::Ctl(options) => ctl::ctl(&options),

@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow, bail};
 use profundo_formats::{Error, Warning};
 use profundo_model::Profile;
 
+use crate::heap;
 use crate::naming;
 use crate::say;
 
@@ -97,6 +98,9 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
             anyhow!("cannot read {shown}: {}", say::reason(&source))
         }
         Error::Content { source, .. } => why(path, *source),
+        Error::NotAProfile if heap::is_snapshot(path) => anyhow!(
+            "{shown} is a heap snapshot and no recording; `profundo heap {shown}` prints what it says"
+        ),
         Error::NotAProfile => anyhow!(
             "{shown} is not a recording of profundo's; `profundo record -o FILE -- CMD` makes one"
         ),

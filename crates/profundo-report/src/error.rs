@@ -38,6 +38,20 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// No object of a heap snapshot is of that type.
+    #[error("no object is of type {name}{}", if near.is_empty() { String::new() } else { format!("; there are: {near}") })]
+    NoType {
+        /// What was asked for.
+        name: String,
+        /// Types whose names hold that word.
+        near: String,
+    },
+    /// No object of a heap snapshot has that id.
+    #[error("no object has the id {id}")]
+    NoObject {
+        /// What was asked for.
+        id: String,
+    },
     /// The text could not be written.
     #[error("write the report")]
     Write(#[from] io::Error),

@@ -82,7 +82,8 @@ pub use profundo_analysis::{
 pub use report::Report;
 pub use scope::Choices;
 pub use views::{
-    Allocs, Callers, Functions, Io, Lines, Memory, MemoryLines, Stacks, Statprof, Summary,
+    Allocs, Callers, Functions, HeapQuestion, HeapSnapshot, Io, Lines, Memory, MemoryLines, Stacks,
+    Statprof, Summary,
 };
 pub use width::terminal_width;
 

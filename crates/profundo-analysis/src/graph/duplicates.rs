@@ -35,6 +35,8 @@ pub enum Duplicates {
 const TEXTS: [&str; 5] = ["string", "concatenated string", "String", "str", "bytes"];
 /// V8 cuts what is longer: strings that begin alike need not be equal, so their sizes must be.
 const LONG: usize = 1024;
+/// V8's word for a text that it has not put together yet.
+const UNTOLD: &[u8] = b"(concatenated string)";
 
 /// Finds the texts that are there more than once.
 pub fn duplicates(graph: &Graph) -> Duplicates {
@@ -54,8 +56,11 @@ pub fn duplicates(graph: &Graph) -> Duplicates {
         if !is_text[kind] || size == 0 || Some(kind) == concatenated && is_flat(graph, node) {
             continue;
         }
-        strings += 1;
         let text = graph.text(graph.name(node));
+        if Some(kind) == concatenated && text == UNTOLD {
+            continue;
+        }
+        strings += 1;
         if text == REDACTED {
             hidden += 1;
             continue;

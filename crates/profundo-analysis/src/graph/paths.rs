@@ -186,6 +186,7 @@ impl Ways<'_> {
                 NONE => 0,
                 // All elements of a list are held alike.
                 edge => match self.graph.label(EdgeId(edge)) {
+                    Label::Name(name) if is_place(self.graph.text(name)) => 1,
                     Label::Name(name) => u64::from(name.0) + 2,
                     Label::Index(_) => 1,
                 },
@@ -197,4 +198,12 @@ impl Ways<'_> {
         }
         number
     }
+}
+
+/// Whether a name is no more than a place: V8 names the entries of its tables by number, and those of
+/// weak ones by number, key and value.
+fn is_place(name: &[u8]) -> bool {
+    let digits = name.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = &name[digits..];
+    digits > 0 && (rest.is_empty() || rest.starts_with(b" / part of key "))
 }

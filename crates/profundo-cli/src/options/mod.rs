@@ -3,6 +3,7 @@
 
 mod exporting;
 mod filters;
+mod heap;
 mod looking;
 mod measuring;
 mod recording;
@@ -17,6 +18,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub use exporting::{Export, ExportFormat, Flame, misfit};
+pub use heap::{Assemble, Heap};
 pub use looking::{Looking, Paper, Style, What};
 use values::{rate, some_seconds};
 
@@ -71,6 +73,8 @@ pub enum Verb {
     Flame(Flame),
     /// Count what each line of source allocates, and write it beside the sources
     TrackAllocation(TrackAllocation),
+    /// Print what a heap snapshot says, or what has changed in a later one
+    Heap(Heap),
     /// Make a heap snapshot of the part files that were streamed
     Assemble(Assemble),
     /// Start and stop the sampling of a program that is being recorded
@@ -208,17 +212,6 @@ pub struct Ctl {
     /// What to do
     #[arg(value_enum)]
     pub request: Request,
-}
-
-#[derive(Debug, Args)]
-pub struct Assemble {
-    /// What the names of the part files begin with: PREFIX.nodes, PREFIX.edges, PREFIX.strings and
-    /// PREFIX.metadata.json
-    #[arg(value_name = "PREFIX")]
-    pub prefix: PathBuf,
-    /// Where to write the snapshot [default: PREFIX.heapsnapshot]
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
 }
 
 const DOCTORS_EXIT: &str = "\

@@ -29,7 +29,7 @@ pub fn read_file(path: impl AsRef<Path>) -> Result<Graph, Error> {
     let metadata = file
         .metadata()
         .map_err(|source| failed("read", path, source))?;
-    let size = metadata.is_file().then(|| metadata.len());
+    let size = metadata.is_file().then_some(metadata.len());
     read_sized(file, size).map_err(|error| match error {
         Error::Read(source) => failed("read", path, source),
         source => Error::Content {

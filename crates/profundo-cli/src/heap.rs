@@ -1,0 +1,84 @@
+//! `heap`: what a heap snapshot says, or what is different in a later one.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Read};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use profundo_formats::{Error, heapsnapshot};
+use profundo_model::graph::Graph;
+use profundo_report::{HeapSnapshot, Look, When};
+
+use crate::options::Heap;
+use crate::say;
+
+pub fn heap(options: &Heap) -> Result<ExitCode> {
+    let graph = open(&options.snapshot)?;
+    let later = options.later.as_deref().map(open).transpose()?;
+    let stdout = io::stdout();
+    let look = Look::new()
+        .terminal(stdout.is_terminal())
+        .width(options.paper.width)
+        .colors(options.paper.color.unwrap_or(When::Auto));
+    let report = HeapSnapshot::new()
+        .question(options.question())
+        .limit(options.limit)
+        .look(look);
+    let out = BufWriter::new(stdout.lock());
+    let written = match (&later, options.paper.json) {
+        (None, false) => report.write(&graph, out),
+        (None, true) => report.write_json(&graph, out),
+        (Some(later), false) => report.write_difference(&graph, later, out),
+        (Some(later), true) => report.write_difference_json(&graph, later, out),
+    };
+    written.map_err(|error| match error {
+        profundo_report::Error::Write(source) => {
+            anyhow::Error::new(source).context("cannot write the report")
+        }
+        other => anyhow!("{}: {other}", options.snapshot.display()),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open(path: &Path) -> Result<Graph> {
+    heapsnapshot::read_file(path).map_err(|error| why(path, error))
+}
+
+/// Whether the file there is a heap snapshot, whatever it is called.
+pub fn is_snapshot(path: &Path) -> bool {
+    let mut start = Vec::new();
+    path.is_file()
+        && File::open(path)
+            .and_then(|file| file.take(4096).read_to_end(&mut start))
+            .is_ok()
+        && heapsnapshot::is_heapsnapshot(&start)
+}
+
+/// Why a snapshot cannot be read.
+fn why(path: &Path, error: Error) -> anyhow::Error {
+    let shown = path.display();
+    match error {
+        Error::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            anyhow!("there is no heap snapshot {shown}")
+        }
+        Error::File { source, .. } => anyhow!("cannot read {shown}: {}", say::reason(&source)),
+        Error::Content { source, .. } => why(path, *source),
+        Error::NotASnapshot if is_recording(path) => anyhow!(
+            "{shown} is a recording and no heap snapshot; `profundo report {shown}` prints what it says"
+        ),
+        Error::NotASnapshot => anyhow!(
+            "{shown} is no heap snapshot: profundo, Chrome, Node and Julia write such, as FILE.heapsnapshot"
+        ),
+        other => anyhow!("cannot use {shown}: {other}"),
+    }
+}
+
+fn is_recording(path: &Path) -> bool {
+    let mut start = Vec::new();
+    File::open(path)
+        .context("open")
+        .and_then(|file| file.take(16).read_to_end(&mut start).context("read"))
+        .is_ok()
+        && profundo_formats::is_profundo(&start)
+}

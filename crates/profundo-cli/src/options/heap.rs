@@ -1,0 +1,75 @@
+//! What `heap` and `assemble` take.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use profundo_report::HeapQuestion;
+
+use super::looking::Paper;
+
+const EXAMPLES: &str = "\
+Examples:
+  profundo heap app.heapsnapshot                     the types and the objects that retain most
+  profundo heap app.heapsnapshot --path Session      who holds the objects of that type
+  profundo heap before.heapsnapshot now.heapsnapshot what has grown meanwhile";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Heap {
+    /// The snapshot: of profundo, Chrome, Node or Julia
+    #[arg(value_name = "FILE")]
+    pub snapshot: PathBuf,
+    /// A later one: print what has changed
+    #[arg(value_name = "LATER", conflicts_with_all = ["types", "biggest", "dominators", "path", "duplicates"])]
+    pub later: Option<PathBuf>,
+    /// All types: how many objects, their bytes, and what would go with them
+    #[arg(long, group = "question", help_heading = "The question")]
+    pub types: bool,
+    /// The objects that retain most
+    #[arg(long, group = "question", help_heading = "The question")]
+    pub biggest: bool,
+    /// The same as a tree: what each of them holds alone
+    #[arg(long, group = "question", help_heading = "The question")]
+    pub dominators: bool,
+    /// Who holds the objects of a type, or the one with an id (`@12`): the shortest ways from the root
+    #[arg(
+        long,
+        value_name = "TYPE",
+        group = "question",
+        help_heading = "The question"
+    )]
+    pub path: Option<String>,
+    /// The texts that are there more than once
+    #[arg(long, group = "question", help_heading = "The question")]
+    pub duplicates: bool,
+    /// Show at most so many rows of each table
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    pub limit: Option<usize>,
+    #[command(flatten)]
+    pub paper: Paper,
+}
+
+impl Heap {
+    /// What is asked.
+    pub fn question(&self) -> HeapQuestion {
+        match &self.path {
+            Some(of) => HeapQuestion::Path(of.clone()),
+            None if self.types => HeapQuestion::Types,
+            None if self.biggest => HeapQuestion::Biggest,
+            None if self.dominators => HeapQuestion::Dominators,
+            None if self.duplicates => HeapQuestion::Duplicates,
+            None => HeapQuestion::Summary,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Assemble {
+    /// What the names of the part files begin with: PREFIX.nodes, PREFIX.edges, PREFIX.strings and
+    /// PREFIX.metadata.json
+    #[arg(value_name = "PREFIX")]
+    pub prefix: PathBuf,
+    /// Where to write the snapshot [default: PREFIX.heapsnapshot]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}

@@ -1,0 +1,86 @@
+//! What an object and a reference are called.
+
+use profundo_analysis::graph::{Step, Types};
+use profundo_model::graph::{EdgeId, Graph, Label, NodeId, REDACTED};
+
+use crate::json::Json;
+use crate::width::keep_head;
+
+/// A name that is longer than this says no more by its rest.
+const LONGEST: usize = 60;
+
+/// An object's type, its name where that says more, and its id.
+pub(super) fn shown(graph: &Graph, types: &Types, node: NodeId) -> String {
+    let of = types.name(types.of(node));
+    let name = String::from_utf8_lossy(graph.text(graph.name(node)));
+    let id = id(graph.id(node));
+    if name.is_empty() && node == graph.root() {
+        return "(root)".into();
+    }
+    if name.is_empty() || *name == *of || name.as_bytes() == REDACTED {
+        return format!("{of} {id}");
+    }
+    let is_text = matches!(
+        graph.kind_name(graph.kind(node)),
+        "string" | "concatenated string" | "sliced string" | "String" | "str" | "bytes"
+    );
+    let name = keep_head(&name, LONGEST);
+    match is_text {
+        true => format!("{of} {name:?} {id}"),
+        false => format!("{of} {name} {id}"),
+    }
+}
+
+/// V8 counts its objects; addresses are written as such.
+pub(super) fn id(id: u64) -> String {
+    match u32::try_from(id) {
+        Ok(small) => format!("@{small}"),
+        Err(_) => format!("@{id:#x}"),
+    }
+}
+
+/// What a reference is called.
+pub(super) fn label(graph: &Graph, edge: EdgeId) -> String {
+    match graph.label(edge) {
+        Label::Index(index) => format!("[{index}]"),
+        Label::Name(name) => {
+            let text = String::from_utf8_lossy(graph.text(name)).into_owned();
+            match text.is_empty() {
+                true => "(no name)".into(),
+                false => keep_head(&text, LONGEST),
+            }
+        }
+    }
+}
+
+pub(super) fn tell(json: &mut Json<'_>, graph: &Graph, types: &Types, node: NodeId) {
+    json.number("id", graph.id(node));
+    json.text("type", types.name(types.of(node)));
+    let name = String::from_utf8_lossy(graph.text(graph.name(node)));
+    json.text("name", &name);
+    json.number("bytes", graph.size(node));
+}
+
+pub(super) fn tell_step(json: &mut Json<'_>, graph: &Graph, types: &Types, step: Step) {
+    match step.edge {
+        Some(edge) => {
+            json.text("by_kind", graph.edge_kind_name(graph.edge_kind(edge)));
+            match graph.label(edge) {
+                Label::Name(name) => {
+                    json.text("by", &String::from_utf8_lossy(graph.text(name)));
+                    json.null("by_index");
+                }
+                Label::Index(index) => {
+                    json.null("by");
+                    json.number("by_index", index);
+                }
+            }
+        }
+        None => {
+            json.null("by_kind");
+            json.null("by");
+            json.null("by_index");
+        }
+    }
+    tell(json, graph, types, step.node);
+}

@@ -1,0 +1,100 @@
+//! Lines that go to a writer, as wide and as colourful as they should be.
+
+use std::io::{self, Write};
+
+use crate::Look;
+use crate::line::{Line, Style};
+use crate::palette::Color;
+use crate::units::{bytes, percent};
+use crate::views::{BOLD, GRAY, heat};
+use crate::width::keep_head;
+
+/// What a report is written on.
+pub(super) struct Sheet<'a> {
+    pub columns: usize,
+    colored: bool,
+    out: &'a mut dyn Write,
+    line: Line,
+}
+
+/// How wide numbers are.
+const NUMBER: usize = 9;
+const SHARE: usize = 6;
+
+impl<'a> Sheet<'a> {
+    pub fn new(look: &Look, out: &'a mut dyn Write) -> Self {
+        Self {
+            columns: look.columns(),
+            colored: look.is_colored(),
+            out,
+            line: Line::default(),
+        }
+    }
+
+    pub fn end(&mut self) -> io::Result<()> {
+        self.line.write(self.out, self.colored)
+    }
+
+    pub fn heading(&mut self, text: &str) -> io::Result<()> {
+        self.line.push(text, BOLD);
+        self.end()
+    }
+
+    pub fn plain(&mut self, text: &str) -> io::Result<()> {
+        self.line.push(text, Style::PLAIN);
+        self.end()
+    }
+
+    pub fn warning(&mut self, text: &str) -> io::Result<()> {
+        let style = Style {
+            bold: true,
+            ..Style::color(Color::Yellow)
+        };
+        self.line.push("Warning:", style);
+        self.line.push(&format!(" {text}"), Style::PLAIN);
+        self.end()
+    }
+
+    /// The titles of columns: those of numbers, then that of the text.
+    pub fn titles(&mut self, numbers: &[&str], text: &str) -> io::Result<()> {
+        for title in numbers {
+            let width = if *title == "%" { SHARE } else { NUMBER };
+            self.line.push_fmt(format_args!("{title:>width$} "), GRAY);
+        }
+        self.line.push(&format!(" {text}"), GRAY);
+        self.end()
+    }
+
+    pub fn number(&mut self, text: &str) {
+        self.line
+            .push_fmt(format_args!("{text:>NUMBER$} "), Style::PLAIN);
+    }
+
+    pub fn bytes(&mut self, number: u64) {
+        self.number(&bytes(number));
+    }
+
+    /// Bytes and their share of all.
+    pub fn share(&mut self, number: u64, share: f64) {
+        let style = heat(share);
+        self.line
+            .push_fmt(format_args!("{:>NUMBER$} ", bytes(number)), style);
+        self.line
+            .push_fmt(format_args!("{:>SHARE$} ", percent(share)), style);
+    }
+
+    /// The last column: what is left of the line is for it.
+    pub fn text(&mut self, text: &str) -> io::Result<()> {
+        self.line.push_spaces(1);
+        let left = self.columns.saturating_sub(self.line.width()).max(20);
+        self.line.push(&keep_head(text, left), Style::PLAIN);
+        self.end()
+    }
+
+    pub fn gray(&mut self, text: &str) -> io::Result<()> {
+        self.line.push_spaces(1);
+        let left = self.columns.saturating_sub(self.line.width()).max(20);
+        self.line.push(&keep_head(text, left), GRAY);
+        self.end()
+    }
+}

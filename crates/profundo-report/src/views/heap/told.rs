@@ -1,0 +1,139 @@
+//! The answers as JSON.
+
+use profundo_analysis::graph::{Branch, Duplicates, Paths, TypeRow};
+use profundo_model::graph::{Graph, NodeId};
+
+use super::{Answer, HeapSnapshot, Known, object};
+use crate::json::Json;
+use crate::views::SCHEMA;
+
+pub(super) fn tell(json: &mut Json<'_>, known: &Known<'_>, answer: &Answer, report: &HeapSnapshot) {
+    let name = match answer {
+        Answer::Summary(..) => "heap",
+        Answer::Types(_) => "heap_types",
+        Answer::Biggest(_) => "heap_biggest",
+        Answer::Dominators(_) => "heap_dominators",
+        Answer::Path(_) => "heap_path",
+        Answer::Duplicates(_) => "heap_duplicates",
+    };
+    tell_head(json, name);
+    json.row("snapshot", |json| {
+        tell_snapshot(json, known.graph);
+        json.number("unheld_objects", known.dominators.unreached() as u64);
+    });
+    match answer {
+        Answer::Summary(types, most) => {
+            tell_types(json, known, types, report.rows(usize::MAX));
+            tell_biggest(json, known, most);
+        }
+        Answer::Types(types) => tell_types(json, known, types, report.rows(usize::MAX)),
+        Answer::Biggest(most) => tell_biggest(json, known, most),
+        Answer::Dominators(branches) => tell_tree(json, known, branches),
+        Answer::Path(found) => tell_paths(json, known, found, report.rows(usize::MAX)),
+        Answer::Duplicates(found) => {
+            tell_duplicates(json, known.graph, found, report.rows(usize::MAX));
+        }
+    }
+}
+
+pub(super) fn tell_head(json: &mut Json<'_>, name: &str) {
+    json.row("profundo", |json| {
+        json.number("schema", SCHEMA);
+        json.text("report", name);
+    });
+}
+
+pub(super) fn tell_snapshot(json: &mut Json<'_>, graph: &Graph) {
+    json.number("objects", graph.node_count() as u64);
+    json.number("references", graph.edge_count() as u64);
+    let sizes = graph.size_column().iter();
+    json.number(
+        "bytes",
+        sizes.fold(0, |sum: u64, it| sum.saturating_add(*it)),
+    );
+}
+
+fn tell_types(json: &mut Json<'_>, known: &Known<'_>, types: &[TypeRow], limit: usize) {
+    json.array("types", |json| {
+        for row in types.iter().take(limit) {
+            json.row("", |json| {
+                json.text("type", known.types.name(row.of));
+                json.number("objects", row.count);
+                json.number("bytes", row.bytes);
+                json.number("retained_bytes", row.retained);
+                json.share("retained_share", Some(known.share(row.retained)));
+            });
+        }
+    });
+}
+
+fn tell_biggest(json: &mut Json<'_>, known: &Known<'_>, most: &[NodeId]) {
+    json.array("biggest", |json| {
+        for node in most {
+            json.row("", |json| tell_retaining(json, known, *node));
+        }
+    });
+}
+
+fn tell_retaining(json: &mut Json<'_>, known: &Known<'_>, node: NodeId) {
+    object::tell(json, known.graph, &known.types, node);
+    let retained = known.retained(node);
+    json.number("retained_bytes", retained);
+    json.share("retained_share", Some(known.share(retained)));
+}
+
+fn tell_tree(json: &mut Json<'_>, known: &Known<'_>, branches: &[Branch]) {
+    json.array("dominators", |json| {
+        for branch in branches {
+            json.row("", |json| {
+                json.number("depth", u64::from(branch.depth));
+                tell_retaining(json, known, branch.node);
+                json.number("children", branch.children);
+                json.number("hidden_children", branch.hidden);
+                json.number("hidden_bytes", branch.hidden_bytes);
+            });
+        }
+    });
+}
+
+fn tell_paths(json: &mut Json<'_>, known: &Known<'_>, found: &Paths, limit: usize) {
+    json.number("objects", found.count);
+    json.number("unheld_objects", found.unreached);
+    json.array("ways", |json| {
+        for held in found.held.iter().take(limit) {
+            json.object("", |json| {
+                json.number("objects", held.count);
+                json.number("bytes", held.bytes);
+                json.number("most_retained_bytes", held.most_retained);
+                json.array("steps", |json| {
+                    for step in &held.steps {
+                        json.row("", |json| {
+                            object::tell_step(json, known.graph, &known.types, *step);
+                        });
+                    }
+                });
+            });
+        }
+    });
+}
+
+fn tell_duplicates(json: &mut Json<'_>, graph: &Graph, found: &Duplicates, limit: usize) {
+    let (rows, strings) = match found {
+        Duplicates::Hidden => {
+            json.null("strings");
+            return json.null("duplicates");
+        }
+        Duplicates::Found { rows, strings } => (rows, *strings),
+    };
+    json.number("strings", strings);
+    json.array("duplicates", |json| {
+        for row in rows.iter().take(limit) {
+            json.row("", |json| {
+                json.text("text", &String::from_utf8_lossy(graph.text(row.text)));
+                json.number("objects", row.count);
+                json.number("bytes", row.bytes);
+                json.number("wasted_bytes", row.wasted);
+            });
+        }
+    });
+}
