@@ -5,6 +5,7 @@
 
 mod collapsed;
 mod flame;
+mod heapsnapshot;
 mod made;
 mod path;
 mod pprof;

@@ -144,6 +144,56 @@ pub fn speedscope() -> Result<&'static Path, String> {
     fetched.as_deref().map_err(Clone::clone)
 }
 
+/// The folder of npm's packages that read heap snapshots: memlab, and DevTools' sources with what
+/// bundles them.
+pub fn heap_readers() -> Result<&'static Path, String> {
+    static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let fetched = FOLDER.get_or_init(|| {
+        program("node").ok_or("node is not installed")?;
+        let prefix = folder().join("npm-heap");
+        // Written last, so that what was broken off is done again.
+        let done = prefix.join("done");
+        if !done.exists() {
+            let npm = program("npm").ok_or("npm is not installed")?;
+            let mut command = Command::new(npm);
+            command
+                .args([
+                    "install",
+                    "--no-audit",
+                    "--no-fund",
+                    "--ignore-scripts",
+                    "--prefix",
+                ])
+                .arg(&prefix)
+                .args([
+                    "@memlab/core@2.0.5",
+                    "@memlab/heap-analysis@2.0.5",
+                    "chrome-devtools-frontend@1.0.1705227",
+                    "esbuild@0.28.2",
+                ]);
+            text(&mut command, 300)
+                .map_err(|error| format!("memlab and DevTools cannot be fetched: {error}"))?;
+            fs::write(done, "").unwrap();
+        }
+        Ok(prefix)
+    });
+    fetched.as_deref().map_err(Clone::clone)
+}
+
+/// DevTools' loader of heap snapshots, bundled by the script that uses it.
+pub fn devtools(script: &Path) -> Result<&'static Path, String> {
+    static BUNDLE: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let bundled = BUNDLE.get_or_init(|| {
+        let packages = heap_readers()?;
+        let bundle = folder().join("devtools-bundle.mjs");
+        let node = program("node").ok_or("node is not installed")?;
+        let mut command = Command::new(node);
+        text(command.arg(script).arg(packages).arg(&bundle), 120)?;
+        Ok(bundle)
+    });
+    bundled.as_deref().map_err(Clone::clone)
+}
+
 /// What a page holds after its scripts have run in a browser without a window; an error where
 /// there is no browser. One that is there has to work.
 pub fn dom(address: &str, milliseconds: u32) -> Result<String, String> {
