@@ -25,8 +25,8 @@ pub struct Dominators {
     above: Vec<u32>,
     /// By number: the bytes that would go with it.
     retained: Vec<u64>,
-    /// How many objects the walk has reached.
-    reached: usize,
+    /// How many objects a walk from the root has found.
+    held: usize,
 }
 
 impl Dominators {
@@ -42,12 +42,12 @@ impl Dominators {
 
     /// Whether a way leads to it that keeps it alive.
     pub fn is_reached(&self, node: NodeId) -> bool {
-        (self.numbers[node.index()] as usize) < self.reached
+        (self.numbers[node.index()] as usize) < self.held
     }
 
     /// How many objects no way leads to that keeps them alive.
     pub fn unreached(&self) -> usize {
-        self.order.len() - self.reached
+        self.order.len() - self.held
     }
 
     /// The objects so that each comes after what dominates it.
@@ -70,7 +70,7 @@ pub fn dominators(graph: &Graph, alive: &Alive) -> Dominators {
         order,
         parents,
         across,
-        reached,
+        held,
     } = Walk::new(graph, alive);
     let above = immediate(parents, across);
     let sizes = graph.size_column();
@@ -85,7 +85,7 @@ pub fn dominators(graph: &Graph, alive: &Alive) -> Dominators {
         order,
         above,
         retained,
-        reached,
+        held,
     }
 }
 
@@ -97,7 +97,8 @@ struct Walk {
     parents: Vec<u32>,
     /// All references but those by which an object was found.
     across: Across,
-    reached: usize,
+    /// How many were found from the root.
+    held: usize,
 }
 
 impl Walk {
@@ -108,9 +109,10 @@ impl Walk {
             order: Vec::with_capacity(count),
             parents: Vec::with_capacity(count),
             across: Across::new(count),
-            reached: 0,
+            held: 0,
         };
         walk.from(graph, alive, graph.root().0);
+        walk.held = walk.order.len();
         if walk.order.len() < count {
             let held = held(graph, alive);
             for node in 0..count as u32 {
@@ -119,7 +121,6 @@ impl Walk {
                 }
             }
         }
-        walk.reached = walk.order.len();
         for node in 0..count as u32 {
             if walk.numbers[node as usize] == NONE {
                 walk.add(node, 0);

@@ -204,9 +204,15 @@ impl<R: Read> Scan<R> {
     /// A number.
     pub fn number(&mut self) -> Result<u64, Error> {
         self.peek()?;
-        let digits = (self.ahead(WINDOW)?.iter())
+        let ahead = self.ahead(WINDOW)?;
+        let digits = ahead
+            .iter()
             .take_while(|byte| byte.is_ascii_digit())
             .count();
+        if digits == ahead.len() && digits < WINDOW {
+            // Who knows how it goes on.
+            return Err(self.cut());
+        }
         let text = &self.buffer[self.position..self.position + digits];
         let number = text.iter().try_fold(0_u64, |number, digit| {
             number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))

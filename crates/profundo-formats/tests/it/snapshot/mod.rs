@@ -1,6 +1,7 @@
 //! Heap snapshots: the part files, the file that is made of them, and what reads it again.
 
 mod parts;
+mod read;
 
 use std::fs;
 use std::path::{Path, PathBuf};
