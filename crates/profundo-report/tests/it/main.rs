@@ -5,6 +5,7 @@ mod callers;
 mod examples;
 mod fixture;
 mod groups;
+mod heap;
 mod io;
 mod json;
 mod looks;

@@ -120,11 +120,13 @@ fn tell_paths(json: &mut Json<'_>, known: &Known<'_>, found: &Paths, limit: usiz
 fn tell_duplicates(json: &mut Json<'_>, graph: &Graph, found: &Duplicates, limit: usize) {
     let (rows, strings) = match found {
         Duplicates::Hidden => {
+            json.is("texts_are_hidden", true);
             json.null("strings");
-            return json.null("duplicates");
+            return json.array("duplicates", |_| {});
         }
         Duplicates::Found { rows, strings } => (rows, *strings),
     };
+    json.is("texts_are_hidden", false);
     json.number("strings", strings);
     json.array("duplicates", |json| {
         for row in rows.iter().take(limit) {
