@@ -5,6 +5,7 @@ mod cache;
 mod doctor;
 mod energy;
 mod files;
+mod heap;
 mod launch;
 mod looking;
 mod machine;

@@ -122,7 +122,8 @@ fn what_fills_the_heap() {
           18.1 kB   99.3   9.30 kB  dict cache @0x7f1200000080
           3.36 kB   18.4      48 B  app.Session @0x7f12000003c0
           3.26 kB   17.8   3.26 kB  list @0x7f1200000440
-    "#]].assert_eq(&text(&asked(HeapQuestion::Summary).limit(4), &graph));
+    "#]]
+    .assert_eq(&text(&asked(HeapQuestion::Summary).limit(4), &graph));
     expect![[r#"
         Heap snapshot: 19 objects, 18 references, 18.2 kB
         1 object held by weak references only, or by one another; counted all the same.
@@ -134,7 +135,8 @@ fn what_fills_the_heap() {
                 6     288 B    1.6   8.87 kB   48.6  app.Session
                 5   8.28 kB   45.4   8.28 kB   45.4  list
                 5     300 B    1.6     300 B    1.6  (string)
-    "#]].assert_eq(&text(&asked(HeapQuestion::Types), &graph));
+    "#]]
+    .assert_eq(&text(&asked(HeapQuestion::Types), &graph));
     expect![[r#"
         Heap snapshot: 19 objects, 18 references, 18.2 kB
         1 object held by weak references only, or by one another; counted all the same.
@@ -146,7 +148,8 @@ fn what_fills_the_heap() {
           3.36 kB   18.4      48 B  app.Session @0x7f12000003c0
           3.26 kB   17.8   3.26 kB  list @0x7f1200000440
           2.56 kB   14.1      48 B  app.Session @0x7f1200000300
-    "#]].assert_eq(&text(&asked(HeapQuestion::Biggest).limit(5), &graph));
+    "#]]
+    .assert_eq(&text(&asked(HeapQuestion::Biggest).limit(5), &graph));
     expect![[r#"
         Heap snapshot: 19 objects, 18 references, 18.2 kB
         1 object held by weak references only, or by one another; counted all the same.
@@ -159,7 +162,8 @@ fn what_fills_the_heap() {
           3.36 kB   18.4      48 B        app.Session @0x7f12000003c0  (1 below, 60 B)
           3.26 kB   17.8   3.26 kB          list @0x7f1200000440
           2.56 kB   14.1      48 B        app.Session @0x7f1200000300  (2 below, 2.52 k…
-    "#]].assert_eq(&text(&asked(HeapQuestion::Dominators).limit(6), &graph));
+    "#]]
+    .assert_eq(&text(&asked(HeapQuestion::Dominators).limit(6), &graph));
 }
 
 #[test]
@@ -179,7 +183,8 @@ fn who_holds_it() {
           [4] → app.Session @0x7f12000003c0
 
         1 object held by weak references only, or by one another.
-    "#]].assert_eq(&text(&path("app.Session"), &graph));
+    "#]]
+    .assert_eq(&text(&path("app.Session"), &graph));
     expect![[r#"
         Heap snapshot: 19 objects, 18 references, 18.2 kB
         1 object held by weak references only, or by one another; counted all the same.
@@ -192,7 +197,8 @@ fn who_holds_it() {
           cache → dict cache @0x7f1200000080
           [0] → app.Session @0x7f12000000c0
           user → (string) "user \u{1b}[31m0" @0x7f1200000100
-    "#]].assert_eq(&text(&path("@0x7f1200000100"), &graph));
+    "#]]
+    .assert_eq(&text(&path("@0x7f1200000100"), &graph));
     let error = |of: &str| path(of).write(&graph, Vec::new()).unwrap_err();
     assert!(matches!(error("@5"), Error::NoObject { .. }));
     assert_eq!(error("@5").to_string(), "no object has the id @5");
@@ -212,7 +218,8 @@ fn what_is_there_twice() {
            Wasted      %   Objects     Bytes  Text
              60 B    0.3         2     120 B  "user \u{1b}[31m0"
              60 B    0.3         2     120 B  "user \u{1b}[31m1"
-    "#]].assert_eq(&text(&asked(HeapQuestion::Duplicates), &graph));
+    "#]]
+    .assert_eq(&text(&asked(HeapQuestion::Duplicates), &graph));
     let redacted = program(5, Builder::redacted());
     expect![[r#"
         Heap snapshot: 19 objects, 18 references, 18.2 kB
@@ -250,7 +257,8 @@ fn what_grew() {
           5.66 kB  list @0x7f1200000680
           4.86 kB  list @0x7f12000005c0
           4.06 kB  list @0x7f1200000500
-    "#]].assert_eq(&difference(&before, &now));
+    "#]]
+    .assert_eq(&difference(&before, &now));
     expect![[r#"
         Heap snapshots: 27 objects then, 18 now (-9); 33.1 kB then, 18.2 kB now (-14.9 kB)
 
@@ -259,12 +267,14 @@ fn what_grew() {
            -144 B        -3         0         3         6  app.Session
            -180 B        -3         0         3         5  (string)
          -14.6 kB        -3         0         3         5  list
-    "#]].assert_eq(&difference(&now, &before));
+    "#]]
+    .assert_eq(&difference(&now, &before));
     expect![[r#"
         Heap snapshots: 27 objects then, 27 now (0); 33.1 kB then, 33.1 kB now (0 B)
 
         Nothing has changed.
-    "#]].assert_eq(&difference(&now, &now));
+    "#]]
+    .assert_eq(&difference(&now, &now));
 }
 
 #[test]

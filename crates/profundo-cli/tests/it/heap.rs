@@ -1,0 +1,185 @@
+//! Heap snapshots on the command line: assembled, asked, compared, and told from recordings.
+
+use std::fs;
+use std::path::Path;
+
+use profundo_formats::heapsnapshot::{Options, Parts};
+use profundo_model::graph::{Label, NodeId, Sink};
+
+use crate::machine::Folder;
+
+/// The part files of a heap with so many sessions in a cache.
+fn parts(prefix: &Path, sessions: u32, redact: bool) {
+    let options = Options {
+        redact,
+        all_one: false,
+    };
+    let mut parts = Parts::create(prefix, options).unwrap();
+    let kinds = ["synthetic", "dict", "app.Session", "string"];
+    let [synthetic, dict, session, string] = kinds.map(|name| parts.node_kind(name).unwrap());
+    let property = parts.edge_kind("property").unwrap();
+    let element = parts.edge_kind("element").unwrap();
+    let [empty, cache] = ["", "cache"].map(|name| parts.name(name.as_bytes()).unwrap());
+    parts.node(synthetic, empty, 0, 0).unwrap();
+    parts.node(dict, cache, 0x7f00_0000_0000, 500).unwrap();
+    parts
+        .edge(property, Label::Name(cache), NodeId(0), NodeId(1))
+        .unwrap();
+    for index in 0..sessions {
+        let id = 0x7f00_0000_1000 + 256 * u64::from(index);
+        let one = parts.node(session, empty, id, 100).unwrap();
+        let text = parts.content(b"somebody's secret").unwrap();
+        let text = parts.node(string, text, id + 128, 66).unwrap();
+        let label = Label::Index(index.into());
+        parts.edge(element, label, NodeId(1), one).unwrap();
+        parts.edge(element, Label::Index(0), one, text).unwrap();
+    }
+    parts.finish().unwrap();
+}
+
+#[test]
+fn parts_become_a_snapshot_that_says_what_fills_the_heap() {
+    let folder = Folder::new();
+    parts(&folder.path().join("then"), 10, false);
+    parts(&folder.path().join("now"), 15, true);
+    let said = folder.said(&["assemble", "then"]);
+    said.succeeded();
+    let note = "profundo: wrote then.heapsnapshot: 22 objects, 21 references\n";
+    assert_eq!((&*said.out, &*said.err), ("", note));
+    folder
+        .said(&["assemble", "now", "-o", "later.any"])
+        .succeeded();
+
+    let said = folder.said(&["heap", "then.heapsnapshot"]);
+    said.succeeded();
+    assert!(said.out.contains("22 objects, 21 references"), "{said:#?}");
+    assert!(said.out.contains("dict cache @0x7f0000000000"), "{said:#?}");
+    assert!(said.out.contains("app.Session"), "{said:#?}");
+    for (question, part) in [
+        (&["--types"][..], "1.66 kB   76.9  app.Session"),
+        (&["--biggest", "--limit", "1"], "dict cache"),
+        (&["--dominators"], "(root)"),
+        (&["--path", "app.Session"], "10 objects held like this"),
+        (&["--path", "@0x7f0000001080"], "1 object held like this"),
+        (&["--duplicates"], "\"somebody's secret\""),
+    ] {
+        let words = [&["heap", "then.heapsnapshot"], question].concat();
+        let said = folder.said(&words);
+        said.succeeded();
+        assert!(said.out.contains(part), "{words:?} {said:#?}");
+        let json = folder.said(&[&words[..], &["--json"]].concat());
+        json.succeeded();
+        assert!(json.out.contains("\"report\": \"heap_"), "{json:#?}");
+    }
+    // What kind of file it is does not hang on its name.
+    let said = folder.said(&["heap", "then.heapsnapshot", "later.any"]);
+    said.succeeded();
+    assert!(
+        said.out.contains("21 objects then, 31 now (+10)"),
+        "{said:#?}"
+    );
+    let json = folder.said(&["heap", "then.heapsnapshot", "later.any", "--json"]);
+    assert!(json.out.contains("\"report\": \"heap_difference\""));
+    let said = folder.said(&["heap", "later.any", "--duplicates"]);
+    assert!(said.out.contains("hides what strings hold"), "{said:#?}");
+}
+
+#[test]
+fn what_cannot_be_assembled_is_one_sentence_and_costs_nothing() {
+    let folder = Folder::new();
+    folder
+        .said(&["assemble", "nothing"])
+        .refused(1, "cannot read nothing.metadata.json: no such file");
+    parts(&folder.path().join("p"), 3, true);
+    folder.file("p.heapsnapshot", "my own text");
+    folder
+        .said(&["assemble", "p"])
+        .refused(1, "p.heapsnapshot is there and is no heap snapshot");
+    folder
+        .said(&["assemble", "p", "-o", "no/such/folder/x"])
+        .refused(1, "cannot write no/such/folder/x");
+    let strings = fs::read(folder.path().join("p.strings")).unwrap();
+    fs::write(
+        folder.path().join("p.strings"),
+        &strings[..strings.len() - 1],
+    )
+    .unwrap();
+    folder
+        .said(&["assemble", "p", "-o", "out"])
+        .refused(1, "truncated strings file");
+    assert!(!folder.path().join("out").exists());
+    // One snapshot may take the place of another.
+    fs::write(folder.path().join("p.strings"), &strings).unwrap();
+    for _ in 0..2 {
+        folder.said(&["assemble", "p", "-o", "out"]).succeeded();
+    }
+}
+
+#[test]
+fn what_is_no_snapshot_is_said() {
+    let folder = Folder::new();
+    parts(&folder.path().join("p"), 3, true);
+    folder.said(&["assemble", "p"]).succeeded();
+    folder
+        .said(&["heap", "gone.heapsnapshot"])
+        .refused(1, "there is no heap snapshot gone.heapsnapshot");
+    folder.file("text.heapsnapshot", "{\"nodes\":[]}");
+    folder
+        .said(&["heap", "text.heapsnapshot"])
+        .refused(1, "text.heapsnapshot is no heap snapshot");
+    folder.file("empty", "");
+    folder
+        .said(&["heap", "empty"])
+        .refused(1, "empty is no heap snapshot");
+    let whole = fs::read(folder.path().join("p.heapsnapshot")).unwrap();
+    fs::write(folder.path().join("cut"), &whole[..whole.len() / 2]).unwrap();
+    folder.said(&["heap", "cut"]).refused(1, "it was cut");
+    folder
+        .said(&["heap", "p.heapsnapshot", "--path", "session"])
+        .refused(1, "no object is of type session; there are: app.Session");
+    folder
+        .said(&["heap", "p.heapsnapshot", "--path", "@3"])
+        .refused(1, "no object has the id @3");
+    // Neither takes the other's files, and both say who does.
+    for verb in [&["report"][..], &["flame", "-o", "x.svg"]] {
+        let mut words = verb.to_vec();
+        words.insert(1, "p.heapsnapshot");
+        folder.said(&words).refused(
+            1,
+            "is a heap snapshot and no recording; `profundo heap p.heapsnapshot`",
+        );
+    }
+    folder.file("other.profundo", "");
+    folder
+        .said(&["record", "-o", "r.profundo", "true"])
+        .succeeded();
+    folder.said(&["heap", "r.profundo"]).refused(
+        1,
+        "is a recording and no heap snapshot; `profundo report r.profundo`",
+    );
+    // A recording never takes a snapshot's place.
+    folder
+        .said(&["record", "-o", "p.heapsnapshot", "true"])
+        .refused(1, "is there and is no recording");
+}
+
+#[test]
+fn questions_do_not_mix() {
+    let folder = Folder::new();
+    for words in [
+        &["heap"][..],
+        &["heap", "a", "--types", "--biggest"],
+        &["heap", "a", "b", "--types"],
+        &["heap", "a", "b", "c"],
+        &["heap", "a", "--path"],
+        &["heap", "a", "--limit", "-1"],
+        &["assemble"],
+    ] {
+        let said = folder.said(words);
+        assert_eq!(
+            (said.code, &*said.out),
+            (Some(2), ""),
+            "{words:?} {said:#?}"
+        );
+    }
+}
