@@ -66,12 +66,15 @@ impl Dominators {
 /// like in a circle.
 pub fn dominators(graph: &Graph, alive: &Alive) -> Dominators {
     let Walk {
-        numbers,
+        mut places,
         order,
         parents,
         across,
         held,
     } = Walk::new(graph, alive);
+    places.truncate(order.len());
+    let numbers = places.iter().map(|place| place.number).collect();
+    drop(places);
     let above = immediate(parents, across);
     let sizes = graph.size_column();
     let mut retained: Vec<u64> = order.iter().map(|node| sizes[*node as usize]).collect();
@@ -89,9 +92,18 @@ pub fn dominators(graph: &Graph, alive: &Alive) -> Dominators {
     }
 }
 
+/// What the walk asks of an object, side by side, because they are asked together.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Where its references begin.
+    first: u32,
+    number: u32,
+}
+
 /// Objects in the order of a depth-first walk.
 struct Walk {
-    numbers: Vec<u32>,
+    /// A place for each object, and one more.
+    places: Vec<Place>,
     order: Vec<u32>,
     /// By number: the number of the object that it was found from.
     parents: Vec<u32>,
@@ -105,7 +117,12 @@ impl Walk {
     fn new(graph: &Graph, alive: &Alive) -> Self {
         let count = graph.node_count();
         let mut walk = Self {
-            numbers: vec![NONE; count],
+            places: (graph.targets().1.iter())
+                .map(|&first| Place {
+                    first,
+                    number: NONE,
+                })
+                .collect(),
             order: Vec::with_capacity(count),
             parents: Vec::with_capacity(count),
             across: Across::new(count),
@@ -116,13 +133,13 @@ impl Walk {
         if walk.order.len() < count {
             let held = held(graph, alive);
             for node in 0..count as u32 {
-                if !held.has(node as usize) && walk.numbers[node as usize] == NONE {
+                if !held.has(node as usize) && walk.places[node as usize].number == NONE {
                     walk.from(graph, alive, node);
                 }
             }
         }
         for node in 0..count as u32 {
-            if walk.numbers[node as usize] == NONE {
+            if walk.places[node as usize].number == NONE {
                 walk.add(node, 0);
             }
         }
@@ -131,7 +148,7 @@ impl Walk {
 
     fn add(&mut self, node: u32, parent: u32) -> u32 {
         let number = self.order.len() as u32;
-        self.numbers[node as usize] = number;
+        self.places[node as usize].number = number;
         self.order.push(node);
         self.parents.push(parent);
         number
@@ -143,27 +160,24 @@ impl Walk {
     /// at the same time as fast as one. What was found before it has a lower number. The others wait;
     /// one that was found when its turn comes was found from here, and has a higher number.
     fn from(&mut self, graph: &Graph, alive: &Alive, node: u32) {
-        let (targets, firsts) = graph.targets();
+        let (targets, _) = graph.targets();
         let mut waiting = Vec::new();
         // The objects on the way, with the length of `waiting` below what they refer to.
         let mut way = Vec::new();
         let mut next = Some((node, 0));
-        // Where the references of those that wait begin: read so that it is near when their turn comes.
-        let mut touched = 0;
         loop {
             if let Some((node, parent)) = next.take() {
                 let number = self.add(node, parent);
                 way.push((number, waiting.len()));
-                for edge in firsts[node as usize]..firsts[node as usize + 1] {
+                let first = self.places[node as usize].first;
+                let end = self.places[node as usize + 1].first;
+                for edge in first..end {
                     let to = targets[edge as usize];
                     if !alive.keeps(EdgeId(edge)) {
                         continue;
                     }
-                    match self.numbers[to as usize] {
-                        NONE => {
-                            waiting.push(to);
-                            touched ^= firsts[to as usize];
-                        }
+                    match self.places[to as usize].number {
+                        NONE => waiting.push(to),
                         known => self.across.add(known, number),
                     }
                 }
@@ -176,13 +190,12 @@ impl Walk {
                 continue;
             }
             if let Some(to) = waiting.pop() {
-                match self.numbers[to as usize] {
+                match self.places[to as usize].number {
                     NONE => next = Some((to, number)),
                     known => self.across.add(known, number),
                 }
             }
         }
-        std::hint::black_box(touched);
     }
 }
 
