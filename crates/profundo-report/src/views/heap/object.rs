@@ -17,7 +17,8 @@ pub(super) fn shown(graph: &Graph, types: &Types, node: NodeId) -> String {
     if name.is_empty() && node == graph.root() {
         return "(root)".into();
     }
-    if name.is_empty() || *name == *of || name.as_bytes() == REDACTED {
+    // What ends the type's full name says nothing more.
+    if name.is_empty() || of.ends_with(&*name) || name.as_bytes() == REDACTED {
         return format!("{of} {id}");
     }
     let is_text = matches!(
