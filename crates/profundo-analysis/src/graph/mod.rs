@@ -1,9 +1,9 @@
 //! Questions on a heap: what holds what, and how much would go with it.
 //!
 //! All of them follow DevTools where it has an answer, so that a snapshot says the same in both:
-//! which references keep an object alive ([`Alive`]), what dominates it ([`dominators`]), of which
-//! type it is ([`Types`]), and how much a type retains ([`by_type`]). Beyond that: the ways by which the
-//! objects of a type are held ([`paths`]), the texts that are there more than once ([`duplicates`]),
+//! which references keep an object alive ([`Alive`]), what dominates it ([`dominators()`]), of which
+//! type it is ([`Types`]), and how much a type retains ([`by_type()`]). Beyond that: the ways by which the
+//! objects of a type are held ([`paths()`]), the texts that are there more than once ([`duplicates()`]),
 //! and what came and went between two snapshots ([`difference()`]).
 
 mod alive;

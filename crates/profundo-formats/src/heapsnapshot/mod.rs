@@ -3,7 +3,7 @@
 //!
 //! The format puts all objects before all references, and says of each object how many references it
 //! has, so nothing can be written before everything is known. [`Parts`] therefore writes what it is
-//! told as it comes into four files (those of Julia's streamed snapshots), and [`assemble`] makes one
+//! told as it comes into four files (those of Julia's streamed snapshots), and [`assemble()`] makes one
 //! of them, on any machine of the same byte order.
 
 mod assemble;
