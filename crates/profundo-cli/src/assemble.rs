@@ -13,6 +13,9 @@ use crate::{heap, reading, say};
 /// What the name of a snapshot ends with: DevTools open no other.
 const ENDING: &str = "heapsnapshot";
 
+/// V8's longest string: DevTools read all texts as one.
+const MOST_TEXT: u64 = (1 << 29) - 24;
+
 pub fn assemble(options: &Assemble) -> Result<ExitCode> {
     let out = match &options.output {
         Some(out) => out.clone(),
@@ -26,6 +29,12 @@ pub fn assemble(options: &Assemble) -> Result<ExitCode> {
         counts.nodes,
         counts.edges
     ));
+    if counts.string_bytes > MOST_TEXT {
+        say::note(&format!(
+            "its texts are longer together than what Chrome's DevTools can open; `profundo heap {}` can",
+            out.display()
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -52,7 +52,7 @@ pub use error::{Damage, Error, Warning};
 pub use header::is_profundo;
 pub use stream::StreamWriter;
 
-/// The version of the format that [`write`] writes.
+/// The version of the format that [`write()`] writes.
 pub const VERSION: u32 = current::VERSION;
 
 /// Writes `profile` in the newest version of the format.

@@ -36,6 +36,9 @@ pub struct Counts {
     pub edges: u64,
     /// Texts.
     pub strings: u64,
+    /// The bytes of all texts. Beyond some 500 MB, DevTools cannot open the snapshot: they are one string
+    /// to it.
+    pub string_bytes: u64,
 }
 
 /// Makes `out` of the part files at `prefix`.
@@ -146,7 +149,7 @@ impl<'a> Parted<'a> {
             first = end;
         }
         out.write_all(EMPTY_TABLES).map_err(Error::Write)?;
-        let strings = self.write_strings(out)?;
+        let (strings, string_bytes) = self.write_strings(out)?;
         out.write_all(b"]}\n").map_err(Error::Write)?;
         if most_name.is_some_and(|most| most >= strings) {
             return Err(damaged(self.prefix, ENDINGS[2], TRUNCATED_STRINGS));
@@ -155,6 +158,7 @@ impl<'a> Parted<'a> {
             nodes: u64::from(self.nodes),
             edges: self.edges,
             strings,
+            string_bytes,
         })
     }
 
@@ -247,14 +251,14 @@ impl<'a> Parted<'a> {
         hand_on(&mut piece, out, 1)
     }
 
-    /// Copies the texts, and says how many there are.
-    fn write_strings(&self, out: &mut impl Write) -> Result<u64, Error> {
+    /// Copies the texts, and says how many there are and how long they are together.
+    fn write_strings(&self, out: &mut impl Write) -> Result<(u64, u64), Error> {
         let path = part(self.prefix, ENDINGS[2]);
         let failed = |source| failed("read", &path, source);
         let file = File::open(&path).map_err(failed)?;
         let mut left = file.metadata().map_err(failed)?.len();
         let mut file = BufReader::with_capacity(PIECE, file);
-        let mut strings = 0;
+        let (mut strings, mut string_bytes) = (0, 0);
         let mut bytes = Vec::new();
         while left > 0 {
             let mut length = [0; 8];
@@ -268,6 +272,7 @@ impl<'a> Parted<'a> {
             }
             let length = u64::from_ne_bytes(length);
             left -= length;
+            string_bytes += length;
             bytes.clear();
             // It is no longer than the file.
             (&mut file)
@@ -279,7 +284,7 @@ impl<'a> Parted<'a> {
             text::string(out, &bytes).map_err(Error::Write)?;
             strings += 1;
         }
-        Ok(strings)
+        Ok((strings, string_bytes))
     }
 
     /// Calls `each` with the rows that a reference leads from and to.

@@ -29,6 +29,9 @@ const NARROW_KINDS: usize = 256;
 const REMEMBERED: usize = 1 << 19;
 const LONGEST_REMEMBERED: usize = 256;
 
+/// What a string holds is cut as V8 cuts it: a few long ones would fill what DevTools can take.
+const LONGEST_CONTENT: usize = 1024;
+
 /// What is written, and what is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
@@ -192,7 +195,7 @@ impl Sink for Parts {
     fn content(&mut self, text: &[u8]) -> Result<NameId, Error> {
         match self.options.redact {
             true => self.name(REDACTED),
-            false => self.string(text),
+            false => self.string(cut(text)),
         }
     }
 
@@ -265,6 +268,22 @@ fn write_row(
     out.write_all(&bytes[3..])
 }
 
+/// The beginning of a long text, no shorter than the limit, and without half a character at its end.
+fn cut(text: &[u8]) -> &[u8] {
+    let is_inside = |byte: &u8| byte & 0xc0 == 0x80;
+    match text.get(LONGEST_CONTENT..) {
+        None => text,
+        Some(rest) => {
+            let more = rest
+                .iter()
+                .take(3)
+                .take_while(|byte| is_inside(byte))
+                .count();
+            &text[..LONGEST_CONTENT + more]
+        }
+    }
+}
+
 fn next(count: u32, what: &'static str) -> Result<u32, Error> {
     count.checked_add(1).ok_or(Error::TooMany { what })
 }
@@ -300,4 +319,27 @@ fn widened(
             .map_err(failed)?;
     }
     Ok(wide)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        for (text, expected) in [
+            ("a".repeat(1023), 1023),
+            ("a".repeat(1024), 1024),
+            ("a".repeat(5000), 1024),
+            ("a".to_owned() + &"é".repeat(5000), 1025),
+            ("😀".repeat(5000), 1024),
+            ("abc".to_owned() + &"😀".repeat(5000), 1027),
+        ] {
+            let cut = cut(text.as_bytes());
+            assert_eq!(cut.len(), expected);
+            assert!(text.starts_with(std::str::from_utf8(cut).unwrap()));
+        }
+        // What is no text is cut too.
+        assert_eq!(cut(&[0x80; 5000]).len(), 1027);
+    }
 }

@@ -65,7 +65,8 @@ fn what_was_told_is_in_the_file() {
         Counts {
             nodes: 3,
             edges: 3,
-            strings: 3
+            strings: 3,
+            string_bytes: 15
         }
     );
     assert_eq!(folder.names(), ["p.heapsnapshot"]);
