@@ -18,6 +18,7 @@
 
 mod arena;
 mod clear;
+mod door;
 mod ends;
 mod environment;
 mod exec;

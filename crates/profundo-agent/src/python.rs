@@ -147,6 +147,17 @@ fn find(is_early: bool) -> Option<(Version, Found)> {
     Some((version, found))
 }
 
+/// The minor version of a Python 3.
+///
+/// # Safety
+/// The addresses are those of `Py_Version` and `Py_GetVersion`, or 0.
+pub unsafe fn minor(number: usize, text: usize) -> Option<u8> {
+    let symbol = |address: usize| (address != 0).then_some(Symbol { address, size: 0 });
+    // SAFETY: the caller vouches.
+    let version = unsafe { version(symbol(number), symbol(text)) }?;
+    (version.major == 3).then_some(version.minor)
+}
+
 /// # Safety
 /// The symbols are `Py_Version` and `Py_GetVersion`.
 unsafe fn version(number: Option<Symbol>, text: Option<Symbol>) -> Option<Version> {

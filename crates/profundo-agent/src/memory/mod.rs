@@ -27,6 +27,11 @@ mod sampled;
 mod search;
 mod state;
 
+/// In a copy of the process, which shares with it what allocations are counted in: nothing is counted any more.
+pub fn forget_in_copy() {
+    local::local().take();
+}
+
 pub use exact::{abandon, end_thread, enter_child};
 pub use python::install as watch_python;
 pub use search::look_for_the_unreachable;

@@ -42,6 +42,7 @@
 //! first, and read by another process: no pointers but those that are said to be the target's.
 
 mod control;
+mod door;
 mod ring;
 mod search;
 mod sums;
@@ -54,6 +55,7 @@ pub use ring::{
     ring_state, start_kind, trap_state,
 };
 
+pub use door::{DOOR_SYMBOL, Outlet, Request, refusal, request_flag, request_state, way, wish};
 pub use search::{Search, search_state};
 pub use sums::{LIVES, Net, PIECE, Row, SHARES, SITES, SUMS_FILE, Sum, Sums, SumsHeader, grow};
 

@@ -1,0 +1,141 @@
+//! A copy of the process that goes through all objects and tells of them, while the program goes on.
+//!
+//! The copy is made by the bare system call: none of the program's own preparations for a fork run. It is a child that
+//! no `wait` of the program's finds, and its end sends no signal. It has one thread, which holds the interpreter's lock, so
+//! the objects are as they are between two instructions of the interpreter, and stay so. Should it crash or hang, nobody
+//! but the command notices.
+
+mod frames;
+mod holders;
+mod names;
+mod outlet;
+mod pages;
+mod roots;
+mod rows;
+mod search;
+mod types;
+
+use core::ffi::c_int;
+use core::sync::atomic::Ordering;
+
+use profundo_probe::shared::Request;
+use profundo_probe::sys;
+use profundo_wire::graph::{End, end_words};
+
+use super::api::Api;
+use crate::memory;
+use outlet::Out;
+use search::Search;
+
+/// Why a search ends early: an error number, or a refusal.
+pub type Failure = c_int;
+
+/// Makes the copy. Returns its process id, or an error number as a negative one.
+pub fn copy(api: &'static Api, request: &Request) -> c_int {
+    // SAFETY: neither memory nor descriptors are shared, the stack is the copy's own, and no signal is sent at its end.
+    let made = unsafe { sys::call(libc::SYS_clone, [0; 6]) };
+    match made {
+        0 => {
+            serve(api, request);
+            exit(0)
+        }
+        made => made as c_int,
+    }
+}
+
+/// Ends a copy that nobody waits for any more.
+pub fn discard(process: c_int) {
+    if process <= 0 {
+        return;
+    }
+    let pid = process as usize;
+    // SAFETY: a child of ours that nobody else knows of; nothing is written.
+    unsafe {
+        sys::call(libc::SYS_kill, [pid, libc::SIGKILL as usize, 0, 0, 0, 0]);
+        sys::call(libc::SYS_wait4, [pid, 0, libc::__WALL as usize, 0, 0, 0]);
+    }
+}
+
+fn exit(code: usize) -> ! {
+    loop {
+        // SAFETY: ends the process, which is ours.
+        unsafe { sys::call(libc::SYS_exit_group, [code, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// In the copy: goes through the objects, and tells of them.
+fn serve(api: &'static Api, request: &Request) {
+    settle(request.seconds.load(Ordering::Relaxed));
+    memory::forget_in_copy();
+    let Some(mut out) = Out::new(&request.outlet) else {
+        return;
+    };
+    let flags = request.flags.load(Ordering::Relaxed);
+    let end = match Search::run(api, flags, &mut out) {
+        Ok(end) => end,
+        Err(failure) => End {
+            failure: failure.unsigned_abs(),
+            ..End::default()
+        },
+    };
+    out.put(end_words(end).as_slice());
+    out.finish();
+}
+
+/// Makes the process one that disturbs nobody: it ends by itself, dies of what it does wrong without a word, and is
+/// the first to go where memory is short.
+fn settle(seconds: u32) {
+    /// All but those below.
+    const BLOCKED: u64 = u64::MAX;
+    const DEADLY: [i32; 7] = [
+        libc::SIGSEGV,
+        libc::SIGBUS,
+        libc::SIGILL,
+        libc::SIGFPE,
+        libc::SIGABRT,
+        libc::SIGTRAP,
+        libc::SIGALRM,
+    ];
+    let mut blocked = BLOCKED;
+    for signal in DEADLY {
+        // The kernel's own structure: the handler, flags, the restorer and the mask.
+        let action = [libc::SIG_DFL as u64, 0, 0, 0];
+        let action = action.as_ptr() as usize;
+        // SAFETY: the action is the default one.
+        unsafe {
+            sys::call(
+                libc::SYS_rt_sigaction,
+                [signal as usize, action, 0, 8, 0, 0],
+            );
+        }
+        blocked &= !(1 << (signal - 1));
+    }
+    sys::set_signal_mask(blocked);
+    let limit = [0_u64, 0];
+    let timer = [0_u64, 0, u64::from(seconds.max(1)), 0];
+    let most_likely = b"1000";
+    // SAFETY: what is pointed to is ours, and of the kernel's layout; the path ends in a NUL.
+    unsafe {
+        let core = libc::RLIMIT_CORE as usize;
+        sys::call(
+            libc::SYS_prlimit64,
+            [0, core, limit.as_ptr() as usize, 0, 0, 0],
+        );
+        let real = libc::ITIMER_REAL as usize;
+        sys::call(
+            libc::SYS_setitimer,
+            [real, timer.as_ptr() as usize, 0, 0, 0, 0],
+        );
+        let path = c"/proc/self/oom_score_adj".as_ptr() as usize;
+        let here = libc::AT_FDCWD as usize;
+        let write = (libc::O_WRONLY | libc::O_CLOEXEC) as usize;
+        let file = sys::call(libc::SYS_openat, [here, path, write, 0, 0, 0]);
+        if file >= 0 {
+            let text = most_likely.as_ptr() as usize;
+            sys::call(
+                libc::SYS_write,
+                [file as usize, text, most_likely.len(), 0, 0, 0],
+            );
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The texts that are told, each once, and how they are read out of the interpreter's objects.
+
+use core::ffi::{CStr, c_char};
+
+use super::Failure;
+use super::outlet::Out;
+use super::pages::Map;
+use crate::door::api::{Api, Object};
+
+/// The number of a text.
+pub type Text = u32;
+
+/// So much of a text is told.
+pub const LONGEST: usize = 1024;
+
+/// What was told so far.
+#[derive(Debug)]
+pub struct Texts {
+    /// By the address of the object, or of the C string.
+    known: Map,
+    told: u32,
+}
+
+impl Texts {
+    pub fn new() -> Result<Self, Failure> {
+        Ok(Self {
+            known: Map::new()?,
+            told: 0,
+        })
+    }
+
+    /// Tells a text that nobody asks for again.
+    pub fn tell(&mut self, out: &mut Out<'_>, text: &[u8]) -> Text {
+        out.put_text(text.get(..LONGEST).unwrap_or(text));
+        self.told += 1;
+        self.told - 1
+    }
+
+    /// The text of a C string that stays where it is.
+    pub fn of_c(&mut self, out: &mut Out<'_>, text: *const c_char) -> Result<Text, Failure> {
+        // SAFETY: the interpreter's own constants end in a NUL.
+        let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
+        self.of(out, text as u64, bytes)
+    }
+
+    /// The text of a constant of ours.
+    pub fn of_ours(&mut self, out: &mut Out<'_>, text: &'static CStr) -> Result<Text, Failure> {
+        self.of(out, text.as_ptr() as u64, text.to_bytes())
+    }
+
+    /// What an object that is a text holds.
+    pub fn of_object(
+        &mut self,
+        out: &mut Out<'_>,
+        api: &Api,
+        object: Object,
+    ) -> Result<Option<Text>, Failure> {
+        if let Some(known) = self.known.get(object as u64) {
+            return Ok(Some(known));
+        }
+        match bytes_of(api, object) {
+            Some(bytes) => self.of(out, object as u64, bytes).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn of(&mut self, out: &mut Out<'_>, key: u64, bytes: &[u8]) -> Result<Text, Failure> {
+        if let Some(known) = self.known.get(key) {
+            return Ok(known);
+        }
+        let text = self.tell(out, bytes);
+        self.known.insert(key, text)?;
+        Ok(text)
+    }
+}
+
+/// What a text holds, in UTF-8. `None`: it cannot be said so.
+pub fn bytes_of(api: &Api, object: Object) -> Option<&'static [u8]> {
+    let mut length = 0;
+    // SAFETY: the object is a text, which stays as it is.
+    unsafe {
+        let start = (api.text)(object, &mut length);
+        if start.is_null() {
+            (api.clear_error)();
+            return None;
+        }
+        let length = usize::try_from(length).ok()?;
+        Some(core::slice::from_raw_parts(start.cast(), length))
+    }
+}

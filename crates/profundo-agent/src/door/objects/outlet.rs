@@ -1,0 +1,106 @@
+//! Where a copy puts what it has to tell: a piece of memory, which the command empties from outside.
+
+use core::sync::atomic::Ordering;
+
+use profundo_probe::shared::Outlet;
+use profundo_probe::sys;
+use profundo_wire::graph::text_head;
+
+use super::pages::Pages;
+
+/// So many words are told at once.
+const WORDS: usize = 1 << 17;
+
+/// The way out.
+pub struct Out<'a> {
+    outlet: &'a Outlet,
+    piece: Pages<u64>,
+    used: usize,
+}
+
+impl<'a> Out<'a> {
+    /// Says where to look. `None`: there is no memory.
+    pub fn new(outlet: &'a Outlet) -> Option<Self> {
+        // SAFETY: zeros are words.
+        let piece = unsafe { Pages::<u64>::zeros(WORDS) }.ok()?;
+        outlet.filled.store(0, Ordering::Relaxed);
+        let address = piece.as_slice().as_ptr() as u64;
+        // Release: it is mapped when it is known.
+        outlet.address.store(address, Ordering::Release);
+        Some(Self {
+            outlet,
+            piece,
+            used: 0,
+        })
+    }
+
+    /// Tells something, which is not longer than a piece. An item is never split.
+    pub fn put(&mut self, words: &[u64]) {
+        self.make_room(words.len());
+        let places = self.piece.as_mut_slice();
+        if let Some(places) = places.get_mut(self.used..self.used + words.len()) {
+            places.copy_from_slice(words);
+            self.used += words.len();
+        }
+    }
+
+    /// Tells a text.
+    pub fn put_text(&mut self, text: &[u8]) {
+        let words = text.len().div_ceil(8);
+        self.make_room(1 + words);
+        let places = self.piece.as_mut_slice();
+        let Some([head, places @ ..]) = places.get_mut(self.used..self.used + 1 + words) else {
+            return;
+        };
+        *head = text_head(text.len() as u32);
+        for (place, bytes) in places.iter_mut().zip(text.chunks(8)) {
+            let mut word = [0; 8];
+            if let Some(word) = word.get_mut(..bytes.len()) {
+                word.copy_from_slice(bytes);
+            }
+            *place = u64::from_le_bytes(word);
+        }
+        self.used += 1 + words;
+    }
+
+    /// Says how far the search is.
+    pub fn progress(&self, objects: u64) {
+        self.outlet.progress.store(objects, Ordering::Relaxed);
+    }
+
+    fn make_room(&mut self, words: usize) {
+        if self.used + words > WORDS {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let filled = &self.outlet.filled;
+        // Release pairs with the command's reading of the words after it.
+        filled.store(self.used as u64, Ordering::Release);
+        self.used = 0;
+        while filled.load(Ordering::Acquire) != 0 {
+            pause();
+        }
+    }
+
+    /// Tells the rest.
+    pub fn finish(&mut self) {
+        self.hand_over();
+    }
+}
+
+/// The command is woken by nobody, so it looks often, and so do we. The process ends by itself if nobody comes.
+fn pause() {
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 50_000,
+    };
+    // SAFETY: the time is valid during the call.
+    unsafe {
+        sys::call(
+            libc::SYS_nanosleep,
+            [(&raw const time) as usize, 0, 0, 0, 0, 0],
+        );
+    }
+}

@@ -1,0 +1,295 @@
+//! The search: from what the collector knows, and from the threads, to everything that can be come to.
+//!
+//! Rows are gone through in the order in which they were met, so no list of those that are still to be seen is needed.
+//! What holds each of them is counted: an object with more references than were met is held by somebody who cannot be
+//! asked, such as an extension's own variables.
+
+use core::ffi::CStr;
+
+use profundo_probe::shared::{refusal, request_flag};
+use profundo_wire::graph::{EdgeKind, End, edge_words, node_words};
+
+use super::Failure;
+use super::frames;
+use super::holders::Known;
+use super::names::{Text, Texts};
+use super::outlet::Out;
+use super::pages::Pages;
+use super::roots::Lists;
+use super::rows::{Row, Rows};
+use super::types::{self, TYPE, Types, flag, word};
+use crate::door::api::{Api, Object};
+
+/// A search that is under way.
+pub struct Search<'a, 'o> {
+    pub api: &'a Api,
+    pub flags: u32,
+    pub out: &'a mut Out<'o>,
+    pub texts: Texts,
+    pub types: Types,
+    rows: Rows,
+    /// Whom the object that is gone through is known to hold.
+    pub known: Pages<Known>,
+    pub told: Pages<u64>,
+    /// Whom each row holds, one behind the other, and where those of each row begin.
+    held: Pages<Row>,
+    begins: Pages<u64>,
+    /// Those that the graph begins with.
+    begun: Pages<Row>,
+    edges: u64,
+}
+
+/// The first rows.
+struct Places {
+    root: Row,
+    modules: Row,
+    threads: Row,
+    native: Row,
+    garbage: Row,
+}
+
+impl<'a, 'o> Search<'a, 'o> {
+    /// Tells of everything.
+    pub fn run(api: &'a Api, flags: u32, out: &'a mut Out<'o>) -> Result<End, Failure> {
+        // SAFETY: the lock is held; the dictionary is borrowed.
+        let modules = unsafe { (api.modules)() };
+        if modules.is_null() {
+            return Err(refusal::NOT_RUNNING);
+        }
+        // SAFETY: that dictionary holds modules, so the collector knows it.
+        let lists = unsafe { Lists::of(modules) }?;
+        if lists.is_collecting() {
+            return Err(refusal::COLLECTING);
+        }
+        lists.forbid();
+        let asks = flags & request_flag::NO_CALLS == 0;
+        let mut search = Search {
+            api,
+            flags,
+            out,
+            texts: Texts::new()?,
+            types: Types::new(api, asks)?,
+            rows: Rows::new()?,
+            known: Pages::new(),
+            told: Pages::new(),
+            held: Pages::new(),
+            begins: Pages::new(),
+            begun: Pages::new(),
+            edges: 0,
+        };
+        let places = search.begin(modules)?;
+        lists.each(|object| search.rows.of(object).map(|_| ()))?;
+        search.go_through()?;
+        search.tell_native(&places)?;
+        search.tell_garbage(&places)?;
+        // SAFETY: the function counts, under the lock.
+        let blocks = api.blocks.map_or(0, |blocks| unsafe { blocks() });
+        Ok(End {
+            failure: 0,
+            nodes: search.rows.len() as u64,
+            edges: search.edges,
+            blocks: blocks.max(0) as u64,
+        })
+    }
+
+    fn begin(&mut self, modules: Object) -> Result<Places, Failure> {
+        let mut row = |name: &'static CStr| {
+            let kind = self.synthetic(name)?;
+            self.place(kind, None)
+        };
+        let places = Places {
+            root: row(c"")?,
+            modules: row(c"(Modules)")?,
+            threads: row(c"(Threads)")?,
+            native: row(c"(Held by native code)")?,
+            garbage: row(c"(Garbage, not collected yet)")?,
+        };
+        for (place, name) in [
+            (places.modules, c"modules"),
+            (places.threads, c"threads"),
+            (places.native, c"native"),
+            (places.garbage, c"garbage"),
+        ] {
+            let name = self.text(name)?;
+            self.tell_inner_edge(places.root, place, EdgeKind::Internal, name);
+        }
+        let name = self.text(c"sys.modules")?;
+        self.tell_root_edge(places.modules, modules as u64, EdgeKind::Internal, name)?;
+        frames::tell(self, places.threads)?;
+        Ok(places)
+    }
+
+    /// Goes through all rows, and those that are met on the way.
+    fn go_through(&mut self) -> Result<(), Failure> {
+        /// So often it is said how far it is.
+        const TURN: usize = 4096;
+        let mut row = 0;
+        while row < self.rows.len() {
+            self.begins.push(self.held.len() as u64)?;
+            match self.rows.place_at(row as Row) {
+                Some((kind, name)) => {
+                    let words = node_words(kind, name, 0, 0);
+                    self.out.put(words.as_slice());
+                }
+                None => self.tell_object(row as Row, self.rows.address(row as Row))?,
+            }
+            row += 1;
+            if row.is_multiple_of(TURN) {
+                self.out.progress(row as u64);
+            }
+        }
+        self.begins.push(self.held.len() as u64)
+    }
+
+    fn tell_object(&mut self, row: Row, address: u64) -> Result<(), Failure> {
+        let object = address as Object;
+        // SAFETY: an object has a type.
+        let class = unsafe { word(address + TYPE) };
+        let (api, out) = (self.api, &mut *self.out);
+        let kind = self.types.of(api, out, &mut self.texts, class)?;
+        let name = self.own_name(object, &kind)?;
+        let size = kind.size(api, object);
+        let words = node_words(kind.number, name, address, size);
+        self.out.put(words.as_slice());
+        self.tell_held(row, object, &kind)
+    }
+
+    /// What an object is called by itself: a function, a class, or a text that may be told.
+    fn own_name(&mut self, object: Object, kind: &types::Kind) -> Result<Option<Text>, Failure> {
+        let (api, out) = (self.api, &mut *self.out);
+        if kind.flags & flag::TEXT != 0 {
+            if self.flags & request_flag::REDACT != 0 {
+                return Ok(None);
+            }
+            return self.texts.of_object(out, api, object);
+        }
+        if kind.flags & flag::CLASS != 0 {
+            return self
+                .types
+                .class_name(api, out, &mut self.texts, object)
+                .map(Some);
+        }
+        match types::own_name(api, object, kind) {
+            Some(name) => self.texts.of_object(out, api, name),
+            None => Ok(None),
+        }
+    }
+
+    /// What has more references than were met, or is never to go, is held from elsewhere.
+    fn tell_native(&mut self, places: &Places) -> Result<(), Failure> {
+        let name = self.text(c"native")?;
+        for row in 0..self.rows.len() as Row {
+            let address = self.rows.address(row);
+            if address == 0 {
+                continue;
+            }
+            // SAFETY: an object has a count of references.
+            let count = unsafe { word(address) };
+            let (count, is_immortal) = match self.api.layout.minor {
+                ..12 => (count, false),
+                // The low half, which is negative for what never goes.
+                _ => (count & 0xFFFF_FFFF, count as i32 <= 0),
+            };
+            if is_immortal || count > u64::from(self.rows.holders(row)) {
+                self.begun.push(row)?;
+                self.tell_inner_edge(places.native, row, EdgeKind::Internal, name);
+            }
+        }
+        Ok(())
+    }
+
+    /// What cannot be come to from anywhere.
+    fn tell_garbage(&mut self, places: &Places) -> Result<(), Failure> {
+        // SAFETY: a byte of zero is one.
+        let mut seen = unsafe { Pages::<u8>::zeros(self.rows.len()) }?;
+        let mut next = core::mem::replace(&mut self.begun, Pages::new());
+        self.spread(&mut seen, &mut next)?;
+        let name = self.text(c"garbage")?;
+        for row in 0..self.rows.len() as Row {
+            if self.rows.address(row) != 0 && seen.get(row as usize) == Some(0) {
+                self.tell_inner_edge(places.garbage, row, EdgeKind::Internal, name);
+                next.clear();
+                next.push(row)?;
+                self.spread(&mut seen, &mut next)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks all that can be come to.
+    fn spread(&self, seen: &mut Pages<u8>, next: &mut Pages<Row>) -> Result<(), Failure> {
+        let mut at = 0;
+        while let Some(row) = next.get(at) {
+            at += 1;
+            let Some(mark) = seen.as_mut_slice().get_mut(row as usize) else {
+                continue;
+            };
+            if core::mem::replace(mark, 1) != 0 {
+                continue;
+            }
+            let row = row as usize;
+            let bounds = self.begins.get(row).zip(self.begins.get(row + 1));
+            let Some((from, to)) = bounds else { continue };
+            let held = self.held.as_slice().get(from as usize..to as usize);
+            for &held in held.unwrap_or_default() {
+                if seen.get(held as usize) == Some(0) {
+                    next.push(held)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A type of something that is no object.
+    pub fn synthetic(&mut self, name: &'static CStr) -> Result<u32, Failure> {
+        self.types.synthetic(self.out, &mut self.texts, name)
+    }
+
+    /// A text of ours.
+    pub fn text(&mut self, text: &'static CStr) -> Result<Text, Failure> {
+        self.texts.of_ours(self.out, text)
+    }
+
+    /// Something that is no object.
+    pub fn place(&mut self, kind: u32, name: Option<Text>) -> Result<Row, Failure> {
+        self.rows.place(kind, name)
+    }
+
+    /// An edge between rows that are known, which nobody counts.
+    pub fn tell_inner_edge(&mut self, from: Row, to: Row, kind: EdgeKind, name: u32) {
+        self.edges += 1;
+        self.out.put(edge_words(kind, name, from, to).as_slice());
+    }
+
+    /// An edge from a place where the graph begins to an object.
+    pub fn tell_root_edge(
+        &mut self,
+        from: Row,
+        object: u64,
+        kind: EdgeKind,
+        name: u32,
+    ) -> Result<(), Failure> {
+        let to = self.rows.of(object)?;
+        self.rows.hold(to);
+        self.begun.push(to)?;
+        self.tell_inner_edge(from, to, kind, name);
+        Ok(())
+    }
+
+    /// An edge from an object to another one.
+    pub fn tell_edge(
+        &mut self,
+        from: Row,
+        object: u64,
+        kind: EdgeKind,
+        name: u32,
+    ) -> Result<(), Failure> {
+        let to = self.rows.of(object)?;
+        if kind != EdgeKind::Weak {
+            self.rows.hold(to);
+            self.held.push(to)?;
+        }
+        self.tell_inner_edge(from, to, kind, name);
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! What is asked of a Python program, to be done inside of it while it holds the interpreter's lock.
+//!
+//! The command writes a [`Request`] into the program's memory and has [`DOOR_SYMBOL`] called with it. The state says how
+//! far it has come; whoever cannot wait any longer sets it to `CANCELLED`, and what comes too late is undone by who does it.
+
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+/// What the agent exports. The number grows when [`Request`] changes.
+pub const DOOR_SYMBOL: &str = "profundo_door_1";
+
+/// What [`Request::state`] says.
+pub mod request_state {
+    /// The interpreter was asked to let us in.
+    pub const ASKED: u32 = 0;
+    /// We are in.
+    pub const INSIDE: u32 = 1;
+    /// It is done, or refused: see [`Request::answer`](super::Request::answer).
+    pub const DONE: u32 = 2;
+    /// Nobody waits for it any more.
+    pub const CANCELLED: u32 = 3;
+}
+
+/// What is wanted.
+pub mod wish {
+    /// A copy of the process that goes through its objects.
+    pub const OBJECTS: u32 = 1;
+    /// That collections of garbage be told of.
+    pub const GC_LOG: u32 = 2;
+    /// That they be told of no more.
+    pub const GC_SILENCE: u32 = 3;
+}
+
+/// How the door is to be come through.
+pub mod way {
+    /// The interpreter's main thread lets us in when it next runs Python code.
+    pub const PENDING: u32 = 0;
+    /// A thread of ours asks for the lock, as any foreign thread may: for a main thread that waits for something.
+    pub const THREAD: u32 = 1;
+}
+
+/// Why nothing was done: negative answers that are no error numbers of the system's.
+pub mod refusal {
+    /// There is no interpreter, or not one that is known.
+    pub const NO_INTERPRETER: i32 = -10_001;
+    /// Its tables are not where they are expected.
+    pub const UNKNOWN_LAYOUT: i32 = -10_002;
+    /// It collects garbage just now.
+    pub const COLLECTING: i32 = -10_003;
+    /// It has not begun, or has ended.
+    pub const NOT_RUNNING: i32 = -10_004;
+    /// Its list of pending calls is full.
+    pub const FULL: i32 = -10_005;
+    /// Another one is being answered.
+    pub const BUSY: i32 = -10_006;
+    /// It has no thread that could be asked.
+    pub const NO_THREAD: i32 = -10_007;
+}
+
+/// Flags of [`Request::flags`].
+pub mod request_flag {
+    /// What texts hold is not told.
+    pub const REDACT: u32 = 1;
+    /// Nothing of the interpreter's is called that could wait for a lock of the allocator's.
+    pub const NO_CALLS: u32 = 2;
+}
+
+/// One request. All zero but for what is wanted.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Request {
+    /// One of [`request_state`].
+    pub state: AtomicU32,
+    /// One of [`wish`].
+    pub wish: AtomicU32,
+    /// One of [`way`].
+    pub way: AtomicU32,
+    /// Of [`request_flag`].
+    pub flags: AtomicU32,
+    /// What came of it: 0 or more, an error number of the system's as a negative number, or a [`refusal`].
+    pub answer: AtomicI32,
+    /// For how many seconds a copy may live.
+    pub seconds: AtomicU32,
+    /// When the program was held up for it and when it went on, on the monotonic clock.
+    pub began: AtomicU64,
+    /// See `began`.
+    pub ended: AtomicU64,
+    /// What a copy has to tell, and how it hands it over.
+    pub outlet: Outlet,
+}
+
+/// How a copy hands over what it finds: by one piece of memory after the other, which the command reads from outside.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Outlet {
+    /// Where the piece lies; 0 until there is one.
+    pub address: AtomicU64,
+    /// How many words are in it. The command sets it to 0 when it has read them.
+    pub filled: AtomicU64,
+    /// How many objects it has gone through.
+    pub progress: AtomicU64,
+}
