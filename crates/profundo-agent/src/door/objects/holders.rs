@@ -337,7 +337,7 @@ impl Search<'_, '_> {
 /// Where a function keeps what it does not tell the names of.
 fn function_fields(minor: u8) -> [(u64, &'static core::ffi::CStr); 3] {
     let [code, name, qualified] = match minor {
-        ..10 => [16, 56, 104],
+        ..10 => [16, 64, 104],
         _ => [48, 32, 40],
     };
     [

@@ -25,6 +25,19 @@ const ENABLED_BEFORE: u64 = 12;
 /// Before an object that the collector knows.
 const HEAD: u64 = 16;
 
+/// A word near an address that is mapped; what is on another page may not be.
+///
+/// # Safety
+/// `mapped` is.
+unsafe fn near(mapped: u64, address: u64) -> Option<u64> {
+    const PAGE: u64 = 4096;
+    match mapped / PAGE == address / PAGE {
+        // SAFETY: the same page is mapped, and words of heads do not cross its end.
+        true => Some(unsafe { word(address) }),
+        false => sys::read_word(address),
+    }
+}
+
 impl Lists {
     /// Found by following the list that an object is in to its head.
     ///
@@ -46,7 +59,7 @@ impl Lists {
                         list => at - list * STEP,
                     };
                     let lists = Self { first };
-                    if word(first + POINTER) == first && lists.are_rings() {
+                    if near(at, first + POINTER) == Some(first) && lists.are_rings() {
                         return Ok(lists);
                     }
                 }
