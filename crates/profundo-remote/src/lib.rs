@@ -17,6 +17,7 @@ mod agent;
 mod calibrate;
 mod clock;
 mod copied;
+pub mod door;
 mod energy;
 mod error;
 mod gauge;

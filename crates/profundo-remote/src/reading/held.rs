@@ -50,6 +50,7 @@ pub(crate) enum NotHeld {
 /// A thread that is held. It goes on when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
+    pid: u32,
     tid: i32,
     /// A signal that was about to be delivered.
     signal: i32,
@@ -106,6 +107,7 @@ impl Stopper {
         };
         // From here on it goes on when `held` is dropped.
         let mut held = Held {
+            pid,
             tid: id,
             signal,
             since,
@@ -186,6 +188,39 @@ impl Drop for Stopper {
 }
 
 impl Held {
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(crate) fn tid(&self) -> i32 {
+        self.tid
+    }
+
+    /// Whether it was stopped by a signal of its own, which is delivered when it goes on.
+    pub(crate) fn has_signal(&self) -> bool {
+        self.signal != 0
+    }
+
+    /// Waits until it stops once more, after it was let go on for a while. `Some(false)`: it has ended.
+    /// `None`: it has not stopped in time.
+    pub(crate) fn wait_for_stop(&self, patience: Duration) -> Option<bool> {
+        /// Mostly it is there in some microseconds.
+        const SPINS: u32 = 2000;
+        const PAUSE: Duration = Duration::from_micros(50);
+        let began = Instant::now();
+        let mut looks = 0;
+        loop {
+            match stop_of(self.tid, None) {
+                Some(Stop::Held { .. }) => return Some(true),
+                Some(Stop::Gone) => return Some(false),
+                None if looks < SPINS => std::hint::spin_loop(),
+                None if began.elapsed() > patience => return None,
+                None => std::thread::sleep(PAUSE),
+            }
+            looks += 1;
+        }
+    }
+
     /// Lets it go on. Returns for how long it was held, in nanoseconds.
     pub(crate) fn let_go(self) -> u64 {
         // Not after it: whoever is woken may well take our CPU.

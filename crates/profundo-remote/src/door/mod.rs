@@ -1,0 +1,449 @@
+//! The door into a program that has a Python interpreter: something of ours is done inside of it, at a moment when the
+//! interpreter's lock is held, and nothing of that is left but a library.
+//!
+//! A thread of the program is borrowed (see [`borrowed`]) where that does no harm ([`place`]), loads the library if
+//! the program does not have it already, and asks the interpreter to let us in. The interpreter does so when its main thread
+//! next runs an instruction; where that thread waits for something, a thread of ours asks for the lock instead, as
+//! anybody may. What is written for that in the program's memory is taken back.
+
+mod borrowed;
+mod copy;
+mod headroom;
+mod place;
+mod refused;
+
+use std::io;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicI32, AtomicU32};
+use std::time::{Duration, Instant};
+
+use profundo_probe::shared::{DOOR_SYMBOL, Request, refusal, request_flag, request_state, way, wish};
+use profundo_wire::graph::{End, Item};
+
+use crate::permits::may_be_read;
+use crate::reading::{NotHeld, Stopper};
+use crate::{proc, sys};
+use borrowed::{Borrowed, Failed};
+use copy::Copy;
+use place::Places;
+pub use refused::Refused;
+
+/// How objects are to be gone through.
+#[derive(Debug, Clone, Copy)]
+pub struct Objects {
+    /// What texts hold is not told.
+    pub redact: bool,
+    /// How long the interpreter may take to let us in.
+    pub patience: Duration,
+    /// Whether a program is asked that restricts its system calls.
+    pub filtered: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// How many nodes and edges there are.
+    pub end: End,
+    /// For how long the program was held up for the copy.
+    pub pause: Duration,
+    /// For how long one of its threads was borrowed, all in all.
+    pub borrowed: Duration,
+}
+
+/// What the library's file is called in the program.
+const FILE_NAME: &str = "libprofundo-agent-door";
+
+/// For a stack, a request, and texts.
+const ROOM: u64 = 256 << 10;
+/// Where in it the request lies, and texts; the stack is above.
+const REQUEST: u64 = 0;
+const TEXTS: u64 = 512;
+
+/// A program that can be asked.
+pub struct Door<'a> {
+    pid: u32,
+    library: &'a [u8],
+    places: Places,
+    instruction: u64,
+    /// Our function in it.
+    function: u64,
+    /// Memory of ours in it.
+    room: u64,
+    borrowed: Duration,
+}
+
+impl<'a> Door<'a> {
+    /// Sees whether a program can be asked. `library` are the bytes of the agent's file.
+    pub fn of(pid: u32, library: &'a [u8], filtered: bool) -> Result<Self, Refused> {
+        may_be_read(pid).map_err(Refused::Machine)?;
+        if !filtered && has_own_filter(pid) {
+            return Err(Refused::Filtered);
+        }
+        let places = Places::of(pid)?;
+        if !places.has_interpreter() {
+            return Err(Refused::NoPython);
+        }
+        let instruction = places.system_call().ok_or(Refused::Static)?;
+        let function = places.symbol("libprofundo-agent-", DOOR_SYMBOL);
+        let function = function.or_else(|| places.symbol("memfd:libprofundo-agent-", DOOR_SYMBOL));
+        Ok(Self {
+            pid,
+            library,
+            places,
+            instruction,
+            function: function.unwrap_or(0),
+            room: 0,
+            borrowed: Duration::ZERO,
+        })
+    }
+
+    /// Tells of all its objects. `turn` is called now and then, with how many were gone through.
+    pub fn objects(
+        &mut self,
+        options: Objects,
+        sink: &mut dyn FnMut(Item<'_>),
+        turn: &mut dyn FnMut(u64),
+    ) -> Result<Told, Refused> {
+        /// A collection takes a moment.
+        const ATTEMPTS: u32 = 20;
+        const PAUSE: Duration = Duration::from_millis(20);
+        let mut result = Err(Refused::Interpreter(refusal::COLLECTING));
+        for _ in 0..ATTEMPTS {
+            result = self.objects_once(options, sink, turn);
+            match &result {
+                Err(Refused::CopyFailed(why)) if *why == -refusal::COLLECTING => {
+                    std::thread::sleep(PAUSE);
+                }
+                _ => break,
+            }
+        }
+        result
+    }
+
+    fn objects_once(
+        &mut self,
+        options: Objects,
+        sink: &mut dyn FnMut(Item<'_>),
+        turn: &mut dyn FnMut(u64),
+    ) -> Result<Told, Refused> {
+        /// It is ended by us long before.
+        const SECONDS: u32 = 600;
+        if let Some((wanted, there)) = headroom::lacking(self.pid) {
+            return Err(Refused::Headroom { wanted, there });
+        }
+        let flags = if options.redact { request_flag::REDACT } else { 0 };
+        self.ask(wish::OBJECTS, flags, SECONDS, options.patience)?;
+        let request = self.request()?;
+        let number = request.answer;
+        if number <= 0 {
+            self.leave(None);
+            return Err(match number {
+                refused if refused < -10_000 => Refused::Interpreter(refused),
+                error => Refused::System(io::Error::from_raw_os_error(-error)),
+            });
+        }
+        let copy = Copy::of(self.pid, number, self.room + REQUEST);
+        let read = match copy {
+            Some(mut copy) => copy.read(sink, turn),
+            None if proc::stat(self.pid).is_none_or(|it| it.has_ended()) => Err(Refused::Gone),
+            None => Err(Refused::CopyGone),
+        };
+        // The copy has ended: it was dropped.
+        self.leave(Some(number));
+        let end = read?;
+        if end.failure != 0 {
+            return Err(Refused::CopyFailed(end.failure as i32));
+        }
+        Ok(Told {
+            end,
+            pause: Duration::from_nanos(request.ended.saturating_sub(request.began)),
+            borrowed: self.borrowed,
+        })
+    }
+
+    /// Has it done inside.
+    fn ask(&mut self, wish: u32, flags: u32, seconds: u32, patience: Duration) -> Result<(), Refused> {
+        /// So long the main thread may take: if it runs Python code at all it is far sooner.
+        const PENDING: Duration = Duration::from_millis(250);
+        let began = Instant::now();
+        let library = self.library;
+        let refused = self.borrow(|door, thread| {
+            if door.room == 0 {
+                door.room = map(thread, ROOM)?;
+            }
+            if door.function == 0 {
+                door.function = load(door, thread, library)?;
+            }
+            door.write_request([request_state::ASKED, wish, way::PENDING, flags], seconds)?;
+            door.call_in(thread)
+        })?;
+        let in_time = match refused {
+            0 => self.wait(PENDING.min(patience))?,
+            refusal::FULL => false,
+            refused => return Err(Refused::Interpreter(refused)),
+        };
+        if in_time {
+            return Ok(());
+        }
+        // What was asked first may still be answered: both have the same request, and only the first one does it.
+        let refused = self.borrow(|door, thread| {
+            door.store(offset_of!(Request, way), way::THREAD)?;
+            door.call_in(thread)
+        })?;
+        if refused != 0 {
+            return Err(Refused::Interpreter(refused));
+        }
+        if self.wait(patience.saturating_sub(began.elapsed()))? {
+            return Ok(());
+        }
+        self.store(offset_of!(Request, state), request_state::CANCELLED)?;
+        // It still belongs to who comes late.
+        self.room = 0;
+        Err(Refused::Busy)
+    }
+
+    fn call_in(&self, thread: &mut Borrowed) -> Result<i32, Refused> {
+        let arguments = [self.room + REQUEST, 0, 0];
+        Ok(thread.call(self.function, arguments, self.room + ROOM)? as i32)
+    }
+
+    /// Whether it was done before the time was over.
+    fn wait(&self, patience: Duration) -> Result<bool, Refused> {
+        const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+        let began = Instant::now();
+        let mut pause = Duration::from_micros(20);
+        loop {
+            match self.request()?.state {
+                request_state::DONE => return Ok(true),
+                request_state::ASKED if began.elapsed() > patience => return Ok(false),
+                _ if began.elapsed() > patience + Duration::from_secs(10) => return Ok(false),
+                _ => std::thread::sleep(pause),
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Takes notice of the end of a copy, and gives the memory back.
+    fn leave(&mut self, child: Option<i32>) {
+        let room = std::mem::take(&mut self.room);
+        let _ = self.borrow(|_, thread| {
+            if let Some(child) = child {
+                let any = libc::__WALL as u64;
+                thread.system(libc::SYS_wait4, [child as u64, 0, any, 0, 0, 0])?;
+            }
+            thread.system(libc::SYS_munmap, [room, ROOM, 0, 0, 0, 0])?;
+            Ok(())
+        });
+    }
+
+    /// Borrows one of its threads.
+    fn borrow<R>(
+        &mut self,
+        f: impl FnOnce(&mut Self, &mut Borrowed) -> Result<R, Refused>,
+    ) -> Result<R, Refused> {
+        const PATIENCE: Duration = Duration::from_secs(5);
+        const PAUSE: Duration = Duration::from_millis(1);
+        let mut stopper = Stopper::default();
+        stopper.has_some_patience = true;
+        let began = Instant::now();
+        loop {
+            for tid in proc::threads(self.pid) {
+                let held = match stopper.hold_whatever_it_does(self.pid, tid) {
+                    Ok(held) => held,
+                    Err(NotHeld::Refused) => return Err(self.why_not_held()),
+                    Err(_) => continue,
+                };
+                let since = Instant::now();
+                if self.places.may_borrow(&held) {
+                    let instruction = self.instruction;
+                    let mut thread = Borrowed::take(held, instruction).map_err(Refused::System)?;
+                    let result = f(self, &mut thread);
+                    drop(thread);
+                    self.borrowed += since.elapsed();
+                    return result;
+                }
+            }
+            if began.elapsed() > PATIENCE {
+                return Err(match proc::stat(self.pid) {
+                    Some(stat) if !stat.has_ended() => Refused::NeverSafe,
+                    _ => Refused::Gone,
+                });
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn why_not_held(&self) -> Refused {
+        let says = match proc::is_traced(self.pid) {
+            true => "a debugger has it",
+            false => "its threads cannot be held (ptrace is refused)",
+        };
+        Refused::Machine(crate::permits::Gap {
+            why: format!("process {} cannot be asked: {says}", self.pid),
+            mend: None,
+        })
+    }
+
+    fn write_request(&self, words: [u32; 4], seconds: u32) -> Result<(), Refused> {
+        let zeros = [0; size_of::<Request>()];
+        write_memory(self.pid, self.room + REQUEST, &zeros)?;
+        let [state, wish, way, flags] = words;
+        self.store(offset_of!(Request, wish), wish)?;
+        self.store(offset_of!(Request, way), way)?;
+        self.store(offset_of!(Request, flags), flags)?;
+        self.store(offset_of!(Request, seconds), seconds)?;
+        self.store(offset_of!(Request, state), state)
+    }
+
+    fn store(&self, offset: usize, number: u32) -> Result<(), Refused> {
+        let place = self.room + REQUEST + offset as u64;
+        write_memory(self.pid, place, &number.to_le_bytes())?;
+        Ok(())
+    }
+
+    fn request(&self) -> Result<Seen, Refused> {
+        let mut bytes = [0; size_of::<Request>()];
+        let read = sys::read_memory(self.pid, self.room + REQUEST, &mut bytes);
+        if read != bytes.len() {
+            return Err(Refused::Gone);
+        }
+        let word = |offset: usize| {
+            let found = bytes.get(offset..).and_then(|it| it.first_chunk());
+            u32::from_le_bytes(found.copied().unwrap_or_default())
+        };
+        let long = |offset: usize| {
+            let found = bytes.get(offset..).and_then(|it| it.first_chunk());
+            u64::from_le_bytes(found.copied().unwrap_or_default())
+        };
+        Ok(Seen {
+            state: word(offset_of!(Request, state)),
+            answer: word(offset_of!(Request, answer)) as i32,
+            began: long(offset_of!(Request, began)),
+            ended: long(offset_of!(Request, ended)),
+        })
+    }
+}
+
+/// What a request says.
+struct Seen {
+    state: u32,
+    answer: i32,
+    began: u64,
+    ended: u64,
+}
+
+const _: () = assert!(
+    size_of::<Request>() <= TEXTS as usize
+        && size_of::<AtomicU32>() == 4
+        && size_of::<AtomicI32>() == 4
+);
+
+/// Memory in the program.
+fn map(thread: &mut Borrowed, bytes: u64) -> Result<u64, Refused> {
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
+    let place = thread.system(
+        libc::SYS_mmap,
+        [0, bytes, protection, flags, u64::MAX, 0],
+    )?;
+    if place < 0 {
+        return Err(failed(place));
+    }
+    Ok(place as u64)
+}
+
+/// Has the program load the library, from a file that lies nowhere; returns where our function is.
+fn load(door: &Door<'_>, thread: &mut Borrowed, library: &[u8]) -> Result<u64, Refused> {
+    let loader = door.places.loader().ok_or(Refused::Static)?;
+    let texts = door.room + TEXTS;
+    let stack = door.room + ROOM;
+    let put = |text: &str| write_memory(door.pid, texts, format!("{text}\0").as_bytes());
+    put(FILE_NAME)?;
+    let close_on_exec = u64::from(libc::MFD_CLOEXEC);
+    let file = thread.system(libc::SYS_memfd_create, [texts, close_on_exec, 0, 0, 0, 0])?;
+    if file < 0 {
+        return Err(failed(file));
+    }
+    let written = std::fs::write(format!("/proc/{}/fd/{file}", door.pid), library);
+    let opened = match &written {
+        Ok(()) => {
+            put(&format!("/proc/self/fd/{file}"))?;
+            let how = (libc::RTLD_NOW | libc::RTLD_LOCAL) as u64;
+            thread.call(loader.open, [texts, how, 0], stack)?
+        }
+        Err(_) => 0,
+    };
+    thread.system(libc::SYS_close, [file as u64, 0, 0, 0, 0, 0])?;
+    written.map_err(|error| Refused::NotLoaded(error.to_string()))?;
+    if opened == 0 {
+        let text = thread.call(loader.error, [0; 3], stack)?;
+        return Err(Refused::NotLoaded(text_at(door.pid, text)));
+    }
+    put(DOOR_SYMBOL)?;
+    match thread.call(loader.symbol, [opened, texts, 0], stack)? {
+        0 => Err(Refused::NotLoaded("the library lacks its function".into())),
+        function => Ok(function),
+    }
+}
+
+fn text_at(pid: u32, address: u64) -> String {
+    let mut bytes = [0; 256];
+    let read = sys::read_memory(pid, address, &mut bytes);
+    let bytes = bytes.get(..read).unwrap_or_default();
+    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
+
+fn failed(answer: i64) -> Refused {
+    Refused::System(io::Error::from_raw_os_error(-answer as i32))
+}
+
+impl From<Failed> for Refused {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::System(error) if error.raw_os_error() == Some(libc::ESRCH) => Self::Gone,
+            Failed::System(error) => Self::System(error),
+            Failed::Late => Self::Hangs,
+        }
+    }
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+/// Writes into another process.
+fn write_memory(pid: u32, address: u64, bytes: &[u8]) -> io::Result<()> {
+    let local = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: bytes.len(),
+    };
+    // SAFETY: the local part is only read; the remote one is checked by the kernel.
+    let written = unsafe { libc::process_vm_writev(pid as i32, &local, 1, &remote, 1, 0) };
+    match usize::try_from(written) {
+        Ok(written) if written == bytes.len() => Ok(()),
+        Ok(_) => Err(io::ErrorKind::WriteZero.into()),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether it restricts its system calls, and more than we are restricted ourselves, as all are in a container.
+fn has_own_filter(pid: u32) -> bool {
+    let filters = |pid: u32| -> u64 {
+        let status = proc::read(pid, "status");
+        let status = String::from_utf8_lossy(&status);
+        let field = |name: &str| -> Option<u64> {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim().parse().ok()
+        };
+        let mode = field("Seccomp:").unwrap_or(0);
+        field("Seccomp_filters:").unwrap_or(u64::from(mode == 2)) + u64::from(mode == 1)
+    };
+    filters(pid) > filters(std::process::id())
+}

@@ -1,0 +1,118 @@
+//! Why a program cannot be asked, in one sentence each.
+
+use std::fmt;
+use std::io;
+
+use profundo_probe::shared::refusal;
+
+use crate::permits::Gap;
+
+/// Why nothing was done in a program.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The machine does not permit it.
+    Machine(Gap),
+    /// It has no Python interpreter.
+    NoPython,
+    /// It cannot load anything: it is linked statically, or of another C library than ours.
+    Static,
+    /// Its system calls are restricted by a filter of its own.
+    Filtered,
+    /// None of its threads was where it may be borrowed, for so long as was allowed.
+    NeverSafe,
+    /// The library could not be loaded into it.
+    NotLoaded(String),
+    /// The interpreter did not let us in in time.
+    Busy,
+    /// The interpreter said no.
+    Interpreter(i32),
+    /// A call that was made in it did not return.
+    Hangs,
+    /// A system call failed there.
+    System(io::Error),
+    /// There is not memory enough for a copy: what it may need, and what there is.
+    Headroom {
+        /// Bytes that it may need.
+        wanted: u64,
+        /// Bytes that there are.
+        there: u64,
+    },
+    /// We have none for ourselves.
+    NoMemory,
+    /// The program has ended meanwhile.
+    Gone,
+    /// The copy has ended before it was read.
+    CopyGone,
+    /// The copy has died of a signal.
+    CopyDied(i32),
+    /// The copy tells nothing any more.
+    CopyHangs,
+    /// What the copy tells is not what it should be.
+    CopyDamaged,
+    /// The copy ran out of memory, or found something that it cannot go through.
+    CopyFailed(i32),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Machine(gap) => write!(f, "{gap}"),
+            Self::NoPython => f.write_str("it has no Python interpreter that is known (CPython 3.8 to 3.13)"),
+            Self::Static => f.write_str(
+                "nothing can be loaded into it: it is linked statically, or with another C library than this profundo",
+            ),
+            Self::Filtered => f.write_str(
+                "it restricts its own system calls (seccomp), and might be ended for one that is made in its name; \
+                 --filtered tries it all the same",
+            ),
+            Self::NeverSafe => f.write_str(
+                "none of its threads came to a place where it could be interrupted without harm; try once more",
+            ),
+            Self::NotLoaded(why) => write!(f, "it cannot load what is needed: {why}"),
+            Self::Busy => f.write_str(
+                "the interpreter let nobody in in time: one of its threads keeps the lock (GIL), as an extension \
+                 does that never gives it back; try once more, or give it longer by --timeout",
+            ),
+            Self::Interpreter(why) => f.write_str(why_not(*why)),
+            Self::Hangs => f.write_str("a call that was made in it did not return, for one of its locks is held"),
+            Self::System(error) => write!(f, "a system call failed in it: {error}"),
+            Self::Headroom { wanted, there } => {
+                let mb = |bytes: u64| bytes / 1_000_000;
+                write!(
+                    f,
+                    "there is not memory enough for a copy of it, which may need {} MB where {} MB are free",
+                    mb(*wanted),
+                    mb(*there)
+                )
+            }
+            Self::NoMemory => f.write_str("there is no memory to work with"),
+            Self::Gone => f.write_str("it has ended meanwhile"),
+            Self::CopyGone => f.write_str("the copy of it ended before it was read"),
+            Self::CopyDied(signal) => {
+                write!(f, "the copy of it died of signal {signal} while its objects were gone through")
+            }
+            Self::CopyHangs => f.write_str("the copy of it has told nothing for half a minute"),
+            Self::CopyDamaged => f.write_str("what the copy of it tells makes no sense"),
+            Self::CopyFailed(why) if *why > 10_000 => f.write_str(why_not(-why)),
+            Self::CopyFailed(why) => {
+                let error = io::Error::from_raw_os_error(*why);
+                write!(f, "its objects could not be gone through: {error}")
+            }
+        }
+    }
+}
+
+fn why_not(why: i32) -> &'static str {
+    match why {
+        refusal::NO_INTERPRETER => "it has no Python interpreter that is known (CPython 3.8 to 3.13)",
+        refusal::UNKNOWN_LAYOUT => "its interpreter is laid out in a way that is not known",
+        refusal::COLLECTING => "it was collecting garbage each time that it was asked",
+        refusal::NOT_RUNNING => "its interpreter has not begun yet, or has ended",
+        refusal::FULL => "its interpreter's list of pending calls is full",
+        refusal::BUSY => "somebody else is asking it just now",
+        _ => "its interpreter could not be asked",
+    }
+}
+
+impl std::error::Error for Refused {}
