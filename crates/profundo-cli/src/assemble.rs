@@ -49,7 +49,7 @@ fn with_ending(prefix: &Path) -> PathBuf {
 }
 
 /// A slip of the hand must not cost a source file.
-fn may_replace(path: &Path) -> Result<()> {
+pub fn may_replace(path: &Path) -> Result<()> {
     let is_empty = std::fs::metadata(path).map_or(true, |metadata| metadata.len() == 0);
     if path.is_file() && !is_empty && !heap::is_snapshot(path) {
         bail!(

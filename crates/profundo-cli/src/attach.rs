@@ -124,6 +124,11 @@ pub fn is_over(signals: &Signals) -> bool {
 }
 
 fn default_path(pid: u32) -> PathBuf {
+    PathBuf::from(format!("profundo.{}.{pid}.profundo", name_of(pid)))
+}
+
+/// What a process is called, as part of a file's name.
+pub fn name_of(pid: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let name: String = name
         .trim()
@@ -136,6 +141,9 @@ fn default_path(pid: u32) -> PathBuf {
             }
         })
         .collect();
-    let name = if name.is_empty() { "process" } else { &name };
-    Path::new("").join(format!("profundo.{name}.{pid}.profundo"))
+    if name.is_empty() {
+        "process".to_owned()
+    } else {
+        name
+    }
 }

@@ -43,12 +43,21 @@ impl For {
     }
 }
 
+/// The agent as it is loaded into a program that runs already: without what it exports for allocations.
+pub fn library() -> Result<Cow<'static, [u8]>> {
+    if AGENT.is_empty() {
+        bail!(NO_AGENT);
+    }
+    For::Time.bytes()
+}
+
+const NO_AGENT: &str =
+    "this profundo was built without its agent; build it with `cargo build -p profundo-cli`";
+
 /// The path of the agent's file, which is written where it does not exist yet.
 pub fn file(what: For) -> Result<PathBuf> {
     if AGENT.is_empty() {
-        bail!(
-            "this profundo was built without its agent; build it with `cargo build -p profundo-cli`"
-        );
+        bail!(NO_AGENT);
     }
     // By the beginning of its name its frames are known as the profiler's own.
     let name = format!(

@@ -24,6 +24,7 @@ mod report;
 mod run;
 mod say;
 mod sink;
+mod snapshot;
 mod sources;
 mod top;
 mod track;
@@ -92,6 +93,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Flame(options) => export::flame(&options),
         Verb::Doctor(options) => doctor::doctor(&options),
         Verb::Heap(options) => heap::heap(&options),
+        Verb::Snapshot(options) => snapshot::snapshot(&options),
         Verb::Assemble(options) => assemble::assemble(&options),
         Verb::TrackAllocation(options) => track::track(&options),
         Verb::Ctl(options) => ctl::ctl(&options),

@@ -20,6 +20,7 @@ mod heap;
 mod ingest;
 mod merge;
 mod modules;
+mod objects;
 mod people;
 mod stacks;
 mod traffic;
@@ -30,6 +31,7 @@ use profundo_wire::recording::{Event, Finish, ProcessInfo, Recording, Start};
 
 pub use generated::Split;
 pub use ingest::{Ingest, MOST_STACKS};
+pub use objects::Objects;
 pub use people::PARKED;
 
 /// Turns a recording into a profile whose locations are addresses.

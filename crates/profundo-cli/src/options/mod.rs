@@ -7,6 +7,7 @@ mod heap;
 mod looking;
 mod measuring;
 mod recording;
+mod snapshot;
 mod top;
 mod tracking;
 mod values;
@@ -23,6 +24,7 @@ pub use looking::{Looking, Paper, Style, What};
 use values::{rate, some_seconds};
 
 pub use recording::{Attached, EngineChoice, Recording, period_of};
+pub use snapshot::{Snapshot, Through};
 pub use top::{LONGEST_WINDOW, Live, Top};
 pub use tracking::{Scope, TrackAllocation, spelled_out};
 
@@ -75,6 +77,8 @@ pub enum Verb {
     TrackAllocation(TrackAllocation),
     /// Print what a heap snapshot says, or what has changed in a later one
     Heap(Heap),
+    /// Write the objects of a Python process that runs, and who holds whom, as a heap snapshot
+    Snapshot(Snapshot),
     /// Make a heap snapshot of the part files that were streamed
     Assemble(Assemble),
     /// Start and stop the sampling of a program that is being recorded

@@ -54,7 +54,11 @@ fn left_in_group(pid: u32) -> Option<u64> {
         let mut folder = Some(Path::new(&whole));
         while let Some(here) = folder.filter(|it| it.starts_with(root)) {
             let number = |name: &str| -> Option<u64> {
-                fs::read_to_string(here.join(name)).ok()?.trim().parse().ok()
+                fs::read_to_string(here.join(name))
+                    .ok()?
+                    .trim()
+                    .parse()
+                    .ok()
             };
             if let Some((limit, usage)) = number(limit).zip(number(usage)) {
                 let left = limit.saturating_sub(usage);

@@ -17,7 +17,9 @@ use std::mem::offset_of;
 use std::sync::atomic::{AtomicI32, AtomicU32};
 use std::time::{Duration, Instant};
 
-use profundo_probe::shared::{DOOR_SYMBOL, Request, refusal, request_flag, request_state, way, wish};
+use profundo_probe::shared::{
+    DOOR_SYMBOL, Request, refusal, request_flag, request_state, way, wish,
+};
 use profundo_wire::graph::{End, Item};
 
 use crate::permits::may_be_read;
@@ -131,7 +133,11 @@ impl<'a> Door<'a> {
         if let Some((wanted, there)) = headroom::lacking(self.pid) {
             return Err(Refused::Headroom { wanted, there });
         }
-        let flags = if options.redact { request_flag::REDACT } else { 0 };
+        let flags = if options.redact {
+            request_flag::REDACT
+        } else {
+            0
+        };
         self.ask(wish::OBJECTS, flags, SECONDS, options.patience)?;
         let request = self.request()?;
         let number = request.answer;
@@ -162,7 +168,13 @@ impl<'a> Door<'a> {
     }
 
     /// Has it done inside.
-    fn ask(&mut self, wish: u32, flags: u32, seconds: u32, patience: Duration) -> Result<(), Refused> {
+    fn ask(
+        &mut self,
+        wish: u32,
+        flags: u32,
+        seconds: u32,
+        patience: Duration,
+    ) -> Result<(), Refused> {
         /// So long the main thread may take: if it runs Python code at all it is far sooner.
         const PENDING: Duration = Duration::from_millis(250);
         let began = Instant::now();
@@ -342,10 +354,7 @@ const _: () = assert!(
 fn map(thread: &mut Borrowed, bytes: u64) -> Result<u64, Refused> {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
     let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
-    let place = thread.system(
-        libc::SYS_mmap,
-        [0, bytes, protection, flags, u64::MAX, 0],
-    )?;
+    let place = thread.system(libc::SYS_mmap, [0, bytes, protection, flags, u64::MAX, 0])?;
     if place < 0 {
         return Err(failed(place));
     }

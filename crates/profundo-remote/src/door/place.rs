@@ -87,7 +87,9 @@ impl Places {
         let addresses = frames.iter().enumerate();
         let addresses = addresses.map(|(index, address)| address - u64::from(index > 0));
         let is_in = |ranges: &[(u64, u64)], address: u64| {
-            ranges.iter().any(|&(start, end)| (start..end).contains(&address))
+            ranges
+                .iter()
+                .any(|&(start, end)| (start..end).contains(&address))
         };
         for address in addresses {
             if is_in(&self.evaluation, address) {
@@ -167,7 +169,11 @@ impl Places {
                 forbidden.push((module.info.start, module.info.end));
             } else if is_c_library(module) {
                 self.forbid_in_c_library(module, &mut forbidden);
-            } else if !module.file.as_ref().is_none_or(|it| it.compiled().evaluation.is_empty()) {
+            } else if !module
+                .file
+                .as_ref()
+                .is_none_or(|it| it.compiled().evaluation.is_empty())
+            {
                 each_function(self.pid, module, |name, start, end| {
                     if name.starts_with(b"Py_AddPending") || name.starts_with(b"Py_MakePending") {
                         forbidden.push((start, end));
@@ -181,14 +187,36 @@ impl Places {
     /// The allocator is what lies between the first and the last of its functions: those that nobody exports are there too.
     fn forbid_in_c_library(&self, module: &Loaded, forbidden: &mut Vec<(u64, u64)>) {
         const ALLOCATOR: [&[u8]; 12] = [
-            b"malloc", b"free", b"calloc", b"realloc", b"memalign", b"aligned_alloc",
-            b"posix_memalign", b"valloc", b"pvalloc", b"malloc_trim", b"malloc_usable_size",
+            b"malloc",
+            b"free",
+            b"calloc",
+            b"realloc",
+            b"memalign",
+            b"aligned_alloc",
+            b"posix_memalign",
+            b"valloc",
+            b"pvalloc",
+            b"malloc_trim",
+            b"malloc_usable_size",
             b"mallinfo",
         ];
         const OTHERS: [&[u8]; 16] = [
-            b"fork", b"vfork", b"_Fork", b"pthread_create", b"pthread_join", b"pthread_exit",
-            b"pthread_getattr_np", b"exit", b"__cxa_finalize", b"__run_exit_handlers", b"dlopen",
-            b"dlsym", b"dlclose", b"dl_iterate_phdr", b"__libc_dlopen_mode", b"_dl_addr",
+            b"fork",
+            b"vfork",
+            b"_Fork",
+            b"pthread_create",
+            b"pthread_join",
+            b"pthread_exit",
+            b"pthread_getattr_np",
+            b"exit",
+            b"__cxa_finalize",
+            b"__run_exit_handlers",
+            b"dlopen",
+            b"dlsym",
+            b"dlclose",
+            b"dl_iterate_phdr",
+            b"__libc_dlopen_mode",
+            b"_dl_addr",
         ];
         /// More than any C library's allocator has.
         const MOST: u64 = 128 << 10;
@@ -210,9 +238,17 @@ impl Places {
 /// glibc's, its parts of former days among them, and musl's.
 fn is_c_library(module: &Loaded) -> bool {
     let name = module.info.path.rsplit('/').next().unwrap_or_default();
-    ["libc.so", "libc-2", "libdl.so", "libdl-2", "libpthread", "ld-musl", "libc.musl"]
-        .iter()
-        .any(|it| name.starts_with(it))
+    [
+        "libc.so",
+        "libc-2",
+        "libdl.so",
+        "libdl-2",
+        "libpthread",
+        "ld-musl",
+        "libc.musl",
+    ]
+    .iter()
+    .any(|it| name.starts_with(it))
 }
 
 fn each_function(pid: u32, module: &Loaded, mut f: impl FnMut(&[u8], u64, u64)) {

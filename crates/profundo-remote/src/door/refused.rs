@@ -105,7 +105,9 @@ impl fmt::Display for Refused {
 
 fn why_not(why: i32) -> &'static str {
     match why {
-        refusal::NO_INTERPRETER => "it has no Python interpreter that is known (CPython 3.8 to 3.13)",
+        refusal::NO_INTERPRETER => {
+            "it has no Python interpreter that is known (CPython 3.8 to 3.13)"
+        }
         refusal::UNKNOWN_LAYOUT => "its interpreter is laid out in a way that is not known",
         refusal::COLLECTING => "it was collecting garbage each time that it was asked",
         refusal::NOT_RUNNING => "its interpreter has not begun yet, or has ended",

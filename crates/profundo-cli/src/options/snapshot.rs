@@ -1,0 +1,51 @@
+//! Options of what is asked of a program that runs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::values::some_seconds;
+
+const EXAMPLES: &str = "\
+Examples:
+  profundo snapshot 4711                        writes profundo.python3.4711.heapsnapshot
+  profundo heap profundo.python3.4711.heapsnapshot     what fills it, and who holds it
+  profundo snapshot 4711 --streaming -o big     four part files, for a heap that is too large to be held
+  profundo assemble big                         later, or elsewhere: one file of them
+
+The program goes on while a copy of it (a fork) is gone through. What its strings hold is not written
+unless --no-redact is given; names of attributes, functions and classes are.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Snapshot {
+    /// The process
+    #[arg(value_name = "PID")]
+    pub pid: u32,
+    /// Where to write it [default: profundo.<name>.<PID>.heapsnapshot]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write four part files, which take no memory to write: `profundo assemble` makes a snapshot of them
+    #[arg(long)]
+    pub streaming: bool,
+    /// Write what strings hold, too: passwords, keys and names of people among it
+    #[arg(long)]
+    pub no_redact: bool,
+    /// Count every object as one byte, so that sizes are numbers of objects
+    #[arg(long)]
+    pub all_one: bool,
+    #[command(flatten)]
+    pub through: Through,
+}
+
+// How a running interpreter is asked.
+#[derive(Debug, Args)]
+pub struct Through {
+    /// How long the interpreter may take to let profundo in
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = some_seconds, allow_negative_numbers = true)]
+    pub timeout: Duration,
+    /// Ask a program, too, that restricts its own system calls (seccomp): it may be ended for it
+    #[arg(long)]
+    pub filtered: bool,
+}
