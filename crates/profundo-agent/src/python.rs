@@ -13,7 +13,7 @@ use profundo_probe::python::{Found, Range};
 
 use crate::home::{Home, home};
 use crate::symbols::{self, Scope, Symbol};
-use crate::{fork, memory, real, waits};
+use crate::{door, fork, memory, real, waits};
 
 /// Not looked for, being looked for, or found, whether its stacks are read or not.
 mod state {
@@ -52,6 +52,7 @@ pub fn look(home: Home, is_early: bool) {
         unsafe { home.keep_found(found) };
         waits::watch(found.runtime);
         memory::watch_python();
+        door::watch();
         let number = [version.major, version.minor, version.micro];
         let number = number
             .iter()

@@ -11,6 +11,7 @@ mod ctl;
 mod doctor;
 mod export;
 mod heap;
+mod gc_log;
 mod launch;
 mod manual;
 mod naming;
@@ -94,6 +95,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Doctor(options) => doctor::doctor(&options),
         Verb::Heap(options) => heap::heap(&options),
         Verb::Snapshot(options) => snapshot::snapshot(&options),
+        Verb::GcLog(options) => gc_log::gc_log(&options),
         Verb::Assemble(options) => assemble::assemble(&options),
         Verb::TrackAllocation(options) => track::track(&options),
         Verb::Ctl(options) => ctl::ctl(&options),

@@ -293,6 +293,8 @@ impl Ingest {
             Event::Unreachable { process, found } => self.unreachable(process, &found),
             Event::Cleared(at) => self.clear(at),
             Event::Ended(end) => self.ended(&end),
+            // They are for who asks for them.
+            Event::Collections { .. } => {}
             Event::Note(note) => {
                 if !self.profile.meta.notes.contains(&note) {
                     self.profile.meta.notes.push(note);

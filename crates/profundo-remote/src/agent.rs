@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use profundo_probe::ThreadRecord;
-use profundo_probe::shared::{CHUNKS, Header, trap_state};
+use profundo_probe::shared::{CHUNKS, Header, Ring, trap_state};
 use profundo_wire::recording::{Event, LossCounts, ThreadInfo};
 use profundo_wire::{End, Gil, PythonEnd, Reader, Record, SampleHead, State};
 
@@ -110,6 +110,10 @@ impl Agent {
             without_clock: 0,
             refusal: None,
         }
+    }
+
+    pub(crate) fn ring(&self) -> &Ring {
+        self.map.ring()
     }
 
     pub(crate) fn header(&self) -> &Header {

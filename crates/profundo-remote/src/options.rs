@@ -55,6 +55,8 @@ pub struct Options {
     pub energy: Option<PathBuf>,
     /// Whether what they read and write is recorded as well.
     pub traffic: bool,
+    /// Whether interpreters tell of their collections of garbage.
+    pub collections: bool,
     /// Whether memory is looked at, and which allocations.
     pub memory: Option<Memory>,
     /// Whether to begin without sampling, until told.
@@ -79,6 +81,7 @@ impl Default for Options {
             wall: None,
             energy: None,
             traffic: true,
+            collections: false,
             memory: None,
             paused: false,
             agent: None,

@@ -57,6 +57,8 @@ pub(crate) struct Program {
     pub(crate) outside_cleared: u64,
     /// What `wait` said, if it was our caller's child.
     pub(crate) how: Option<HowEnded>,
+    /// How many collections of garbage were told of.
+    pub(crate) collections: u64,
     /// What was told of its losses last.
     pub(crate) loss: LossCounts,
     /// Reads its threads where they wait, if it has an agent that samples where they run.
@@ -92,6 +94,7 @@ impl Program {
             times_cleared: (0, 0),
             outside_cleared: 0,
             how: None,
+            collections: 0,
             loss: LossCounts::default(),
             waits: None,
             runtime_told: false,

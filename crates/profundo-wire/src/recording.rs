@@ -183,6 +183,15 @@ pub enum Event<'a> {
         /// How long it waited for the interpreter's lock, in nanoseconds.
         gil_wait: u64,
     },
+    /// Collections of garbage of an interpreter, in their order.
+    Collections {
+        /// The process's key.
+        process: u32,
+        /// Those collections.
+        collections: Vec<Collection>,
+        /// How many there were before these that were not told of.
+        lost: u64,
+    },
     /// Records, in the order in which one thread wrote them.
     Words {
         /// The process's key.
@@ -423,4 +432,24 @@ pub struct Finish {
     pub cpu: u64,
     /// What our handlers cost on the programs' threads, delivery included, in nanoseconds.
     pub own_cost: Option<u64>,
+}
+
+/// A collection of garbage. Of what is not known it says 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Collection {
+    /// When it began, in nanoseconds of the monotonic clock.
+    pub began: u64,
+    /// How long the program was held up, in nanoseconds.
+    pub pause: u64,
+    /// How far it went: 0 for the youngest objects alone, 2 for all.
+    pub generation: u64,
+    /// How many objects were garbage, and freed.
+    pub collected: u64,
+    /// How many were garbage, and could not be freed.
+    pub uncollectable: u64,
+    /// Blocks of the interpreter's allocator that were in use before and after.
+    pub blocks: [u64; 2],
+    /// Bytes that the process had in memory before and after.
+    pub resident: [u64; 2],
 }

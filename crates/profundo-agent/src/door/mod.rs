@@ -5,7 +5,11 @@
 //! Nothing is done on the thread that was borrowed, which may be in the middle of anything.
 
 mod api;
+mod collections;
+mod early;
 mod objects;
+
+pub use early::watch;
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -136,6 +140,11 @@ fn answer(request: &Request) {
         let answer = match (api::find(), request.wish.load(Ordering::Relaxed)) {
             (Err(why), _) => why,
             (Ok(api), wish::OBJECTS) => objects::copy(api, request),
+            (Ok(_), wish::COLLECTIONS) => {
+                let place = request.outlet.address.load(Ordering::Relaxed);
+                collections::begin(place as *mut _)
+            }
+            (Ok(_), wish::SILENCE) => collections::end(),
             (Ok(_), _) => -libc::ENOSYS,
         };
         IS_BUSY.store(false, Ordering::Release);
@@ -148,6 +157,11 @@ fn answer(request: &Request) {
     // Release: whoever sees it done sees the answer.
     let before = request.state.swap(request_state::DONE, Ordering::AcqRel);
     if before == request_state::CANCELLED {
-        objects::discard(answer);
+        match request.wish.load(Ordering::Relaxed) {
+            wish::OBJECTS => objects::discard(answer),
+            _ => {
+                collections::end();
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@
 mod exporting;
 mod filters;
 mod heap;
+mod gc_log;
 mod looking;
 mod measuring;
 mod recording;
@@ -20,6 +21,7 @@ use clap_complete::Shell;
 
 pub use exporting::{Export, ExportFormat, Flame, misfit};
 pub use heap::{Assemble, Heap};
+pub use gc_log::GcLog;
 pub use looking::{Looking, Paper, Style, What};
 use values::{rate, some_seconds};
 
@@ -79,6 +81,8 @@ pub enum Verb {
     Heap(Heap),
     /// Write the objects of a Python process that runs, and who holds whom, as a heap snapshot
     Snapshot(Snapshot),
+    /// Print a line for each collection of garbage of a Python program
+    GcLog(GcLog),
     /// Make a heap snapshot of the part files that were streamed
     Assemble(Assemble),
     /// Start and stop the sampling of a program that is being recorded

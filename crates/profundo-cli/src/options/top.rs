@@ -95,7 +95,7 @@ impl Live {
     }
 }
 
-fn pid(text: &str) -> Result<u32, String> {
+pub fn pid(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| {
         format!("`{text}` is no process id; to start a program, write: profundo top -- {text}")
     })

@@ -58,6 +58,15 @@ impl Told {
                 sites,
                 peak,
             },
+            Event::Collections {
+                process,
+                collections,
+                lost,
+            } => Event::Collections {
+                process,
+                collections,
+                lost,
+            },
             Event::Energy(used) => Event::Energy(used),
             Event::Gauge(gauge) => Event::Gauge(gauge),
             Event::Unreachable { process, found } => Event::Unreachable { process, found },

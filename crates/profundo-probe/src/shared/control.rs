@@ -82,7 +82,9 @@ pub struct Control {
     pub calls: AtomicU32,
     /// A futex: which `request` was the last that the command has done.
     pub heeded: AtomicU32,
-    reserved: [AtomicU32; 19],
+    /// 1 if interpreters are to tell of their collections of garbage.
+    pub collections: AtomicU32,
+    reserved: [AtomicU32; 18],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The last words, in a circle.

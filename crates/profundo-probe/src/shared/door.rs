@@ -24,10 +24,10 @@ pub mod request_state {
 pub mod wish {
     /// A copy of the process that goes through its objects.
     pub const OBJECTS: u32 = 1;
-    /// That collections of garbage be told of.
-    pub const GC_LOG: u32 = 2;
+    /// That collections of garbage be told of, in [`Collections`](super::Collections) at the outlet's address.
+    pub const COLLECTIONS: u32 = 2;
     /// That they be told of no more.
-    pub const GC_SILENCE: u32 = 3;
+    pub const SILENCE: u32 = 3;
 }
 
 /// How the door is to be come through.

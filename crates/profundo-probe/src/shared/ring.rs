@@ -310,6 +310,8 @@ pub struct Ring {
     pub records: [ThreadRecord; RECORDS],
     /// The modules.
     pub listings: Listings,
+    /// What the interpreter tells of its collections of garbage.
+    pub collections: super::Collections,
 }
 
 impl Ring {

@@ -7,6 +7,7 @@
 //! anybody may. What is written for that in the program's memory is taken back.
 
 mod borrowed;
+mod collections;
 mod copy;
 mod headroom;
 mod place;
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32};
 use std::time::{Duration, Instant};
 
 use profundo_probe::shared::{
-    DOOR_SYMBOL, Request, refusal, request_flag, request_state, way, wish,
+    DOOR_SYMBOL, Outlet, Request, refusal, request_flag, request_state, way, wish,
 };
 use profundo_wire::graph::{End, Item};
 
@@ -62,6 +63,7 @@ const REQUEST: u64 = 0;
 const TEXTS: u64 = 512;
 
 /// A program that can be asked.
+#[derive(Debug)]
 pub struct Door<'a> {
     pid: u32,
     library: &'a [u8],
@@ -138,15 +140,18 @@ impl<'a> Door<'a> {
         } else {
             0
         };
-        self.ask(wish::OBJECTS, flags, SECONDS, options.patience)?;
+        let asked = Asked {
+            wish: wish::OBJECTS,
+            flags,
+            seconds: SECONDS,
+            place: 0,
+        };
+        self.ask(asked, options.patience)?;
         let request = self.request()?;
         let number = request.answer;
         if number <= 0 {
             self.leave(None);
-            return Err(match number {
-                refused if refused < -10_000 => Refused::Interpreter(refused),
-                error => Refused::System(io::Error::from_raw_os_error(-error)),
-            });
+            return Err(why_refused(number));
         }
         let copy = Copy::of(self.pid, number, self.room + REQUEST);
         let read = match copy {
@@ -168,13 +173,7 @@ impl<'a> Door<'a> {
     }
 
     /// Has it done inside.
-    fn ask(
-        &mut self,
-        wish: u32,
-        flags: u32,
-        seconds: u32,
-        patience: Duration,
-    ) -> Result<(), Refused> {
+    fn ask(&mut self, asked: Asked, patience: Duration) -> Result<(), Refused> {
         /// So long the main thread may take: if it runs Python code at all it is far sooner.
         const PENDING: Duration = Duration::from_millis(250);
         let began = Instant::now();
@@ -186,7 +185,7 @@ impl<'a> Door<'a> {
             if door.function == 0 {
                 door.function = load(door, thread, library)?;
             }
-            door.write_request([request_state::ASKED, wish, way::PENDING, flags], seconds)?;
+            door.write_request(asked)?;
             door.call_in(thread)
         })?;
         let in_time = match refused {
@@ -296,15 +295,17 @@ impl<'a> Door<'a> {
         })
     }
 
-    fn write_request(&self, words: [u32; 4], seconds: u32) -> Result<(), Refused> {
+    fn write_request(&self, asked: Asked) -> Result<(), Refused> {
         let zeros = [0; size_of::<Request>()];
         write_memory(self.pid, self.room + REQUEST, &zeros)?;
-        let [state, wish, way, flags] = words;
-        self.store(offset_of!(Request, wish), wish)?;
-        self.store(offset_of!(Request, way), way)?;
-        self.store(offset_of!(Request, flags), flags)?;
-        self.store(offset_of!(Request, seconds), seconds)?;
-        self.store(offset_of!(Request, state), state)
+        let address = offset_of!(Request, outlet) + offset_of!(Outlet, address);
+        let place = self.room + REQUEST + address as u64;
+        write_memory(self.pid, place, &asked.place.to_le_bytes())?;
+        self.store(offset_of!(Request, wish), asked.wish)?;
+        self.store(offset_of!(Request, way), way::PENDING)?;
+        self.store(offset_of!(Request, flags), asked.flags)?;
+        self.store(offset_of!(Request, seconds), asked.seconds)?;
+        self.store(offset_of!(Request, state), request_state::ASKED)
     }
 
     fn store(&self, offset: usize, number: u32) -> Result<(), Refused> {
@@ -333,6 +334,23 @@ impl<'a> Door<'a> {
             began: long(offset_of!(Request, began)),
             ended: long(offset_of!(Request, ended)),
         })
+    }
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked {
+    wish: u32,
+    flags: u32,
+    seconds: u32,
+    /// Memory in the program that it is about.
+    place: u64,
+}
+
+fn why_refused(answer: i32) -> Refused {
+    match answer {
+        refused if refused < -10_000 => Refused::Interpreter(refused),
+        error => Refused::System(io::Error::from_raw_os_error(-error)),
     }
 }
 

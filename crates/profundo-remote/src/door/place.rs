@@ -17,6 +17,7 @@ use crate::session::Directory;
 const TABLES: Duration = Duration::from_secs(20);
 
 /// What is known of a program's code.
+#[derive(Debug)]
 pub(super) struct Places {
     pid: u32,
     /// Where the store keeps what it makes.

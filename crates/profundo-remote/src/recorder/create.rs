@@ -77,6 +77,10 @@ impl Recorder {
         control
             .calls
             .store(u32::from(wants_calls), Ordering::Relaxed);
+        let wants_collections = u32::from(options.collections);
+        control
+            .collections
+            .store(wants_collections, Ordering::Relaxed);
         let (memory, doublings) = match options.memory {
             None => (memory_kind::NONE, 0),
             Some(Memory::Sampled { mean, doublings }) => (mean.max(1), doublings),

@@ -112,7 +112,36 @@ impl Recorder {
             }
         }
         self.tell_sums(key, last, sink);
+        self.tell_collections(key, sink);
         busy
+    }
+}
+
+impl Recorder {
+    /// Tells of the collections of garbage that were not told of yet.
+    fn tell_collections(&mut self, key: u32, sink: &mut dyn FnMut(Event<'_>)) {
+        let Some(program) = self.programs.get_mut(&key) else {
+            return;
+        };
+        let Way::Agent(agent) = &program.way else {
+            return;
+        };
+        let mut collections = Vec::new();
+        let told = agent
+            .ring()
+            .collections
+            .each_since(program.collections, |it| {
+                collections.push(it);
+            });
+        let (written, lost) = told;
+        if written != program.collections {
+            program.collections = written;
+            sink(Event::Collections {
+                process: key,
+                collections,
+                lost,
+            });
+        }
     }
 }
 

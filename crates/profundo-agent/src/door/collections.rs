@@ -1,0 +1,377 @@
+//! Telling of the interpreter's collections of garbage, by the list of functions that it calls before and after each.
+//!
+//! Ours is one of C's, so it costs a microsecond or two. How much there is in the heap is asked for as well, unless that
+//! would take more than a fiftieth of the time.
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::mem::transmute;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use profundo_probe::shared::{Collections, KEPT, refusal};
+use profundo_probe::sys;
+use profundo_wire::recording::Collection;
+
+use super::api::Object;
+use crate::symbols::{self, Scope};
+use crate::{fork, process, threads};
+
+/// Where they are told of; null: in the ring of the process.
+static PLACE: AtomicPtr<Collections> = AtomicPtr::new(null_mut());
+/// Our function as an object of the interpreter's.
+static OURS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// What is called for this.
+#[derive(Clone, Copy)]
+struct Calls {
+    import: unsafe extern "C" fn(*const c_char) -> Object,
+    attribute: unsafe extern "C" fn(Object, *const c_char) -> Object,
+    system: unsafe extern "C" fn(*const c_char) -> Object,
+    new_function: unsafe extern "C" fn(*const Method, Object, Object) -> Object,
+    append: unsafe extern "C" fn(Object, Object) -> c_int,
+    index: unsafe extern "C" fn(Object, Object) -> isize,
+    delete: unsafe extern "C" fn(Object, isize) -> c_int,
+    item: unsafe extern "C" fn(Object, isize) -> Object,
+    in_dict: unsafe extern "C" fn(Object, *const c_char) -> Object,
+    text: unsafe extern "C" fn(Object) -> *const c_char,
+    number: unsafe extern "C" fn(Object) -> c_long,
+    call: unsafe extern "C" fn(Object, Object) -> Object,
+    release: unsafe extern "C" fn(Object),
+    retain: unsafe extern "C" fn(Object),
+    clear_error: unsafe extern "C" fn(),
+    none: Object,
+}
+
+/// `PyMethodDef`.
+#[repr(C)]
+struct Method {
+    name: *const c_char,
+    function: unsafe extern "C" fn(Object, Object) -> Object,
+    flags: c_int,
+    doc: *const c_char,
+}
+
+// SAFETY: it is never written to.
+unsafe impl Sync for Method {}
+
+/// `METH_VARARGS`.
+const WITH_ARGUMENTS: c_int = 1;
+
+static METHOD: Method = Method {
+    name: c"profundo_collections".as_ptr(),
+    function: called,
+    flags: WITH_ARGUMENTS,
+    doc: core::ptr::null(),
+};
+
+/// The addresses of [`Calls`]; 0: not looked up.
+static CALLS: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
+
+const NAMES: [&CStr; 16] = [
+    c"PyImport_ImportModule",
+    c"PyObject_GetAttrString",
+    c"PySys_GetObject",
+    c"PyCFunction_NewEx",
+    c"PyList_Append",
+    c"PySequence_Index",
+    c"PySequence_DelItem",
+    c"PyTuple_GetItem",
+    c"PyDict_GetItemString",
+    c"PyUnicode_AsUTF8",
+    c"PyLong_AsLong",
+    c"PyObject_CallObject",
+    c"Py_DecRef",
+    c"Py_IncRef",
+    c"PyErr_Clear",
+    c"_Py_NoneStruct",
+];
+
+fn calls() -> Option<Calls> {
+    let first = CALLS.first()?;
+    if first.load(Ordering::Acquire) == 0 {
+        let mut found = [0; NAMES.len()];
+        symbols::find_all(&NAMES, Scope::All, |index, symbol| {
+            if let Some(place) = found.get_mut(index) {
+                *place = symbol.address;
+            }
+        });
+        if found.contains(&0) {
+            return None;
+        }
+        // The first one last: it says that the others are there.
+        for (place, address) in CALLS.iter().zip(found).rev() {
+            place.store(address, Ordering::Release);
+        }
+    }
+    let all = CALLS.each_ref().map(|place| place.load(Ordering::Relaxed));
+    let [
+        import,
+        attribute,
+        system,
+        new_function,
+        append,
+        index,
+        delete,
+        item,
+        in_dict,
+        text,
+        number,
+        call,
+        release,
+        retain,
+        clear_error,
+        none,
+    ] = all;
+    // SAFETY: these are the types of the interpreter's functions of these names.
+    unsafe {
+        Some(Calls {
+            import: transmute::<usize, _>(import),
+            attribute: transmute::<usize, _>(attribute),
+            system: transmute::<usize, _>(system),
+            new_function: transmute::<usize, _>(new_function),
+            append: transmute::<usize, _>(append),
+            index: transmute::<usize, _>(index),
+            delete: transmute::<usize, _>(delete),
+            item: transmute::<usize, _>(item),
+            in_dict: transmute::<usize, _>(in_dict),
+            text: transmute::<usize, _>(text),
+            number: transmute::<usize, _>(number),
+            call: transmute::<usize, _>(call),
+            release: transmute::<usize, _>(release),
+            retain: transmute::<usize, _>(retain),
+            clear_error: transmute::<usize, _>(clear_error),
+            none: none as Object,
+        })
+    }
+}
+
+impl Calls {
+    /// The list of functions that are called. To be released.
+    unsafe fn list(&self) -> Option<Object> {
+        // SAFETY: the lock is held.
+        unsafe {
+            let module = (self.import)(c"gc".as_ptr());
+            if module.is_null() {
+                (self.clear_error)();
+                return None;
+            }
+            let list = (self.attribute)(module, c"callbacks".as_ptr());
+            (self.release)(module);
+            if list.is_null() {
+                (self.clear_error)();
+                return None;
+            }
+            Some(list)
+        }
+    }
+}
+
+/// Begins to tell of them. The lock is held. Returns 0, or why not.
+pub fn begin(place: *mut Collections) -> c_int {
+    let Some(calls) = calls() else {
+        return refusal::NO_INTERPRETER;
+    };
+    PLACE.store(place, Ordering::Release);
+    if !OURS.load(Ordering::Acquire).is_null() {
+        return 0;
+    }
+    // SAFETY: the lock is held; what is made is kept for ever.
+    unsafe {
+        let ours = (calls.new_function)(&METHOD, null_mut(), null_mut());
+        let list = calls.list();
+        let (false, Some(list)) = (ours.is_null(), list) else {
+            (calls.clear_error)();
+            return -libc::ENOMEM;
+        };
+        let appended = (calls.append)(list, ours);
+        (calls.release)(list);
+        if appended != 0 {
+            (calls.clear_error)();
+            return -libc::ENOMEM;
+        }
+        OURS.store(ours, Ordering::Release);
+    }
+    0
+}
+
+/// Tells of them no more. The lock is held.
+pub fn end() -> c_int {
+    PLACE.store(null_mut(), Ordering::Release);
+    let ours = OURS.swap(null_mut(), Ordering::AcqRel);
+    let (false, Some(calls)) = (ours.is_null(), calls()) else {
+        return 0;
+    };
+    // SAFETY: the lock is held; the object is ours.
+    unsafe {
+        if let Some(list) = calls.list() {
+            let index = (calls.index)(list, ours);
+            if index < 0 || (calls.delete)(list, index) != 0 {
+                (calls.clear_error)();
+            }
+            (calls.release)(list);
+        }
+        (calls.release)(ours);
+    }
+    0
+}
+
+/// When the collection began that is under way, and what there was then. One at a time: the lock is held.
+static BEGAN: AtomicU64 = AtomicU64::new(0);
+static BLOCKS: AtomicU64 = AtomicU64::new(0);
+static RESIDENT: AtomicU64 = AtomicU64::new(0);
+/// When it may be asked again what there is.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Called by the interpreter, with the phase and a dictionary.
+unsafe extern "C" fn called(_: Object, arguments: Object) -> Object {
+    let Some(calls) = calls() else {
+        return null_mut();
+    };
+    // SAFETY: the interpreter's arguments; what is found in them is borrowed.
+    unsafe {
+        let phase = (calls.text)((calls.item)(arguments, 0));
+        if phase.is_null() {
+            (calls.clear_error)();
+        } else if CStr::from_ptr(phase) == c"start" {
+            let (blocks, resident) = heap(&calls);
+            BLOCKS.store(blocks, Ordering::Relaxed);
+            RESIDENT.store(resident, Ordering::Relaxed);
+            BEGAN.store(now(), Ordering::Relaxed);
+        } else {
+            finished(&calls, (calls.item)(arguments, 1));
+        }
+        (calls.retain)(calls.none);
+    }
+    calls.none
+}
+
+fn now() -> u64 {
+    process::time(libc::CLOCK_MONOTONIC)
+}
+
+/// # Safety
+/// The lock is held, and `info` is the interpreter's dictionary.
+unsafe fn finished(calls: &Calls, info: Object) {
+    let ended = now();
+    let began = BEGAN.swap(0, Ordering::Relaxed);
+    if began == 0 {
+        return;
+    }
+    let number = |name: &CStr| {
+        // SAFETY: the caller vouches; what is found is borrowed.
+        unsafe {
+            let found = (calls.in_dict)(info, name.as_ptr());
+            if found.is_null() {
+                return 0;
+            }
+            (calls.number)(found).max(0) as u64
+        }
+    };
+    let before = [
+        BLOCKS.load(Ordering::Relaxed),
+        RESIDENT.load(Ordering::Relaxed),
+    ];
+    let (blocks, resident) = match before {
+        [0, 0] => (0, 0),
+        // SAFETY: the lock is held.
+        _ => unsafe { look(calls) },
+    };
+    let collection = Collection {
+        began,
+        pause: ended - began,
+        generation: number(c"generation"),
+        collected: number(c"collected"),
+        uncollectable: number(c"uncollectable"),
+        blocks: [before[0], blocks],
+        resident: [before[1], resident],
+    };
+    let place = PLACE.load(Ordering::Acquire);
+    if !place.is_null() {
+        // SAFETY: who set it keeps it mapped.
+        unsafe { &*place }.add(collection);
+    } else if let Some(home) = fork::home_of_this_process() {
+        let written = home.ring().collections.add(collection);
+        ring(home, written, ended);
+    }
+}
+
+/// Has the command look, soon enough and not too often.
+fn ring(home: crate::home::Home, written: u64, now: u64) {
+    const OFTEN: u64 = 20_000_000;
+    static RUNG: AtomicU64 = AtomicU64::new(0);
+    let is_time = now.saturating_sub(RUNG.load(Ordering::Relaxed)) > OFTEN;
+    if is_time || written.is_multiple_of(KEPT as u64 / 4) {
+        RUNG.store(now, Ordering::Relaxed);
+        threads::tell(home);
+    }
+}
+
+/// What there is in the heap, unless it was asked for a moment ago.
+///
+/// # Safety
+/// The lock is held.
+unsafe fn heap(calls: &Calls) -> (u64, u64) {
+    /// One part of the time in so many.
+    const PART: u64 = 50;
+    let began = now();
+    if began < NEXT.load(Ordering::Relaxed) {
+        return (0, 0);
+    }
+    // SAFETY: the caller vouches.
+    let found = unsafe { look(calls) };
+    let ended = now();
+    // It is asked for twice.
+    NEXT.store(ended + (ended - began) * 2 * PART, Ordering::Relaxed);
+    found
+}
+
+/// # Safety
+/// The lock is held.
+unsafe fn look(calls: &Calls) -> (u64, u64) {
+    // SAFETY: the lock is held; what is found is borrowed, and what is called gives a new number.
+    let blocks = unsafe {
+        let function = (calls.system)(c"getallocatedblocks".as_ptr());
+        let found = match function.is_null() {
+            true => null_mut(),
+            false => (calls.call)(function, null_mut()),
+        };
+        if found.is_null() {
+            (calls.clear_error)();
+            0
+        } else {
+            let blocks = (calls.number)(found).max(0) as u64;
+            (calls.release)(found);
+            blocks
+        }
+    };
+    (blocks, resident())
+}
+
+/// Bytes that the process has in memory.
+fn resident() -> u64 {
+    const PAGE: u64 = 4096;
+    let path = c"/proc/self/statm".as_ptr() as usize;
+    let how = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+    let mut text = [0_u8; 96];
+    // SAFETY: the path ends in a NUL, and the text is ours to be written.
+    let read = unsafe {
+        let file = sys::call(
+            libc::SYS_openat,
+            [libc::AT_FDCWD as usize, path, how, 0, 0, 0],
+        );
+        if file < 0 {
+            return 0;
+        }
+        let place = text.as_mut_ptr() as usize;
+        let read = sys::call(libc::SYS_read, [file as usize, place, text.len(), 0, 0, 0]);
+        sys::call(libc::SYS_close, [file as usize, 0, 0, 0, 0, 0]);
+        usize::try_from(read).unwrap_or(0)
+    };
+    let text = text.get(..read).unwrap_or_default();
+    let second = text.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
+    second
+        .iter()
+        .filter(|byte| byte.is_ascii_digit())
+        .fold(0, |sum: u64, byte| sum * 10 + u64::from(byte - b'0'))
+        * PAGE
+}

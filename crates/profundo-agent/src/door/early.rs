@@ -1,0 +1,131 @@
+//! Going in as soon as the interpreter has begun, in a program that was started for it.
+//!
+//! Nobody says when it has begun. But it makes objects all the time, by functions that can be replaced before: ours sees
+//! at each call whether it has begun, asks to be let in, and takes itself back.
+
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::{MaybeUninit, transmute};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::{api, collections};
+use crate::session;
+use crate::symbols::{self, Scope};
+
+type Malloc = unsafe extern "C-unwind" fn(*mut c_void, usize) -> *mut c_void;
+type Calloc = unsafe extern "C-unwind" fn(*mut c_void, usize, usize) -> *mut c_void;
+type Realloc = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, usize) -> *mut c_void;
+type Free = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
+
+/// `PyMemAllocatorEx`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Allocator {
+    context: *mut c_void,
+    malloc: Malloc,
+    calloc: Calloc,
+    realloc: Realloc,
+    free: Free,
+}
+
+/// That which was there before.
+struct Before(UnsafeCell<MaybeUninit<Allocator>>);
+
+// SAFETY: written before ours is known to the interpreter.
+unsafe impl Sync for Before {}
+
+static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::uninit()));
+static HAS_BEGUN: AtomicUsize = AtomicUsize::new(0);
+static GET: AtomicUsize = AtomicUsize::new(0);
+static SET: AtomicUsize = AtomicUsize::new(0);
+
+/// `PYMEM_DOMAIN_OBJ`: objects are made with the lock held.
+const OBJECTS: c_int = 2;
+
+type Exchange = unsafe extern "C" fn(c_int, *mut Allocator);
+
+/// Goes in as soon as may be, if anything is wanted there. The interpreter was found, and has not begun.
+pub fn watch() {
+    static IS_DONE: AtomicBool = AtomicBool::new(false);
+    let wanted = session::control().is_some_and(|it| it.collections.load(Ordering::Relaxed) != 0);
+    if !wanted || IS_DONE.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    const NAMES: [&CStr; 3] = [
+        c"PyMem_GetAllocator",
+        c"PyMem_SetAllocator",
+        c"Py_IsInitialized",
+    ];
+    let mut found = [0; NAMES.len()];
+    symbols::find_all(&NAMES, Scope::All, |index, symbol| {
+        if let Some(place) = found.get_mut(index) {
+            *place = symbol.address;
+        }
+    });
+    let [get, set, has_begun] = found;
+    if found.contains(&0) {
+        return;
+    }
+    HAS_BEGUN.store(has_begun, Ordering::Relaxed);
+    GET.store(get, Ordering::Relaxed);
+    SET.store(set, Ordering::Relaxed);
+    // SAFETY: the interpreter's functions of these names have these types, and may be called before it begins.
+    unsafe {
+        let before = BEFORE.0.get().cast::<Allocator>();
+        transmute::<usize, Exchange>(get)(OBJECTS, before);
+        let mut ours = Allocator {
+            malloc,
+            ..before.read()
+        };
+        transmute::<usize, Exchange>(set)(OBJECTS, &mut ours);
+    }
+}
+
+/// All but this function are those that were there before.
+unsafe extern "C-unwind" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: it was written before.
+    let before = unsafe { &*BEFORE.0.get().cast::<Allocator>() };
+    go_in_if_begun();
+    // SAFETY: the interpreter's arguments, passed on.
+    unsafe { (before.malloc)(context, size) }
+}
+
+#[inline]
+fn go_in_if_begun() {
+    static IS_DONE: AtomicBool = AtomicBool::new(false);
+    let has_begun = HAS_BEGUN.load(Ordering::Relaxed);
+    if IS_DONE.load(Ordering::Relaxed) || has_begun == 0 {
+        return;
+    }
+    // SAFETY: the interpreter's function of that name, which looks at a word.
+    let has_begun = unsafe { transmute::<usize, unsafe extern "C" fn() -> c_int>(has_begun)() };
+    if has_begun == 0 || IS_DONE.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    take_back();
+    if let Ok(api) = api::find() {
+        // SAFETY: the function may be called at any time; ours keeps to its contract.
+        unsafe { (api.add_pending_call)(inside, null_mut()) };
+    }
+}
+
+/// Called by the interpreter's main thread, which holds the lock.
+unsafe extern "C" fn inside(_: *mut c_void) -> c_int {
+    collections::begin(null_mut());
+    0
+}
+
+/// Puts that back which was there before, unless somebody else has come meanwhile, who calls us.
+fn take_back() {
+    let (get, set) = (GET.load(Ordering::Relaxed), SET.load(Ordering::Relaxed));
+    // SAFETY: as in `watch`; the lock is held, since an object is being made.
+    unsafe {
+        let mut now = MaybeUninit::<Allocator>::uninit();
+        transmute::<usize, Exchange>(get)(OBJECTS, now.as_mut_ptr());
+        if now.assume_init().malloc as usize == malloc as *const () as usize {
+            let mut before = BEFORE.0.get().cast::<Allocator>().read();
+            transmute::<usize, Exchange>(set)(OBJECTS, &mut before);
+        }
+    }
+}

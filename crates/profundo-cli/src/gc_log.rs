@@ -1,0 +1,404 @@
+//! `gc-log`: a line for each collection of garbage of a Python program, as Julia's runtime prints them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use profundo_remote::door::Door;
+use profundo_remote::{EngineChoice, Options, Recorder};
+use profundo_wire::recording::{Collection, Event};
+
+use crate::attach::{HEED, is_over};
+use crate::launch::{
+    Child, Ended, Environment, Got, Program, Signals, Unstarted, bury, end_as, has_ended, pass_on,
+    stop_too, was_stopped,
+};
+use crate::options::GcLog;
+use crate::{carried, say};
+
+pub fn gc_log(options: &GcLog) -> Result<ExitCode> {
+    match options.pid {
+        Some(pid) => of_process(options, pid),
+        None => of_program(options),
+    }
+}
+
+/// A process that runs already.
+fn of_process(options: &GcLog, pid: u32) -> Result<ExitCode> {
+    let mut log = Log::create(options, Box::new(io::stdout()))?;
+    let library = carried::library()?;
+    let why = |refused| anyhow!("cannot log the collections of process {pid}: {refused}");
+    let mut door = Door::of(pid, &library, options.through.filtered).map_err(why)?;
+    let signals = Signals::take()?;
+    if options.duration.is_none() {
+        say::note(&format!(
+            "logging the collections of process {pid}; Ctrl-C ends it"
+        ));
+    }
+    let began = Instant::now();
+    let mut failure = None;
+    let told = door.collections(
+        options.through.timeout,
+        &mut |collection, lost| {
+            log.lose(pid, lost);
+            failure = failure.take().or(log.tell(pid, &collection).err());
+        },
+        &mut || is_over(&signals) || options.duration.is_some_and(|it| began.elapsed() >= it),
+    );
+    signals.release();
+    told.map_err(why)?;
+    if let Some(error) = failure {
+        return Err(error.into());
+    }
+    log.finish(began.elapsed())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A program that is started for it, and what it starts.
+fn of_program(options: &GcLog) -> Result<ExitCode> {
+    const UNBEGUN: &str = "nothing was run";
+    let program = Program::find(&options.words)?;
+    let mut log = Log::create(options, Box::new(io::stderr())).context(UNBEGUN)?;
+    let mut recorder = Recorder::create(Options {
+        engine: EngineChoice::Auto,
+        collections: true,
+        paused: true,
+        agent: Some(carried::file(carried::For::Time)?),
+        ..Options::default()
+    })?;
+    let signals = Signals::take()?;
+    let limits: Vec<(u32, u64)> = recorder
+        .child_limits()
+        .iter()
+        .map(|limit| (limit.resource, limit.soft))
+        .collect();
+    let environment = Environment::with(recorder.environment());
+    let child = Child::fork(&program, &environment, &limits, &signals, None)
+        .context("cannot start a process")?;
+    let pid = child.pid();
+    recorder.watch(pid as u32)?;
+    let wake = recorder.wake_handle();
+    let watch = signals.watch(move || wake.wake())?;
+    let began = Instant::now();
+    if let Err(error) = child.release() {
+        bail!(Unstarted::refused(&program.path, &error));
+    }
+    let mut listener = Listener::new(&mut log);
+    let ended = accompany(&mut recorder, &mut listener, &signals, pid)?;
+    let took = began.elapsed();
+    recorder.finish(&mut |event| listener.event(event));
+    drop(watch);
+    bury(pid);
+    signals.release();
+    let Listener {
+        failure,
+        has_python,
+        ..
+    } = listener;
+    // The program has ended as it has, whatever becomes of the log.
+    let finished = match failure {
+        Some(error) => Err(error.into()),
+        None => log.finish(took),
+    };
+    if let Err(error) = finished {
+        say::error(&error);
+    }
+    if !has_python {
+        say::note("no Python interpreter was met, so there was nothing to log");
+    }
+    Ok(end_as(ended))
+}
+
+fn accompany(
+    recorder: &mut Recorder,
+    listener: &mut Listener<'_>,
+    signals: &Signals,
+    pid: i32,
+) -> Result<Ended> {
+    loop {
+        recorder.turn_within(HEED, &mut |event| listener.event(event));
+        while let Some(got) = signals.next() {
+            if let Got::ForUs { signal, sender } = got {
+                pass_on(pid, signal, sender);
+            }
+        }
+        if let Some(ended) = has_ended(pid).context("the program is out of sight")? {
+            recorder.exited(pid as u32, ended.into());
+            return Ok(ended);
+        }
+        if was_stopped(pid) {
+            stop_too(pid);
+        }
+    }
+}
+
+/// Takes from a recording what is to be logged.
+struct Listener<'a> {
+    log: &'a mut Log,
+    /// The processes by their keys.
+    processes: BTreeMap<u32, u32>,
+    failure: Option<io::Error>,
+    has_python: bool,
+}
+
+impl<'a> Listener<'a> {
+    fn new(log: &'a mut Log) -> Self {
+        Self {
+            log,
+            processes: BTreeMap::new(),
+            failure: None,
+            has_python: false,
+        }
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Process(process) => {
+                self.processes.insert(process.key, process.pid);
+            }
+            Event::Runtime { .. } => self.has_python = true,
+            Event::Collections {
+                process,
+                collections,
+                lost,
+            } => {
+                self.has_python = true;
+                let pid = self.processes.get(&process).copied().unwrap_or(0);
+                self.log.lose(pid, lost);
+                for collection in &collections {
+                    if self.failure.is_none() {
+                        self.failure = self.log.tell(pid, collection).err();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Where lines are written, and what they add up to.
+struct Log {
+    out: Box<dyn Write>,
+    json: bool,
+    /// Those that took less are only counted.
+    slow: Duration,
+    /// When it began, on the monotonic clock.
+    began: u64,
+    /// The process that is told of so far; lines name it once there is another one.
+    first: Option<u32>,
+    sums: [Sum; 3],
+    lost: u64,
+}
+
+/// What the collections of a generation add up to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    count: u64,
+    pause: Duration,
+    longest: Duration,
+    collected: u64,
+    uncollectable: u64,
+}
+
+impl Log {
+    fn create(options: &GcLog, otherwise: Box<dyn Write>) -> Result<Self> {
+        let out: Box<dyn Write> = match &options.output {
+            Some(path) => {
+                let file = File::create(path);
+                Box::new(BufWriter::new(
+                    file.with_context(|| format!("cannot write {}", path.display()))?,
+                ))
+            }
+            None => otherwise,
+        };
+        Ok(Self {
+            out,
+            json: options.json,
+            slow: Duration::from_secs_f64((options.slow / 1e3).clamp(0.0, 1e9)),
+            began: monotonic(),
+            first: None,
+            sums: [Sum::default(); 3],
+            lost: 0,
+        })
+    }
+
+    fn lose(&mut self, _: u32, count: u64) {
+        self.lost += count;
+    }
+
+    fn tell(&mut self, pid: u32, collection: &Collection) -> io::Result<()> {
+        let pause = Duration::from_nanos(collection.pause);
+        let generation = (collection.generation as usize).min(2);
+        if let Some(sum) = self.sums.get_mut(generation) {
+            sum.count += 1;
+            sum.pause += pause;
+            sum.longest = sum.longest.max(pause);
+            sum.collected += collection.collected;
+            sum.uncollectable += collection.uncollectable;
+        }
+        let first = *self.first.get_or_insert(pid);
+        if pause < self.slow {
+            return Ok(());
+        }
+        let at = Duration::from_nanos(collection.began.saturating_sub(self.began));
+        let line = match self.json {
+            true => json(pid, at, collection),
+            false => text((pid != first).then_some(pid), at, collection),
+        };
+        self.out.write_all(line.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Writes what they add up to.
+    fn finish(&mut self, took: Duration) -> Result<()> {
+        if !self.json {
+            let text = self.summary(took);
+            self.out.write_all(text.as_bytes())?;
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+
+    fn summary(&self, took: Duration) -> String {
+        use std::fmt::Write;
+        let count: u64 = self.sums.iter().map(|sum| sum.count).sum();
+        if count == 0 {
+            return "GC: no collections\n".into();
+        }
+        let pause: Duration = self.sums.iter().map(|sum| sum.pause).sum();
+        let mut text = format!(
+            "GC: {count} collections held the program up for {} of {:.2} s ({:.1} %)\n",
+            milliseconds(pause),
+            took.as_secs_f64(),
+            pause.as_secs_f64() / took.as_secs_f64().max(1e-9) * 1e2
+        );
+        for (generation, sum) in self
+            .sums
+            .iter()
+            .enumerate()
+            .filter(|(_, sum)| sum.count > 0)
+        {
+            let _ = writeln!(
+                text,
+                "GC:   generation {generation}: {} collections, {} in all, {} on average, {} at most; {} objects collected{}",
+                sum.count,
+                milliseconds(sum.pause),
+                milliseconds(sum.pause / u32::try_from(sum.count).unwrap_or(u32::MAX)),
+                milliseconds(sum.longest),
+                sum.collected,
+                uncollectable(sum.uncollectable),
+            );
+        }
+        if self.lost > 0 {
+            let _ = writeln!(
+                text,
+                "GC:   {} more came too fast to be told of: they are in none of these sums",
+                self.lost
+            );
+        }
+        text
+    }
+}
+
+fn text(pid: Option<u32>, at: Duration, collection: &Collection) -> String {
+    use std::fmt::Write;
+    let mut line = format!(
+        "GC: {:9.3} s  gen {}  pause {:>10}  collected {:>7}{}",
+        at.as_secs_f64(),
+        collection.generation,
+        milliseconds(Duration::from_nanos(collection.pause)),
+        collection.collected,
+        uncollectable(collection.uncollectable),
+    );
+    let [before, after] = collection.blocks;
+    if before > 0 {
+        let _ = write!(line, "  blocks {before} → {after}");
+    }
+    let [before, after] = collection.resident;
+    if before > 0 {
+        let mb = |bytes: u64| bytes as f64 / 1e6;
+        let _ = write!(line, "  resident {:.1} → {:.1} MB", mb(before), mb(after));
+    }
+    if let Some(pid) = pid {
+        let _ = write!(line, "  process {pid}");
+    }
+    line.push('\n');
+    line
+}
+
+fn uncollectable(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        count => format!(", {count} uncollectable"),
+    }
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}
+
+fn json(pid: u32, at: Duration, it: &Collection) -> String {
+    let pair = |[before, after]: [u64; 2]| match before {
+        0 => "null".to_owned(),
+        before => format!("[{before},{after}]"),
+    };
+    format!(
+        "{{\"schema\":\"profundo-gc-log/1\",\"process\":{pid},\"seconds\":{:.6},\"generation\":{},\"pause_ns\":{},\
+         \"collected\":{},\"uncollectable\":{},\"blocks\":{},\"resident_bytes\":{}}}\n",
+        at.as_secs_f64(),
+        it.generation,
+        it.pause,
+        it.collected,
+        it.uncollectable,
+        pair(it.blocks),
+        pair(it.resident),
+    )
+}
+
+fn monotonic() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the place is ours to write; the clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOME: Collection = Collection {
+        began: 0,
+        pause: 12_340_000,
+        generation: 2,
+        collected: 4321,
+        uncollectable: 0,
+        blocks: [1000, 900],
+        resident: [40_000_000, 38_500_000],
+    };
+
+    #[test]
+    fn a_line_says_what_there_was_and_is() {
+        let line = text(None, Duration::from_millis(1500), &SOME);
+        assert_eq!(
+            line,
+            "GC:     1.500 s  gen 2  pause   12.34 ms  collected    4321  blocks 1000 → 900  resident 40.0 → 38.5 MB\n"
+        );
+        let unasked = Collection {
+            blocks: [0; 2],
+            resident: [0; 2],
+            uncollectable: 3,
+            ..SOME
+        };
+        let line = text(Some(77), Duration::ZERO, &unasked);
+        assert!(
+            line.ends_with("4321, 3 uncollectable  process 77\n"),
+            "{line}"
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! Options of the log of collections of garbage.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::snapshot::Through;
+use super::top::pid;
+use super::values::some_seconds;
+
+const EXAMPLES: &str = "\
+Examples:
+  profundo gc-log -- python3 app.py      a line for each collection, as it comes
+  profundo gc-log 4711 -d 30             half a minute of a process that runs
+  profundo gc-log 4711 --slow 10         only those that took 10 ms or more; the sums at the end are of all
+  profundo gc-log --json -o gc.jsonl -- app.py
+
+Exit codes: the program's own (or its signal); with PID 0, or 1 where it cannot be asked; 2 for wrong usage.";
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "profundo gc-log [OPTIONS] <PID>\n       profundo gc-log [OPTIONS] -- <CMD>...",
+    after_help = EXAMPLES
+)]
+pub struct GcLog {
+    /// The process
+    #[arg(value_name = "PID", value_parser = pid, required_unless_present = "words", conflicts_with = "words")]
+    pub pid: Option<u32>,
+    /// A program to start, and its arguments; a `.py` file is run by python3
+    #[arg(value_name = "CMD", last = true)]
+    pub words: Vec<OsString>,
+    /// Where the lines go [default: stderr, with PID stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Lines of JSON instead
+    #[arg(long)]
+    pub json: bool,
+    /// Tell only of those that took so many milliseconds
+    #[arg(long, value_name = "MS", default_value = "0")]
+    pub slow: f64,
+    /// Stop after so long [default: when the program ends, or on Ctrl-C]
+    #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true, requires = "pid")]
+    pub duration: Option<Duration>,
+    #[command(flatten)]
+    pub through: Through,
+}
