@@ -31,6 +31,7 @@ mod choice;
 mod energy;
 mod filter;
 mod flat;
+mod garbage;
 pub mod graph;
 mod group;
 mod heap;
@@ -64,6 +65,7 @@ pub use choice::{UnknownChoice, choose};
 pub use energy::{EnergyUse, energy, joules_per_nanosecond};
 pub use filter::{Filter, Numbers, ProcessChoice, TaskChoice, ThreadChoice};
 pub use flat::{FlatOptions, FlatRow, flat};
+pub use garbage::garbage;
 pub use group::{Group, GroupBy, groups};
 pub use heap::{
     Allocations, CopyRow, Figure, FunctionMemory, HeapLine, HeapOptions, HeapRow, Holding, Leak,

@@ -4,7 +4,7 @@
 //! places, what is read is compared with the table where the table was measured, and a version
 //! that is not known is refused.
 
-use crate::layout::{Chain, Gil, Layout};
+use crate::layout::{Chain, Collecting, Gil, Layout};
 
 /// How many words from the start of `_PyRuntime` are looked at.
 pub const DEBUG_WORDS: usize = 49;
@@ -52,7 +52,19 @@ pub fn layout_from_debug_offsets(minor: u8, words: &[u64]) -> Result<Layout, Ref
     } else {
         (15, 22, 31, 39)
     };
+    // The collector's records are told of, and what is in them has stayed where it was.
+    let collecting = match minor {
+        13 => {
+            const COLLECTING: u16 = 200;
+            match small(10)? {
+                0 => Collecting::Unknown,
+                records => Collecting::Interpreter(records.saturating_add(COLLECTING)),
+            }
+        }
+        _ => layout.collecting,
+    };
     let told = Layout {
+        collecting,
         chain: Chain::Direct {
             frame: small(thread + 4)?,
         },
@@ -80,7 +92,10 @@ pub fn layout_from_debug_offsets(minor: u8, words: &[u64]) -> Result<Layout, Ref
         ..told
     };
     let is_told_right = if minor == 13 {
-        told == layout
+        told == Layout {
+            collecting,
+            ..layout
+        }
     } else {
         as_measured == layout && told.owner < 128 && told.instructions.is_multiple_of(8)
     };
@@ -101,6 +116,7 @@ mod tests {
         let mut words = vec![0; DEBUG_WORDS];
         words[..3].copy_from_slice(&[COOKIE, 0x030d_00f0, 0]);
         words[5] = 632;
+        words[10] = 7400;
         words[14] = 16;
         words[22] = 16;
         words[23] = 72;

@@ -1,6 +1,6 @@
 //! Who holds the global lock, and where it lies.
 
-use crate::layout::{Gil, Layout};
+use crate::layout::{Collecting, Gil, Layout};
 use crate::memory::{Memory, half};
 
 /// Of the last holder and of the flag in the lock of 3.12 and later.
@@ -29,6 +29,26 @@ pub fn is_holder(
             Some(locked == 1 && holder == state)
         }
     }
+}
+
+/// Whether the interpreter of a state collects garbage; `None` if it cannot be told.
+pub fn is_collecting(
+    layout: &Layout,
+    memory: &mut impl Memory,
+    runtime: u64,
+    state: u64,
+) -> Option<bool> {
+    let base = match layout.collecting {
+        Collecting::Unknown => return None,
+        Collecting::Runtime(_) => runtime,
+        Collecting::Interpreter(_) => {
+            memory.word(state.wrapping_add(u64::from(layout.interpreter)))?
+        }
+    };
+    let (Collecting::Runtime(offset) | Collecting::Interpreter(offset)) = layout.collecting else {
+        return None;
+    };
+    Some(half(memory, base.wrapping_add(u64::from(offset)))? != 0)
 }
 
 /// Whether an address lies in the lock of the interpreter that a state belongs to; false where that

@@ -56,6 +56,17 @@ pub enum Gil {
     },
 }
 
+/// Where it says that garbage is being collected, which is a number of 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Collecting {
+    /// Nobody knows.
+    Unknown,
+    /// Here in the runtime.
+    Runtime(u16),
+    /// Here in the interpreter state.
+    Interpreter(u16),
+}
+
 /// Where an object keeps its attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attributes {
@@ -82,6 +93,8 @@ pub struct Layout {
     /// In the runtime, of the newest interpreter, with the first one behind it; 0 before 3.12, where
     /// they share one lock.
     pub interpreters: u16,
+    /// Whether garbage is being collected.
+    pub collecting: Collecting,
     /// Where objects keep their attributes.
     pub attributes: Attributes,
     /// In a type, of the names of the attributes that its objects have as values.
@@ -129,12 +142,19 @@ pub const OLDEST: u8 = 8;
 pub const NEWEST: u8 = 14;
 
 /// Up to 3.10 only a few fields differ.
-const fn before_3_11(minor: u8, holder: u16, instruction: u16, unit: i32, locals: u16) -> Layout {
+const fn before_3_11(
+    minor: u8,
+    holder: u16,
+    collecting: Collecting,
+    (instruction, unit): (u16, i32),
+    locals: u16,
+) -> Layout {
     Layout {
         minor,
         chain: Chain::FrameObjects { frame: 24, unit },
         gil: Gil::Runtime { holder },
         interpreters: 0,
+        collecting,
         attributes: Attributes::Dictionary,
         shared_keys: 0,
         thread: 176,
@@ -167,6 +187,7 @@ const PYTHON_3_11: Layout = Layout {
     },
     gil: Gil::Runtime { holder: 576 },
     interpreters: 0,
+    collecting: Collecting::Interpreter(848),
     attributes: Attributes::Values,
     shared_keys: 872,
     thread: 152,
@@ -197,6 +218,7 @@ const PYTHON_3_12: Layout = Layout {
     },
     gil: Gil::Interpreter { lock: 384 },
     interpreters: 40,
+    collecting: Collecting::Interpreter(312),
     attributes: Attributes::Tagged,
     shared_keys: 880,
     thread: 0,
@@ -216,6 +238,7 @@ const PYTHON_3_13: Layout = Layout {
     chain: Chain::Direct { frame: 72 },
     gil: Gil::Interpreter { lock: 16 },
     interpreters: 632,
+    collecting: Collecting::Interpreter(7600),
     attributes: Attributes::Inline,
     instructions: 200,
     ..PYTHON_3_12
@@ -224,6 +247,7 @@ const PYTHON_3_13: Layout = Layout {
 /// Its fields that the debug offsets tell are taken from there.
 const PYTHON_3_14: Layout = Layout {
     minor: 14,
+    collecting: Collecting::Unknown,
     locals: 80,
     owner: 74,
     instructions: 208,
@@ -231,9 +255,9 @@ const PYTHON_3_14: Layout = Layout {
 };
 
 const LAYOUTS: [Layout; 7] = [
-    before_3_11(8, 1368, 104, 1, 360),
-    before_3_11(9, 568, 104, 1, 360),
-    before_3_11(10, 568, 96, 2, 352),
+    before_3_11(8, 1368, Collecting::Runtime(544), (104, 1), 360),
+    before_3_11(9, 568, Collecting::Interpreter(816), (104, 1), 360),
+    before_3_11(10, 568, Collecting::Interpreter(816), (96, 2), 352),
     PYTHON_3_11,
     PYTHON_3_12,
     PYTHON_3_13,

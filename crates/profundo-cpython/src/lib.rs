@@ -36,8 +36,8 @@ mod walk;
 
 pub use code::{CodeKey, CodeShape, TextShape, code_key, code_shape};
 pub use debug::{DEBUG_WORDS, Refusal, layout_from_debug_offsets};
-pub use gil::{is_holder, is_in_lock};
-pub use layout::{Attributes, Chain, Gil, Layout, NEWEST, OLDEST};
+pub use gil::{is_collecting, is_holder, is_in_lock};
+pub use layout::{Attributes, Chain, Collecting, Gil, Layout, NEWEST, OLDEST};
 pub use memory::Memory;
 pub use opcode::is_call;
 pub use running::{Known, States, running};

@@ -795,7 +795,7 @@ fn state(state: profundo_wire::State) -> State {
 fn gil(gil: profundo_wire::Gil) -> Gil {
     match gil {
         profundo_wire::Gil::None => Gil::None,
-        profundo_wire::Gil::Held => Gil::Held,
+        profundo_wire::Gil::Held | profundo_wire::Gil::Collecting => Gil::Held,
         profundo_wire::Gil::Waiting => Gil::Waiting,
         profundo_wire::Gil::Released => Gil::Released,
     }

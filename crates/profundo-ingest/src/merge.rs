@@ -80,6 +80,17 @@ pub(crate) fn merge(
     levels.extend(native_reason);
 }
 
+/// Marks where the interpreter began to collect garbage: above its innermost frame. What a finalizer does in Python is
+/// that function's.
+pub(crate) fn mark_collection(levels: &mut Vec<Level>) {
+    let innermost = levels
+        .iter()
+        .position(|level| matches!(level, Level::Python { .. }));
+    if let Some(at) = innermost.filter(|&at| at > 0) {
+        levels.insert(at, Level::Reason(Reason::Collecting));
+    }
+}
+
 /// The frames among the words.
 fn python(words: &[u64], levels: &mut Vec<Level>) {
     levels.extend(
@@ -127,6 +138,28 @@ fn reason(end: End) -> Option<Level> {
 mod tests {
     use super::*;
     use PythonEnd::{Truncated, Whole};
+
+    #[test]
+    fn a_collection_is_above_the_innermost_frame() {
+        let marked = |levels: &[Level]| {
+            let mut levels = levels.to_vec();
+            mark_collection(&mut levels);
+            levels
+        };
+        let python = Level::Python {
+            code: 1,
+            offset: 0,
+            is_call: false,
+        };
+        let (native, mark) = (Level::Native(0), Level::Reason(Reason::Collecting));
+        assert_eq!(
+            marked(&[native, python, python]),
+            [native, mark, python, python]
+        );
+        // A finalizer, or none of the interpreter's.
+        assert_eq!(marked(&[python, native]), [python, native]);
+        assert_eq!(marked(&[native]), [native]);
+    }
 
     fn frame(code: u32) -> u64 {
         let word = PythonWord::Frame {

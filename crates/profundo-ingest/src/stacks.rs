@@ -5,11 +5,11 @@ use profundo_model::{
     Avma, CodeAddress, LocationId, LocationKind, ProcessId, Profile, Reason, StackId, StringId,
 };
 use profundo_wire::recording::ModuleInfo;
-use profundo_wire::{Code, PythonEnd, PythonWord, SampleHead, State, python_task_code};
+use profundo_wire::{Code, Gil, PythonEnd, PythonWord, SampleHead, State, python_task_code};
 use rustc_hash::FxHashMap;
 
 use crate::codes::Codes;
-use crate::merge::{Level, merge};
+use crate::merge::{Level, mark_collection, merge};
 use crate::modules::{ModuleMap, Registry};
 
 /// Stacks that are remembered by their words: beyond this many words they are forgotten, and
@@ -155,8 +155,11 @@ impl Stacks {
         let is_call = head.state == State::Allocating;
         if is_settled {
             self.key.clear();
-            let first =
-                u64::from(is_call) << 48 | (head.end as u64) << 40 | (head.python_end as u64) << 32;
+            let collects = u64::from(head.gil == Gil::Collecting) << 49;
+            let first = collects
+                | u64::from(is_call) << 48
+                | (head.end as u64) << 40
+                | (head.python_end as u64) << 32;
             self.key.push(first | frames.len() as u64);
             self.key.extend_from_slice(frames);
             self.key.extend_from_slice(python);
@@ -166,6 +169,9 @@ impl Stacks {
         }
         let mut levels = std::mem::take(&mut self.levels);
         merge(frames.len(), head.end, python, head.python_end, &mut levels);
+        if head.gil == Gil::Collecting {
+            mark_collection(&mut levels);
+        }
         // What these lead to may not be what the same words mean in others.
         let is_special = !is_settled || at_once;
         if is_special {

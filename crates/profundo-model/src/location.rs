@@ -69,11 +69,13 @@ pub enum Reason {
     NotKept,
     /// The thread waited, for too short a time to be read.
     Unread,
+    /// Nothing is missing: what comes above it, the interpreter did for the sake of collecting garbage.
+    Collecting,
 }
 
 impl Reason {
     /// Every reason, in the order of their codes in saved files.
-    pub const ALL: [Reason; 13] = [
+    pub const ALL: [Reason; 14] = [
         Reason::Truncated,
         Reason::Broken,
         Reason::FramePointerUnknown,
@@ -87,6 +89,7 @@ impl Reason {
         Reason::Unmerged,
         Reason::NotKept,
         Reason::Unread,
+        Reason::Collecting,
     ];
 
     /// The name that reports show.
@@ -105,6 +108,7 @@ impl Reason {
             Self::Unmerged => "[native and Python do not fit]",
             Self::NotKept => "[callers not kept]",
             Self::Unread => "[waited too short to be read]",
+            Self::Collecting => "[garbage collection]",
         }
     }
 }

@@ -24,7 +24,7 @@
 //! [`Call`] and [`Opened`]; and what was allocated and freed: see [`Block`], [`Freed`] and [`Site`]. All but the sample say in the low
 //! half of word 0 how many words they are, and a reader skips those of a kind that it does not know.
 //! The byte `python` of word 0 holds the state of the interpreter's lock in its low two bits
-//! and why the walk of its stack ended in the next three.
+//! and why the walk of its stack ended in the next three; the one above these says that it was collecting garbage.
 //!
 //! A record is complete once the writer has published a length that includes it, so a reader
 //! never meets half of one. What this crate is not for: it knows nothing about where the words

@@ -13,6 +13,8 @@ pub enum Gil {
     Waiting = 2,
     /// It had let go of it: native code that runs beside Python.
     Released = 3,
+    /// It held it, and was collecting garbage.
+    Collecting = 4,
 }
 
 /// Why the walk of the interpreter's stack ended.
@@ -30,9 +32,15 @@ pub enum PythonEnd {
 
 impl Gil {
     pub(crate) fn from_code(code: u8) -> Option<Self> {
-        [Self::None, Self::Held, Self::Waiting, Self::Released]
-            .into_iter()
-            .find(|gil| *gil as u8 == code)
+        [
+            Self::None,
+            Self::Held,
+            Self::Waiting,
+            Self::Released,
+            Self::Collecting,
+        ]
+        .into_iter()
+        .find(|gil| *gil as u8 == code)
     }
 }
 

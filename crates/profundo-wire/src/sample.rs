@@ -83,7 +83,8 @@ impl SampleHead {
                 | (self.state as u64) << 48
                 | (self.end as u64) << 40
                 | (self.python_end as u64) << 34
-                | (self.gil as u64) << 32
+                | (self.gil as u64 & 3) << 32
+                | (self.gil as u64 >> 2) << 37
                 | u64::from(self.python) << 16
                 | u64::from(self.frames),
             self.clock,
@@ -105,7 +106,7 @@ impl SampleHead {
             frames: first as u16,
             python: (first >> 16) as u16,
             python_end: PythonEnd::from_code((first >> 34) as u8 & 7)?,
-            gil: Gil::from_code((first >> 32) as u8 & 3)?,
+            gil: Gil::from_code((first >> 32) as u8 & 3 | ((first >> 37) as u8 & 1) << 2)?,
             clock,
             weight,
             task,

@@ -233,7 +233,8 @@ unsafe extern "C" fn called(_: Object, arguments: Object) -> Object {
         if phase.is_null() {
             (calls.clear_error)();
         } else if CStr::from_ptr(phase) == c"start" {
-            let (blocks, resident) = heap(&calls);
+            let is_full = number(&calls, (calls.item)(arguments, 1), c"generation") >= 2;
+            let (blocks, resident) = heap(&calls, is_full);
             BLOCKS.store(blocks, Ordering::Relaxed);
             RESIDENT.store(resident, Ordering::Relaxed);
             BEGAN.store(now(), Ordering::Relaxed);
@@ -257,16 +258,8 @@ unsafe fn finished(calls: &Calls, info: Object) {
     if began == 0 {
         return;
     }
-    let number = |name: &CStr| {
-        // SAFETY: the caller vouches; what is found is borrowed.
-        unsafe {
-            let found = (calls.in_dict)(info, name.as_ptr());
-            if found.is_null() {
-                return 0;
-            }
-            (calls.number)(found).max(0) as u64
-        }
-    };
+    // SAFETY: the caller vouches.
+    let number = |name| unsafe { number(calls, info, name) };
     let before = [
         BLOCKS.load(Ordering::Relaxed),
         RESIDENT.load(Ordering::Relaxed),
@@ -295,6 +288,21 @@ unsafe fn finished(calls: &Calls, info: Object) {
     }
 }
 
+/// A number in a dictionary.
+///
+/// # Safety
+/// The lock is held, and `info` is a dictionary of the interpreter's.
+unsafe fn number(calls: &Calls, info: Object, name: &CStr) -> u64 {
+    // SAFETY: the caller vouches; what is found is borrowed.
+    unsafe {
+        let found = (calls.in_dict)(info, name.as_ptr());
+        if found.is_null() {
+            return 0;
+        }
+        (calls.number)(found).max(0) as u64
+    }
+}
+
 /// Has the command look, soon enough and not too often.
 fn ring(home: crate::home::Home, written: u64, now: u64) {
     const OFTEN: u64 = 20_000_000;
@@ -306,15 +314,16 @@ fn ring(home: crate::home::Home, written: u64, now: u64) {
     }
 }
 
-/// What there is in the heap, unless it was asked for a moment ago.
+/// What there is in the heap, unless it was asked for a moment ago. Collections of all objects are rare, and take longer
+/// than that.
 ///
 /// # Safety
 /// The lock is held.
-unsafe fn heap(calls: &Calls) -> (u64, u64) {
+unsafe fn heap(calls: &Calls, is_full: bool) -> (u64, u64) {
     /// One part of the time in so many.
     const PART: u64 = 50;
     let began = now();
-    if began < NEXT.load(Ordering::Relaxed) {
+    if !is_full && began < NEXT.load(Ordering::Relaxed) {
         return (0, 0);
     }
     // SAFETY: the caller vouches.

@@ -3,6 +3,7 @@
 mod callers;
 mod calls;
 mod filters;
+mod garbage;
 mod groups;
 mod lines;
 mod properties;

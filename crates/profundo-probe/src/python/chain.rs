@@ -180,7 +180,7 @@ impl Chain<'_> {
         };
         let interpreter = self.writer.interpreter;
         let free = words.get_mut(self.at..self.codes).unwrap_or_default();
-        let (number, told) = if self.writer.gil == Gil::Held {
+        let (number, told) = if matches!(self.writer.gil, Gil::Held | Gil::Collecting) {
             task::tell(interpreter, memory, &task, free)
         } else {
             task::tell(interpreter, &mut CheckedMemory, &task, free)

@@ -16,7 +16,7 @@
 
 use core::ops::ControlFlow;
 
-use profundo_cpython::{Known, Memory, States, Step, is_holder, running, walk};
+use profundo_cpython::{Known, Memory, States, Step, is_collecting, is_holder, running, walk};
 use profundo_unwind::Regs;
 use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State};
 
@@ -318,8 +318,11 @@ impl<'a> Writer<'a> {
         memory.doubt(!self.ranges.hold(self.sampled.registers.ip));
         let runtime = self.interpreter.runtime();
         let is_holder = is_holder(&self.interpreter.layout, memory, runtime, self.state);
+        let collects = is_holder == Some(true)
+            && is_collecting(&self.interpreter.layout, memory, runtime, self.state) == Some(true);
         memory.doubt(false);
         match is_holder {
+            Some(true) if collects => Gil::Collecting,
             Some(true) => Gil::Held,
             Some(false) => Gil::Released,
             None => Gil::None,

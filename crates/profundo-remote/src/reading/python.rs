@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use profundo_cpython::{
-    CodeKey, End, Frame, Start, Step, code_key, code_shape, flag, is_holder, is_in_lock,
-    running_of, walk,
+    CodeKey, End, Frame, Start, Step, code_key, code_shape, flag, is_collecting, is_holder,
+    is_in_lock, running_of, walk,
 };
 use profundo_probe::python::{
     MAX_PYTHON, Outermost, Task, code_head, copy_code, entry_at, start_of, tell_thread_name,
@@ -87,6 +87,9 @@ impl Python {
             };
         };
         let gil = match is_holder(layout, memory, runtime, state) {
+            Some(true) if is_collecting(layout, memory, runtime, state) == Some(true) => {
+                Gil::Collecting
+            }
             Some(true) => Gil::Held,
             Some(false) if self.waits_for_lock(memory, state, found.lock) => Gil::Waiting,
             Some(false) => Gil::Released,

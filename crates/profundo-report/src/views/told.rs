@@ -1,7 +1,7 @@
 //! What every report tells in JSON: its name and schema, the recording, and what was selected.
 
 use profundo_analysis::{
-    Amount, Estimate, KindShares, Place, Selection, energy, joules_per_nanosecond, quality,
+    Amount, Estimate, KindShares, Place, Selection, energy, garbage, joules_per_nanosecond, quality,
 };
 use profundo_model::{Energy, Engine, FileId, Language, Measure, Part, Profile, SampleKind};
 
@@ -36,6 +36,10 @@ pub(crate) fn tell_head(
         let weight = selection.weight(profile);
         json.weight("", weight);
         tell_kinds(json, "", selection.split(profile).shares(weight));
+        let garbage = garbage(profile, selection);
+        if garbage > 0 {
+            json.share("garbage_share", Some(garbage as f64 / weight.max(1) as f64));
+        }
         json.share("share_margin", quality(profile, selection).margin);
     });
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use profundo_analysis::{FunctionShare, LineShare, Place, Selection, WaitRow};
+use profundo_analysis::{FunctionShare, LineShare, Place, Selection, WaitRow, garbage};
 use profundo_model::FileId;
 use rustc_hash::FxHashMap;
 
@@ -243,6 +243,14 @@ fn write_kinds(page: &mut Page<'_>, selection: &Selection, kinds: KindColumns) -
             text => text,
         };
         line.push_fmt(format_args!(" {name} {share} %"), Style::PLAIN);
+    }
+    let garbage = garbage(profile, selection) as f64 / selection.weight(profile).max(1) as f64;
+    let collecting = percent(garbage);
+    if !collecting.is_empty() {
+        line.push_fmt(
+            format_args!("  of it garbage collection {collecting} %"),
+            Style::PLAIN,
+        );
     }
     line.truncate(page.columns);
     page.line(&mut line)
