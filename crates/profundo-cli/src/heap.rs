@@ -7,15 +7,24 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use profundo_formats::{Error, heapsnapshot};
-use profundo_model::graph::Graph;
+use profundo_model::graph::{Builder, Graph};
 use profundo_report::{HeapSnapshot, Look, When};
 
 use crate::options::Heap;
-use crate::say;
+use crate::progress::Progress;
+use crate::{say, snapshot};
 
 pub fn heap(options: &Heap) -> Result<ExitCode> {
-    let graph = open(&options.snapshot)?;
-    let later = options.later.as_deref().map(open).transpose()?;
+    let (graph, later) = match options.pid() {
+        Some(pid) => of_process(pid, options)?,
+        None if options.running.growth.is_some() => {
+            crate::options::refuse("--growth looks at a process; of two snapshots, name both");
+        }
+        None => {
+            let graph = open(&options.snapshot)?;
+            (graph, options.later.as_deref().map(open).transpose()?)
+        }
+    };
     let stdout = io::stdout();
     let look = Look::new()
         .terminal(stdout.is_terminal())
@@ -39,6 +48,31 @@ pub fn heap(options: &Heap) -> Result<ExitCode> {
         other => anyhow!("{}: {other}", options.snapshot.display()),
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The objects of a process that runs, and those of a later moment, if that is asked for.
+fn of_process(pid: u32, options: &Heap) -> Result<(Graph, Option<Graph>)> {
+    if options.later.is_some() {
+        crate::options::refuse(
+            "a process is not compared with a snapshot; take a snapshot of it first",
+        );
+    }
+    let running = &options.running;
+    let look = || -> Result<Graph> {
+        let mut heap = match running.no_redact {
+            true => Builder::default(),
+            false => Builder::redacted(),
+        };
+        snapshot::tell(pid, !running.no_redact, &running.through, &mut heap)?;
+        Ok(heap.finish())
+    };
+    let first = look()?;
+    let Some(growth) = running.growth else {
+        return Ok((first, None));
+    };
+    let _progress = Progress::start("waiting for what comes and goes");
+    std::thread::sleep(growth);
+    Ok((first, Some(look()?)))
 }
 
 fn open(path: &Path) -> Result<Graph> {

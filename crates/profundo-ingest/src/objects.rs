@@ -1,7 +1,7 @@
 //! The objects of an interpreter, as they are told by a copy of its process, as a graph.
 //!
-//! Kinds are those that readers of V8's snapshots know: texts are strings, functions closures, classes shapes, and all
-//! else is an object whose name is that of its type.
+//! Kinds are those that readers of V8's snapshots know: texts are strings, functions closures, and all else is an object whose
+//! name is that of its type. Only classes and modules are kinds of their own, so that each may have its name.
 
 use profundo_model::graph::{EdgeKindId, Label, NameId, NodeId, NodeKindId, REDACTED, Sink, Texts};
 use profundo_wire::graph::{EdgeKind, Item, NodeKind};
@@ -31,7 +31,8 @@ impl<'a, S: Sink> Objects<'a, S> {
                 NodeKind::Text => "string",
                 NodeKind::Function => "closure",
                 NodeKind::Code => "code",
-                NodeKind::Class => "object shape",
+                NodeKind::Class => "class",
+                NodeKind::Module => "module",
             })?;
         }
         let mut edge_kinds = [EdgeKindId::default(); EdgeKind::ALL.len()];

@@ -30,17 +30,20 @@ pub enum NodeKind {
     Code,
     /// A class.
     Class,
+    /// A module.
+    Module,
 }
 
 impl NodeKind {
     /// Each, by its number.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Synthetic,
         Self::Object,
         Self::Text,
         Self::Function,
         Self::Code,
         Self::Class,
+        Self::Module,
     ];
 }
 

@@ -39,6 +39,7 @@ pub struct Api {
     pub list_type: Object,
     pub tuple_type: Object,
     pub dict_type: Object,
+    pub module_type: Object,
     pub set_type: Object,
     pub frozenset_type: Object,
     pub runtime: u64,
@@ -98,7 +99,7 @@ pub fn find() -> Result<&'static Api, c_int> {
 }
 
 fn look() -> Result<Api, c_int> {
-    const NAMES: [&CStr; 29] = [
+    const NAMES: [&CStr; 30] = [
         c"Py_AddPendingCall",
         c"PyGILState_Ensure",
         c"PyGILState_Release",
@@ -120,6 +121,7 @@ fn look() -> Result<Api, c_int> {
         c"PyList_Type",
         c"PyTuple_Type",
         c"PyDict_Type",
+        c"PyModule_Type",
         c"PySet_Type",
         c"PyFrozenSet_Type",
         c"_PyRuntime",
@@ -130,7 +132,7 @@ fn look() -> Result<Api, c_int> {
         c"_Py_IsFinalizing",
         c"Py_IsFinalizing",
     ];
-    const NEEDED: usize = 24;
+    const NEEDED: usize = 25;
     let mut all = [0_usize; NAMES.len()];
     symbols::find_all(&NAMES, Scope::All, |index, symbol| {
         if let Some(place) = all.get_mut(index) {
@@ -162,6 +164,7 @@ fn look() -> Result<Api, c_int> {
         list_type,
         tuple_type,
         dict_type,
+        module_type,
         set_type,
         frozenset_type,
         runtime,
@@ -205,6 +208,7 @@ fn look() -> Result<Api, c_int> {
             list_type: object(list_type),
             tuple_type: object(tuple_type),
             dict_type: object(dict_type),
+            module_type: object(module_type),
             set_type: object(set_type),
             frozenset_type: object(frozenset_type),
             runtime: runtime as u64,

@@ -1,23 +1,29 @@
 //! What `heap` and `assemble` take.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use profundo_report::HeapQuestion;
 
 use super::looking::Paper;
+use super::snapshot::Through;
+use super::values::some_seconds;
 
 const EXAMPLES: &str = "\
 Examples:
   profundo heap app.heapsnapshot                     the types and the objects that retain most
   profundo heap app.heapsnapshot --path Session      who holds the objects of that type
-  profundo heap before.heapsnapshot now.heapsnapshot what has grown meanwhile";
+  profundo heap before.heapsnapshot now.heapsnapshot what has grown meanwhile
+  profundo heap 4711 --types                         the objects of a Python process that runs
+  profundo heap 4711 --growth 60                     what has come in a minute, and what has gone
+  profundo heap 4711 --path app.Session              what keeps them";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Heap {
-    /// The snapshot: of profundo, Chrome, Node or Julia
-    #[arg(value_name = "FILE")]
+    /// The snapshot, of profundo, Chrome, Node or Julia; or a Python process that runs
+    #[arg(value_name = "FILE|PID")]
     pub snapshot: PathBuf,
     /// A later one: print what has changed
     #[arg(value_name = "LATER", conflicts_with_all = ["types", "biggest", "dominators", "path", "duplicates"])]
@@ -47,9 +53,30 @@ pub struct Heap {
     pub limit: Option<usize>,
     #[command(flatten)]
     pub paper: Paper,
+    #[command(flatten, next_help_heading = "A process that runs")]
+    pub running: Running,
+}
+
+// How a process is asked that runs.
+#[derive(Debug, Args)]
+pub struct Running {
+    /// Look twice, so many seconds apart, and print what has grown meanwhile
+    #[arg(long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true, conflicts_with_all = ["later", "types", "biggest", "dominators", "path", "duplicates"])]
+    pub growth: Option<Duration>,
+    /// Read what strings hold, too: without it none is told from another
+    #[arg(long)]
+    pub no_redact: bool,
+    #[command(flatten)]
+    pub through: Through,
 }
 
 impl Heap {
+    /// The process that is asked, if it is one.
+    pub fn pid(&self) -> Option<u32> {
+        let number = self.snapshot.to_str()?.parse().ok()?;
+        (!self.snapshot.exists()).then_some(number)
+    }
+
     /// What is asked.
     pub fn question(&self) -> HeapQuestion {
         match &self.path {

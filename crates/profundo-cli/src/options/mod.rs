@@ -3,8 +3,8 @@
 
 mod exporting;
 mod filters;
-mod heap;
 mod gc_log;
+mod heap;
 mod looking;
 mod measuring;
 mod recording;
@@ -20,8 +20,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub use exporting::{Export, ExportFormat, Flame, misfit};
-pub use heap::{Assemble, Heap};
 pub use gc_log::GcLog;
+pub use heap::{Assemble, Heap};
 pub use looking::{Looking, Paper, Style, What};
 use values::{rate, some_seconds};
 

@@ -100,7 +100,7 @@ impl Search<'_, '_> {
         let mut index = 0;
         // SAFETY: the dictionary does not change; what is handed out is borrowed.
         while unsafe { (self.api.dict_next)(dict, &mut place, &mut key, &mut value) } != 0 {
-            match self.shown_name(key)? {
+            match self.shown_name(key, value)? {
                 Some(name) => self.tell_edge(row, value as u64, EdgeKind::Named, name)?,
                 None => self.tell_edge(row, value as u64, EdgeKind::Element, index)?,
             }
@@ -111,16 +111,18 @@ impl Search<'_, '_> {
     }
 
     /// What an item is called by this key. Where texts are not to be told, only those that come from the program's own
-    /// source are: the interpreter keeps these in a table of its own.
-    fn shown_name(&mut self, key: Object) -> Result<Option<Text>, Failure> {
+    /// source are (the interpreter keeps these in a table of its own), and the names of modules.
+    fn shown_name(&mut self, key: Object, value: Object) -> Result<Option<Text>, Failure> {
         /// Where a text says whether it is in that table: in the low bits.
         const STATE: u64 = 32;
         const INTERNED: u64 = 3;
-        // SAFETY: a key is an object, and a text has that field.
+        let module = self.api.module_type as u64;
+        // SAFETY: keys and values are objects, and a text has that field.
         let may_show = unsafe {
             is_text(key)
                 && (self.flags & request_flag::REDACT == 0
-                    || word(key as u64 + STATE) & INTERNED != 0)
+                    || word(key as u64 + STATE) & INTERNED != 0
+                    || word(value as u64 + TYPE) == module)
         };
         if !may_show {
             return Ok(None);

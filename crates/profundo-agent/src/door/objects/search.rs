@@ -80,8 +80,12 @@ impl<'a, 'o> Search<'a, 'o> {
         let places = search.begin(modules)?;
         lists.each(|object| search.rows.of(object).map(|_| ()))?;
         search.go_through()?;
-        search.tell_native(&places)?;
-        search.tell_garbage(&places)?;
+        // SAFETY: a byte of zero is one.
+        let mut seen = unsafe { Pages::<u8>::zeros(search.rows.len()) }?;
+        let mut begun = core::mem::replace(&mut search.begun, Pages::new());
+        search.spread(&mut seen, &mut begun)?;
+        search.tell_native(&places, &mut seen)?;
+        search.tell_garbage(&places, &mut seen)?;
         // SAFETY: the function counts, under the lock.
         let blocks = api.blocks.map_or(0, |blocks| unsafe { blocks() });
         Ok(End {
@@ -175,9 +179,11 @@ impl<'a, 'o> Search<'a, 'o> {
         }
     }
 
-    /// What has more references than were met, or is never to go, is held from elsewhere.
-    fn tell_native(&mut self, places: &Places) -> Result<(), Failure> {
+    /// What has more references than were met, or is never to go, is held from elsewhere. Where it can be come to by
+    /// names as well, these say more: then it is only noted.
+    fn tell_native(&mut self, places: &Places, seen: &mut Pages<u8>) -> Result<(), Failure> {
         let name = self.text(c"native")?;
+        let mut next = Pages::new();
         for row in 0..self.rows.len() as Row {
             let address = self.rows.address(row);
             if address == 0 {
@@ -190,27 +196,33 @@ impl<'a, 'o> Search<'a, 'o> {
                 // The low half, which is negative for what never goes.
                 _ => (count & 0xFFFF_FFFF, count as i32 <= 0),
             };
-            if is_immortal || count > u64::from(self.rows.holders(row)) {
-                self.begun.push(row)?;
-                self.tell_inner_edge(places.native, row, EdgeKind::Internal, name);
+            let is_held = is_immortal || count > u64::from(self.rows.holders(row));
+            match seen.get(row as usize) {
+                Some(0) if is_held => {
+                    self.tell_inner_edge(places.native, row, EdgeKind::Internal, name);
+                    next.clear();
+                    next.push(row)?;
+                    self.spread(seen, &mut next)?;
+                }
+                Some(_) if is_held && !is_immortal => {
+                    self.tell_inner_edge(places.native, row, EdgeKind::Weak, name);
+                }
+                _ => {}
             }
         }
         Ok(())
     }
 
     /// What cannot be come to from anywhere.
-    fn tell_garbage(&mut self, places: &Places) -> Result<(), Failure> {
-        // SAFETY: a byte of zero is one.
-        let mut seen = unsafe { Pages::<u8>::zeros(self.rows.len()) }?;
-        let mut next = core::mem::replace(&mut self.begun, Pages::new());
-        self.spread(&mut seen, &mut next)?;
+    fn tell_garbage(&mut self, places: &Places, seen: &mut Pages<u8>) -> Result<(), Failure> {
+        let mut next = Pages::new();
         let name = self.text(c"garbage")?;
         for row in 0..self.rows.len() as Row {
             if self.rows.address(row) != 0 && seen.get(row as usize) == Some(0) {
                 self.tell_inner_edge(places.garbage, row, EdgeKind::Internal, name);
                 next.clear();
                 next.push(row)?;
-                self.spread(&mut seen, &mut next)?;
+                self.spread(seen, &mut next)?;
             }
         }
         Ok(())

@@ -349,6 +349,7 @@ fn node_kind(api: &Api, address: u64) -> NodeKind {
         _ if flags & flag::CLASS != 0 => NodeKind::Class,
         it if it == api.function_type as u64 => NodeKind::Function,
         it if it == api.code_type as u64 => NodeKind::Code,
+        it if it == api.module_type as u64 => NodeKind::Module,
         _ => NodeKind::Object,
     }
 }
@@ -363,7 +364,7 @@ fn qualified_name(layout: &Layout) -> u64 {
     }
 }
 
-/// The name of a class, function or code object, if it says one.
+/// The name of a function, a code object or a module, if it says one.
 pub fn own_name(api: &Api, object: Object, kind: &Kind) -> Option<Object> {
     let at = |offset: u64| {
         // SAFETY: an object of that type has a name there.
@@ -377,6 +378,9 @@ pub fn own_name(api: &Api, object: Object, kind: &Kind) -> Option<Object> {
     }
     if kind.address == api.code_type as u64 {
         return at(u64::from(api.layout.name));
+    }
+    if kind.address == api.module_type as u64 {
+        return at(48);
     }
     None
 }
