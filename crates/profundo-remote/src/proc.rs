@@ -168,18 +168,6 @@ pub(crate) fn blocks_signal(pid: u32, tid: u32, signal: i32) -> bool {
     blocked & 1 << (signal - 1) != 0
 }
 
-/// Whether signals wait for a thread that it does not block: it is about to handle them.
-pub(crate) fn has_signals(pid: u32, tid: u32) -> bool {
-    let status = read(pid, &format!("task/{tid}/status"));
-    let status = String::from_utf8_lossy(&status);
-    let mask = |name: &str| {
-        let mask = status.lines().find_map(|line| line.strip_prefix(name));
-        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-            .unwrap_or(0)
-    };
-    (mask("SigPnd:") | mask("ShdPnd:")) & !mask("SigBlk:") != 0
-}
-
 /// All processes of the system with their parents.
 pub(crate) fn children() -> Vec<(u32, u32)> {
     let Ok(entries) = fs::read_dir("/proc") else {

@@ -19,7 +19,7 @@ pub type Visit = unsafe extern "C" fn(Object, *mut c_void) -> c_int;
 pub struct Api {
     pub add_pending_call:
         unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void) -> c_int, *mut c_void) -> c_int,
-    pub gil_ensure: unsafe extern "C" fn() -> c_int,
+    pub gil_ensure: unsafe extern "C-unwind" fn() -> c_int,
     pub gil_release: unsafe extern "C" fn(c_int),
     pub is_initialized: unsafe extern "C" fn() -> c_int,
     pub modules: unsafe extern "C" fn() -> Object,

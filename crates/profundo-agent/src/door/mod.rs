@@ -5,6 +5,7 @@
 //! Nothing is done on the thread that was borrowed, which may be in the middle of anything.
 
 mod api;
+mod asked;
 mod collections;
 mod early;
 mod objects;
@@ -23,27 +24,47 @@ use crate::real::{self, ThreadFunction};
 use crate::symbols::{self, Scope};
 use api::Api;
 
-/// Asks the interpreter to let us in. Returns 0, or why it cannot be asked.
+/// Asks the interpreter to let us in, or takes that back. What came of it is told in the request's `refused`.
 ///
 /// # Safety
-/// `request` is one, stays mapped for as long as the program lives, and its state is `ASKED`.
+/// `request` is one, and stays mapped until it is done or was taken back.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn profundo_door_1(request: *mut Request) -> c_int {
+pub unsafe extern "C" fn profundo_door_1(request: *mut Request) {
     // SAFETY: the caller vouches.
-    let asked = unsafe { &*request };
+    let told = unsafe { &*request };
     let errno = libc_errno();
     // SAFETY: the thread's own number.
     let before = unsafe { errno.read() };
-    let answer = match api::find() {
-        Err(why) => why,
-        Ok(api) => match asked.way.load(Ordering::Relaxed) {
-            way::PENDING => pend(api, request),
-            _ => begin_thread(request),
-        },
-    };
+    let refused = ask(told, request);
+    told.refused.store(refused, Ordering::Release);
     // SAFETY: as above.
     unsafe { errno.write(before) };
-    answer
+}
+
+fn ask(told: &Request, request: *mut Request) -> c_int {
+    let way = told.way.load(Ordering::Relaxed);
+    if way == way::WITHDRAW {
+        return match asked::withdraw(request) {
+            true => 0,
+            false => refusal::TOO_LATE,
+        };
+    }
+    let api = match api::find() {
+        Ok(api) => api,
+        Err(why) => return why,
+    };
+    if !asked::add(request, told.patience.load(Ordering::Relaxed)) {
+        return refusal::BUSY;
+    }
+    let refused = match way {
+        way::PENDING => pend(api),
+        _ => begin_thread(),
+    };
+    // Those two leave something to be tried: another way.
+    if refused != 0 && refused != refusal::FULL {
+        asked::withdraw(request);
+    }
+    refused
 }
 
 fn libc_errno() -> *mut c_int {
@@ -51,29 +72,40 @@ fn libc_errno() -> *mut c_int {
     unsafe { libc::__errno_location() }
 }
 
-fn pend(api: &Api, request: *mut Request) -> c_int {
+/// Whether the interpreter has us in its list already. It is a short one, and for others, too.
+static IS_PENDING: AtomicBool = AtomicBool::new(false);
+
+fn pend(api: &Api) -> c_int {
+    if IS_PENDING.swap(true, Ordering::AcqRel) {
+        return 0;
+    }
     // SAFETY: the interpreter has begun, and the function may be called by any thread.
-    match unsafe { (api.add_pending_call)(let_in, request.cast()) } {
+    match unsafe { (api.add_pending_call)(let_in, null_mut()) } {
         0 => 0,
-        _ => refusal::FULL,
+        _ => {
+            IS_PENDING.store(false, Ordering::Release);
+            refusal::FULL
+        }
     }
 }
 
 /// Called by the interpreter's main thread, which holds the lock.
-unsafe extern "C" fn let_in(request: *mut c_void) -> c_int {
-    // SAFETY: it was handed over for this.
-    unsafe { answer(&*request.cast::<Request>()) };
+unsafe extern "C" fn let_in(_: *mut c_void) -> c_int {
+    IS_PENDING.store(false, Ordering::Release);
+    asked::each(answer);
     0
 }
 
-fn begin_thread(request: *mut Request) -> c_int {
+fn begin_thread() -> c_int {
     let Some(create) = create_thread() else {
         return refusal::NO_THREAD;
     };
     let mut thread = 0;
-    // SAFETY: the attributes are the usual ones; the thread gets what it expects. Nobody waits for it.
+    // SAFETY: the two differ in what may come out of the function, which is for its caller to cope with.
+    let body = unsafe { core::mem::transmute::<Body, ThreadFunction>(thread_body) };
+    // SAFETY: the attributes are the usual ones; the thread expects nothing. Nobody waits for it.
     unsafe {
-        match create(&mut thread, core::ptr::null(), thread_body, request.cast()) {
+        match create(&mut thread, core::ptr::null(), body, null_mut()) {
             0 => {
                 libc::pthread_detach(thread);
                 0
@@ -82,6 +114,8 @@ fn begin_thread(request: *mut Request) -> c_int {
         }
     }
 }
+
+type Body = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
 type Create = unsafe extern "C-unwind" fn(
     *mut libc::pthread_t,
@@ -103,7 +137,8 @@ fn create_thread() -> Option<Create> {
     (found != 0).then(|| unsafe { core::mem::transmute::<usize, Create>(found) })
 }
 
-unsafe extern "C" fn thread_body(request: *mut c_void) -> *mut c_void {
+/// An interpreter that ends may end this thread as it waits for the lock, through this function.
+unsafe extern "C-unwind" fn thread_body(_: *mut c_void) -> *mut c_void {
     /// The program's signals are for its own threads.
     const ALL: u64 = u64::MAX;
     sys::set_signal_mask(ALL);
@@ -111,24 +146,18 @@ unsafe extern "C" fn thread_body(request: *mut c_void) -> *mut c_void {
         // SAFETY: the interpreter runs; what is ensured is released.
         unsafe {
             let held = (api.gil_ensure)();
-            answer(&*request.cast::<Request>());
+            asked::each(answer);
             (api.gil_release)(held);
         }
     }
     null_mut()
 }
 
-/// Does what is asked. The lock is held.
+/// Does what is asked. The lock is held, and nobody else has claimed the request.
 fn answer(request: &Request) {
-    let entered = request.state.compare_exchange(
-        request_state::ASKED,
-        request_state::INSIDE,
-        Ordering::Acquire,
-        Ordering::Relaxed,
-    );
-    if entered.is_err() {
-        return;
-    }
+    request
+        .state
+        .store(request_state::INSIDE, Ordering::Relaxed);
     /// Two at a time would be two copies at a time.
     static IS_BUSY: AtomicBool = AtomicBool::new(false);
     request
@@ -154,14 +183,6 @@ fn answer(request: &Request) {
     request
         .ended
         .store(process::time(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
-    // Release: whoever sees it done sees the answer.
-    let before = request.state.swap(request_state::DONE, Ordering::AcqRel);
-    if before == request_state::CANCELLED {
-        match request.wish.load(Ordering::Relaxed) {
-            wish::OBJECTS => objects::discard(answer),
-            _ => {
-                collections::end();
-            }
-        }
-    }
+    // Release: whoever sees it done sees the answer. From here on its memory may go.
+    request.state.store(request_state::DONE, Ordering::Release);
 }

@@ -1,7 +1,7 @@
 //! What is asked of a Python program, to be done inside of it while it holds the interpreter's lock.
 //!
 //! The command writes a [`Request`] into the program's memory and has [`DOOR_SYMBOL`] called with it. The state says how
-//! far it has come; whoever cannot wait any longer sets it to `CANCELLED`, and what comes too late is undone by who does it.
+//! far it has come; whoever cannot wait any longer takes it back, after which nothing of it happens any more.
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
@@ -16,8 +16,6 @@ pub mod request_state {
     pub const INSIDE: u32 = 1;
     /// It is done, or refused: see [`Request::answer`](super::Request::answer).
     pub const DONE: u32 = 2;
-    /// Nobody waits for it any more.
-    pub const CANCELLED: u32 = 3;
 }
 
 /// What is wanted.
@@ -36,6 +34,8 @@ pub mod way {
     pub const PENDING: u32 = 0;
     /// A thread of ours asks for the lock, as any foreign thread may: for a main thread that waits for something.
     pub const THREAD: u32 = 1;
+    /// Not at all any more: what was asked is taken back.
+    pub const WITHDRAW: u32 = 2;
 }
 
 /// Why nothing was done: negative answers that are no error numbers of the system's.
@@ -54,6 +54,8 @@ pub mod refusal {
     pub const BUSY: i32 = -10_006;
     /// It has no thread that could be asked.
     pub const NO_THREAD: i32 = -10_007;
+    /// It cannot be taken back: it is being done, or is done.
+    pub const TOO_LATE: i32 = -10_008;
 }
 
 /// Flags of [`Request::flags`].
@@ -80,6 +82,10 @@ pub struct Request {
     pub answer: AtomicI32,
     /// For how many seconds a copy may live.
     pub seconds: AtomicU32,
+    /// What came of asking: 0, or a [`refusal`].
+    pub refused: AtomicI32,
+    /// After so many seconds nothing is done any more.
+    pub patience: AtomicU32,
     /// When the program was held up for it and when it went on, on the monotonic clock.
     pub began: AtomicU64,
     /// See `began`.

@@ -1,14 +1,20 @@
 //! A thread of the program that is borrowed for a moment: it makes system calls and calls functions for us, and then goes on
 //! where it was, with all its registers as they were.
 //!
-//! No signal is needed to get it back, and none is delivered meanwhile. A call returns to an instruction `syscall` of the
-//! program's own, and the kernel stops the thread as it enters the system call, before anything is done.
+//! No signal is needed to get it back, and none is delivered meanwhile. All that it does returns to where handlers of
+//! signals end, which is a system call that gives a thread its registers back from a [`frame`]. The kernel stops it as it
+//! enters that call; only if we have been killed is it made.
+//!
+//! In the end it is stopped once more, as it was at first, with the registers of then: so the kernel, which knows how, makes
+//! the call again that it was in, or tells it of a signal that has come meanwhile.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
-use crate::reading::Held;
+use super::frame;
+use super::place::{Instructions, SYSCALL};
+use crate::reading::{Held, Stop};
 
 /// How long a call may take. It may have to wait for a lock that another thread has.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,6 +31,12 @@ const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
 /// What a call would begin with if the thread were in a system call, which is told so.
 const NO_CALL: u64 = u64::MAX;
 
+/// What is below the end of a stack belongs to the function all the same.
+const RED_ZONE: u64 = 128;
+
+/// How a stop for a system call is told from one for a signal.
+const AT_CALL: i32 = libc::SIGTRAP | 0x80;
+
 /// It goes on when this is dropped.
 #[derive(Debug)]
 pub(super) struct Borrowed {
@@ -32,10 +44,15 @@ pub(super) struct Borrowed {
     before: libc::user_regs_struct,
     state: Vec<u8>,
     mask: u64,
-    /// Where an instruction `syscall` is.
-    instruction: u64,
+    instructions: Instructions,
+    /// Where the frame lies that all returns to.
+    frame: u64,
+    /// Whether its registers are ours.
+    has_begun: bool,
     /// Whether a call has not come back: then nothing is called any more.
     is_lost: bool,
+    /// Signals that cannot be blocked, which are sent once more in the end.
+    kept_back: Vec<i32>,
 }
 
 /// Why a call has brought nothing.
@@ -54,8 +71,8 @@ impl From<io::Error> for Failed {
 }
 
 impl Borrowed {
-    /// Takes a thread that is held. `instruction`: where a `syscall` stands.
-    pub(super) fn take(held: Held, instruction: u64) -> io::Result<Self> {
+    /// Takes a thread that is held.
+    pub(super) fn take(held: Held, instructions: Instructions) -> io::Result<Self> {
         let tid = held.tid();
         let before = registers(tid)?;
         let mut state = vec![0; STATE_BYTES];
@@ -63,23 +80,42 @@ impl Borrowed {
         state.truncate(length);
         let mut mask = 0_u64;
         ask(tid, PTRACE_GETSIGMASK, 8, (&raw mut mask) as usize)?;
-        let all = u64::MAX;
-        ask(tid, PTRACE_SETSIGMASK, 8, (&raw const all) as usize)?;
-        Ok(Self {
+        ask(
+            tid,
+            libc::PTRACE_SETOPTIONS,
+            0,
+            libc::PTRACE_O_TRACESYSGOOD as usize,
+        )?;
+        let mut borrowed = Self {
             held,
             before,
             state,
             mask,
-            instruction,
+            instructions,
+            frame: 0,
+            has_begun: false,
             is_lost: false,
-        })
+            kept_back: Vec::new(),
+        };
+        // Where its stack cannot grow from outside, it does without for its first call.
+        let _ = borrowed.put_frame(before.rsp - RED_ZONE);
+        Ok(borrowed)
+    }
+
+    /// Lays the frame below this address from now on.
+    pub(super) fn put_frame(&mut self, end: u64) -> io::Result<()> {
+        let back = self.instructions.back;
+        let frame = frame::below(end, back, &self.before, &self.state, self.mask);
+        self.frame = frame.place;
+        super::write_memory(self.held.pid(), frame.place, &frame.bytes)
     }
 
     /// Makes a system call. `Err`: it was not made; what it answers may be an error all the same.
     pub(super) fn system(&mut self, number: i64, arguments: [u64; 6]) -> Result<i64, Failed> {
         let [rdi, rsi, rdx, r10, r8, r9] = arguments;
-        let registers = libc::user_regs_struct {
-            rip: self.instruction,
+        self.begin(libc::user_regs_struct {
+            rip: self.instructions.call,
+            rsp: self.frame,
             rax: number as u64,
             orig_rax: NO_CALL,
             rdi,
@@ -89,27 +125,37 @@ impl Borrowed {
             r8,
             r9,
             ..self.before
-        };
-        self.begin(&registers)?;
+        })?;
         // As it goes in, and as it comes out.
         self.go_on()?;
         self.go_on()?;
-        Ok(registers_of(&self.held)?.rax as i64)
+        Ok(registers(self.held.tid())?.rax as i64)
     }
 
-    /// Calls a function, on a stack that ends at `stack`.
-    pub(super) fn call(
-        &mut self,
-        function: u64,
-        arguments: [u64; 3],
-        stack: u64,
-    ) -> Result<u64, Failed> {
-        /// A function finds its stack as if it had been called: aligned, but for the address to return to.
-        const ALIGNED: u64 = !15;
+    /// Calls a function, whose stack is below the frame. What it returns is lost.
+    pub(super) fn call(&mut self, function: u64, arguments: [u64; 3]) -> Result<(), Failed> {
+        self.call_until(function, arguments, self.frame)?;
+        Ok(())
+    }
+
+    /// Calls a function for what it returns, which is to be no small number: should we be killed just then, it is taken for
+    /// that of a system call.
+    pub(super) fn ask(&mut self, function: u64, arguments: [u64; 3]) -> Result<u64, Failed> {
+        let Instructions { call, .. } = self.instructions;
+        let returns = [call, call + SYSCALL];
+        let place = self.frame - 16;
+        super::write_memory(
+            self.held.pid(),
+            place,
+            &returns.map(u64::to_le_bytes).concat(),
+        )?;
+        self.call_until(function, arguments, place)
+    }
+
+    /// Calls a function; returns the number of the system call that it comes to by its return address, which lies at `rsp`.
+    fn call_until(&mut self, function: u64, arguments: [u64; 3], rsp: u64) -> Result<u64, Failed> {
         let [rdi, rsi, rdx] = arguments;
-        let rsp = (stack & ALIGNED) - 64 - 8;
-        super::write_memory(self.held.pid(), rsp, &self.instruction.to_le_bytes())?;
-        let registers = libc::user_regs_struct {
+        self.begin(libc::user_regs_struct {
             rip: function,
             rsp,
             rbp: 0,
@@ -122,16 +168,14 @@ impl Borrowed {
             // The direction flag is clear in any function.
             eflags: self.before.eflags & !0x400,
             ..self.before
-        };
-        self.begin(&registers)?;
+        })?;
         let began = Instant::now();
         loop {
             self.go_on()?;
-            let now = registers_of(&self.held)?;
-            // Behind the instruction, with the stack as it is after the return.
-            if now.rip == self.instruction + SYSCALL && now.rsp == rsp + 8 {
-                // It has not been made yet. One that does nothing takes its place: that there is none would have
-                // a program ended that restricts its calls.
+            let now = registers(self.held.tid())?;
+            if now.rsp == rsp + 8 && self.instructions.are_before(now.rip) {
+                // One that does nothing takes its place: that there is none would have a program ended that restricts
+                // its calls.
                 let none = libc::user_regs_struct {
                     orig_rax: libc::SYS_getpid as u64,
                     ..now
@@ -148,67 +192,90 @@ impl Borrowed {
         }
     }
 
-    fn begin(&self, registers: &libc::user_regs_struct) -> Result<(), Failed> {
+    fn begin(&mut self, registers: libc::user_regs_struct) -> Result<(), Failed> {
         if self.is_lost {
             return Err(Failed::Late);
         }
-        set_registers(self.held.tid(), registers)?;
+        let tid = self.held.tid();
+        set_registers(tid, &registers)?;
+        if !self.has_begun {
+            self.has_begun = true;
+            // Only now: the frame gives it its own mask back.
+            let all = u64::MAX;
+            ask(tid, PTRACE_SETSIGMASK, 8, (&raw const all) as usize)?;
+        }
         Ok(())
     }
 
     /// Lets it go on until it next enters or leaves a system call.
     fn go_on(&mut self) -> Result<(), Failed> {
-        ask(self.held.tid(), libc::PTRACE_SYSCALL, 0, 0)?;
-        match self.held.wait_for_stop(PATIENCE) {
-            Some(true) => Ok(()),
-            Some(false) => Err(Failed::System(io::Error::from_raw_os_error(libc::ESRCH))),
-            None => {
-                self.is_lost = true;
-                Err(Failed::Late)
+        const DEADLY: [i32; 5] = [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGILL,
+            libc::SIGFPE,
+            libc::SIGSYS,
+        ];
+        loop {
+            ask(self.held.tid(), libc::PTRACE_SYSCALL, 0, 0)?;
+            match self.held.wait_for_stop(PATIENCE) {
+                Some(Stop::Held { signal: AT_CALL }) => return Ok(()),
+                // Somebody stops the whole program, or lets it go on.
+                Some(Stop::Held { signal: 0 }) => {}
+                Some(Stop::Held { signal }) if DEADLY.contains(&signal) => {
+                    return Err(Failed::System(io::Error::from_raw_os_error(libc::EFAULT)));
+                }
+                Some(Stop::Held { signal }) => self.kept_back.push(signal),
+                Some(Stop::Gone) => {
+                    return Err(Failed::System(io::Error::from_raw_os_error(libc::ESRCH)));
+                }
+                None => {
+                    self.is_lost = true;
+                    return Err(Failed::Late);
+                }
             }
         }
     }
-}
 
-/// How long the instruction `syscall` is.
-const SYSCALL: u64 = 2;
+    /// Stops it as a thread stops that is asked to, in whatever it does.
+    fn stop(&mut self) -> bool {
+        let _ = ask(self.held.tid(), libc::PTRACE_INTERRUPT, 0, 0);
+        matches!(self.held.wait_for_stop(PATIENCE), Some(Stop::Held { .. }))
+    }
+
+    /// Of a call that has not come back. Returns whether it can be given up: if it waits for a lock, which somebody may have
+    /// who waits for this thread. In the middle of anything else it is left to come to its end, and to find its way back.
+    fn may_give_up(&mut self) -> bool {
+        self.stop()
+            && registers(self.held.tid())
+                .is_ok_and(|now| now.orig_rax as i64 == libc::SYS_futex && (now.rax as i64) < 0)
+    }
+
+    fn give_back(&mut self) {
+        let tid = self.held.tid();
+        let _ = ask(tid, PTRACE_SETSIGMASK, 8, (&raw const self.mask) as usize);
+        // First this, so that the kernel looks at the call to be made again even if we go no further.
+        let _ = ask(tid, libc::PTRACE_INTERRUPT, 0, 0);
+        let _ = exchange_state(tid, libc::PTRACE_SETREGSET, &mut self.state);
+        let _ = set_registers(tid, &self.before);
+        if ask(tid, libc::PTRACE_CONT, 0, 0).is_ok()
+            && let Some(Stop::Held { signal }) = self.held.wait_for_stop(PATIENCE)
+        {
+            self.held.set_signal(signal);
+        }
+    }
+}
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        let tid = self.held.tid();
-        if self.is_lost {
-            // Where it is, it can still be stopped.
-            let _ = ask(tid, libc::PTRACE_INTERRUPT, 0, 0);
-            self.held.wait_for_stop(PATIENCE);
+        if self.has_begun && (!self.is_lost || self.may_give_up()) {
+            self.give_back();
         }
-        let mut registers = self.before;
-        again(&mut registers);
-        let _ = set_registers(tid, &registers);
-        let _ = exchange_state(tid, libc::PTRACE_SETREGSET, &mut self.state);
-        let _ = ask(tid, PTRACE_SETSIGMASK, 8, (&raw const self.mask) as usize);
-    }
-}
-
-/// A system call that was interrupted by us is begun again: the kernel would do so by itself, had we not made others
-/// meanwhile.
-fn again(registers: &mut libc::user_regs_struct) {
-    /// What the kernel leaves of a call that is to be made again, and of one that knows by itself how it goes on.
-    const RESTART: [i64; 3] = [-512, -513, -514];
-    const RESTART_BLOCK: i64 = -516;
-    if registers.orig_rax as i64 >= 0 {
-        match registers.rax as i64 {
-            result if RESTART.contains(&result) => registers.rax = registers.orig_rax,
-            RESTART_BLOCK => registers.rax = libc::SYS_restart_syscall as u64,
-            _ => return,
+        for &signal in &self.kept_back {
+            // SAFETY: sends a signal that the program was sent.
+            unsafe { libc::kill(self.held.pid() as i32, signal) };
         }
-        registers.rip -= SYSCALL;
     }
-    // What goes on is no system call any more.
-    registers.orig_rax = NO_CALL;
-}
-
-fn registers_of(held: &Held) -> io::Result<libc::user_regs_struct> {
-    registers(held.tid())
 }
 
 fn registers(tid: i32) -> io::Result<libc::user_regs_struct> {

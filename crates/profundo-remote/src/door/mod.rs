@@ -9,8 +9,11 @@
 mod borrowed;
 mod collections;
 mod copy;
+mod frame;
 mod headroom;
+mod library;
 mod place;
+mod program;
 mod refused;
 
 use std::io;
@@ -28,7 +31,8 @@ use crate::reading::{NotHeld, Stopper};
 use crate::{proc, sys};
 use borrowed::{Borrowed, Failed};
 use copy::Copy;
-use place::Places;
+use place::{Instructions, Places};
+use program::Program;
 pub use refused::Refused;
 
 /// How objects are to be gone through.
@@ -62,13 +66,17 @@ const ROOM: u64 = 256 << 10;
 const REQUEST: u64 = 0;
 const TEXTS: u64 = 512;
 
+/// So long it may take to be done once we are in.
+const LONGEST: Duration = Duration::from_secs(10);
+
 /// A program that can be asked.
 #[derive(Debug)]
 pub struct Door<'a> {
     pid: u32,
     library: &'a [u8],
+    program: Program,
     places: Places,
-    instruction: u64,
+    instructions: Instructions,
     /// Our function in it.
     function: u64,
     /// Memory of ours in it.
@@ -83,18 +91,23 @@ impl<'a> Door<'a> {
         if !filtered && has_own_filter(pid) {
             return Err(Refused::Filtered);
         }
+        let program = Program::of(pid).ok_or(Refused::Gone)?;
+        if program.is_stopped() {
+            return Err(Refused::Stopped);
+        }
         let places = Places::of(pid)?;
         if !places.has_interpreter() {
             return Err(Refused::NoPython);
         }
-        let instruction = places.system_call().ok_or(Refused::Static)?;
-        let function = places.symbol("libprofundo-agent-", DOOR_SYMBOL);
-        let function = function.or_else(|| places.symbol("memfd:libprofundo-agent-", DOOR_SYMBOL));
+        let instructions = places.instructions().ok_or(Refused::Static)?;
+        let function = library::function_in(pid, library, DOOR_SYMBOL);
+        let function = function.or_else(|| places.symbol("libprofundo-agent-", DOOR_SYMBOL));
         Ok(Self {
             pid,
             library,
+            program,
             places,
-            instruction,
+            instructions,
             function: function.unwrap_or(0),
             room: 0,
             borrowed: Duration::ZERO,
@@ -178,44 +191,78 @@ impl<'a> Door<'a> {
         const PENDING: Duration = Duration::from_millis(250);
         let began = Instant::now();
         let library = self.library;
-        let refused = self.borrow(|door, thread| {
+        let asked = self.borrow(|door, thread| {
             if door.room == 0 {
                 door.room = map(thread, ROOM)?;
             }
+            thread.put_frame(door.room + ROOM)?;
             if door.function == 0 {
                 door.function = load(door, thread, library)?;
             }
             door.write_request(asked)?;
+            // Later nothing is done, whatever becomes of us.
+            let patience = patience.as_secs().saturating_add(5);
+            let patience = u32::try_from(patience).unwrap_or(u32::MAX);
+            door.store(offset_of!(Request, patience), patience)?;
             door.call_in(thread)
-        })?;
+        });
+        let refused = match asked {
+            Ok(refused) => refused,
+            Err(why) => {
+                self.give_room_back(&why);
+                return Err(why);
+            }
+        };
         let in_time = match refused {
             0 => self.wait(PENDING.min(patience))?,
             refusal::FULL => false,
-            refused => return Err(Refused::Interpreter(refused)),
+            refused => {
+                self.leave(None);
+                return Err(Refused::Interpreter(refused));
+            }
         };
         if in_time {
             return Ok(());
         }
-        // What was asked first may still be answered: both have the same request, and only the first one does it.
-        let refused = self.borrow(|door, thread| {
-            door.store(offset_of!(Request, way), way::THREAD)?;
-            door.call_in(thread)
-        })?;
-        if refused != 0 {
-            return Err(Refused::Interpreter(refused));
-        }
-        if self.wait(patience.saturating_sub(began.elapsed()))? {
+        // What was asked first may still be answered: only the first one does it.
+        let refused = self.go_in_by(way::THREAD)?;
+        if refused == 0 && self.wait(patience.saturating_sub(began.elapsed()))? {
             return Ok(());
         }
-        self.store(offset_of!(Request, state), request_state::CANCELLED)?;
-        // It still belongs to who comes late.
-        self.room = 0;
-        Err(Refused::Busy)
+        let why = match refused {
+            0 => Refused::Busy,
+            refused => Refused::Interpreter(refused),
+        };
+        match self.go_in_by(way::WITHDRAW)? {
+            0 => self.leave(None),
+            _ if self.wait(LONGEST)? => return Ok(()),
+            // Somebody has it, and does not come to an end: it is theirs.
+            _ => self.room = 0,
+        }
+        Err(why)
+    }
+
+    /// Calls our function once more, for the same request.
+    fn go_in_by(&mut self, way: u32) -> Result<i32, Refused> {
+        self.borrow(|door, thread| {
+            thread.put_frame(door.room + ROOM)?;
+            door.store(offset_of!(Request, way), way)?;
+            door.call_in(thread)
+        })
     }
 
     fn call_in(&self, thread: &mut Borrowed) -> Result<i32, Refused> {
-        let arguments = [self.room + REQUEST, 0, 0];
-        Ok(thread.call(self.function, arguments, self.room + ROOM)? as i32)
+        thread.call(self.function, [self.room + REQUEST, 0, 0])?;
+        Ok(self.request()?.refused)
+    }
+
+    /// After a failure, unless a thread is still at work in it.
+    fn give_room_back(&mut self, why: &Refused) {
+        match why {
+            Refused::Hangs | Refused::Gone => self.room = 0,
+            _ if self.room != 0 => self.leave(None),
+            _ => {}
+        }
     }
 
     /// Whether it was done before the time was over.
@@ -227,7 +274,7 @@ impl<'a> Door<'a> {
             match self.request()?.state {
                 request_state::DONE => return Ok(true),
                 request_state::ASKED if began.elapsed() > patience => return Ok(false),
-                _ if began.elapsed() > patience + Duration::from_secs(10) => return Ok(false),
+                _ if began.elapsed() > patience + LONGEST => return Ok(false),
                 _ => std::thread::sleep(pause),
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -239,7 +286,8 @@ impl<'a> Door<'a> {
         let room = std::mem::take(&mut self.room);
         let _ = self.borrow(|_, thread| {
             if let Some(child) = child {
-                let any = libc::__WALL as u64;
+                // Only children that send no signal at their end.
+                let any = u64::from(libc::__WCLONE as u32);
                 thread.system(libc::SYS_wait4, [child as u64, 0, any, 0, 0, 0])?;
             }
             thread.system(libc::SYS_munmap, [room, ROOM, 0, 0, 0, 0])?;
@@ -259,15 +307,22 @@ impl<'a> Door<'a> {
         let began = Instant::now();
         loop {
             for tid in proc::threads(self.pid) {
+                if let Some(why) = self.program.is_another(self.pid) {
+                    return Err(why);
+                }
                 let held = match stopper.hold_whatever_it_does(self.pid, tid) {
                     Ok(held) => held,
                     Err(NotHeld::Refused) => return Err(self.why_not_held()),
                     Err(_) => continue,
                 };
                 let since = Instant::now();
-                if self.places.may_borrow(&held) {
-                    let instruction = self.instruction;
-                    let mut thread = Borrowed::take(held, instruction).map_err(Refused::System)?;
+                // Once more: a thread that is held does not begin another program.
+                if let Some(why) = self.program.is_another(self.pid) {
+                    return Err(why);
+                }
+                if self.places.may_borrow(&held) && self.instructions.are_there(self.pid) {
+                    let instructions = self.instructions;
+                    let mut thread = Borrowed::take(held, instructions).map_err(Refused::System)?;
                     let result = f(self, &mut thread);
                     drop(thread);
                     self.borrowed += since.elapsed();
@@ -331,6 +386,7 @@ impl<'a> Door<'a> {
         Ok(Seen {
             state: word(offset_of!(Request, state)),
             answer: word(offset_of!(Request, answer)) as i32,
+            refused: word(offset_of!(Request, refused)) as i32,
             began: long(offset_of!(Request, began)),
             ended: long(offset_of!(Request, ended)),
         })
@@ -358,6 +414,7 @@ fn why_refused(answer: i32) -> Refused {
 struct Seen {
     state: u32,
     answer: i32,
+    refused: i32,
     began: u64,
     ended: u64,
 }
@@ -383,7 +440,6 @@ fn map(thread: &mut Borrowed, bytes: u64) -> Result<u64, Refused> {
 fn load(door: &Door<'_>, thread: &mut Borrowed, library: &[u8]) -> Result<u64, Refused> {
     let loader = door.places.loader().ok_or(Refused::Static)?;
     let texts = door.room + TEXTS;
-    let stack = door.room + ROOM;
     let put = |text: &str| write_memory(door.pid, texts, format!("{text}\0").as_bytes());
     put(FILE_NAME)?;
     let close_on_exec = u64::from(libc::MFD_CLOEXEC);
@@ -396,20 +452,19 @@ fn load(door: &Door<'_>, thread: &mut Borrowed, library: &[u8]) -> Result<u64, R
         Ok(()) => {
             put(&format!("/proc/self/fd/{file}"))?;
             let how = (libc::RTLD_NOW | libc::RTLD_LOCAL) as u64;
-            thread.call(loader.open, [texts, how, 0], stack)?
+            thread.call(loader.open, [texts, how, 0])
         }
-        Err(_) => 0,
+        Err(_) => Ok(()),
     };
     thread.system(libc::SYS_close, [file as u64, 0, 0, 0, 0, 0])?;
     written.map_err(|error| Refused::NotLoaded(error.to_string()))?;
-    if opened == 0 {
-        let text = thread.call(loader.error, [0; 3], stack)?;
-        return Err(Refused::NotLoaded(text_at(door.pid, text)));
-    }
-    put(DOOR_SYMBOL)?;
-    match thread.call(loader.symbol, [opened, texts, 0], stack)? {
-        0 => Err(Refused::NotLoaded("the library lacks its function".into())),
-        function => Ok(function),
+    opened?;
+    match library::function_in(door.pid, library, DOOR_SYMBOL) {
+        Some(function) => Ok(function),
+        None => {
+            let text = thread.ask(loader.error, [0; 3])?;
+            Err(Refused::NotLoaded(text_at(door.pid, text)))
+        }
     }
 }
 

@@ -35,8 +35,39 @@ pub(super) struct Places {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LoaderFunctions {
     pub(super) open: u64,
-    pub(super) symbol: u64,
     pub(super) error: u64,
+}
+
+/// Two places in its code.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Instructions {
+    /// Where it makes a system call, and returns.
+    pub(super) call: u64,
+    /// Where it makes the one that ends the handler of a signal.
+    pub(super) back: u64,
+}
+
+/// How long the instruction `syscall` is.
+pub(super) const SYSCALL: u64 = 2;
+
+const CALL: [u8; 3] = [0x0f, 0x05, 0xc3];
+const BACK: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+
+impl Instructions {
+    /// Whether one of the two system calls stands right before this.
+    pub(super) fn are_before(self, place: u64) -> bool {
+        place == self.call + SYSCALL || place == self.back + BACK.len() as u64
+    }
+
+    /// Whether they are where they were.
+    pub(super) fn are_there(self, pid: u32) -> bool {
+        let is = |place: u64, code: &[u8]| {
+            let mut found = [0; BACK.len()];
+            let found = found.get_mut(..code.len()).unwrap_or_default();
+            crate::sys::read_memory(pid, place, found) == code.len() && *found == *code
+        };
+        is(self.call, &CALL) && is(self.back, &BACK)
+    }
 }
 
 impl Places {
@@ -109,24 +140,33 @@ impl Places {
         for module in self.list.loaded().iter().filter(|it| is_c_library(it)) {
             each_function(self.pid, module, |name, start, _| match name {
                 b"dlopen" => found.open = start,
-                b"dlsym" => found.symbol = start,
                 b"dlerror" => found.error = start,
                 _ => {}
             });
         }
-        (found.open != 0 && found.symbol != 0 && found.error != 0).then_some(found)
+        (found.open != 0 && found.error != 0).then_some(found)
     }
 
-    /// Where an instruction `syscall` stands.
-    pub(super) fn system_call(&self) -> Option<u64> {
-        const BYTES: [u8; 2] = [0x0f, 0x05];
-        let ranges = self.list.loaded().iter().flat_map(|module| &module.ranges);
+    /// Where the instructions stand that borrowed threads need.
+    pub(super) fn instructions(&self) -> Option<Instructions> {
+        Some(Instructions {
+            call: self.code(&CALL)?,
+            back: self.code(&BACK)?,
+        })
+    }
+
+    fn code(&self, wanted: &[u8]) -> Option<u64> {
+        let modules = self.list.loaded().iter();
+        // The C library has all of them; what is in other files may be no instructions.
+        let ranges = modules
+            .filter(|it| is_c_library(it))
+            .flat_map(|module| &module.ranges);
         ranges.into_iter().find_map(|&(start, end, _)| {
             let length = (end - start).min(4 << 20) as usize;
             let mut code = vec![0; length];
             let read = crate::sys::read_memory(self.pid, start, &mut code);
             let code = code.get(..read)?;
-            let at = code.windows(BYTES.len()).position(|it| it == BYTES)?;
+            let at = code.windows(wanted.len()).position(|it| it == wanted)?;
             Some(start + at as u64)
         })
     }

@@ -40,8 +40,12 @@ pub enum Refused {
     },
     /// We have none for ourselves.
     NoMemory,
+    /// It is stopped, as by Ctrl-Z.
+    Stopped,
     /// The program has ended meanwhile.
     Gone,
+    /// It has begun another program meanwhile.
+    Another,
     /// The copy has ended before it was read.
     CopyGone,
     /// The copy has died of a signal.
@@ -88,6 +92,8 @@ impl fmt::Display for Refused {
             }
             Self::NoMemory => f.write_str("there is no memory to work with"),
             Self::Gone => f.write_str("it has ended meanwhile"),
+            Self::Stopped => f.write_str("it is stopped, as by Ctrl-Z; let it go on first (`fg`, or `kill -CONT`)"),
+            Self::Another => f.write_str("it runs another program meanwhile (exec)"),
             Self::CopyGone => f.write_str("the copy of it ended before it was read"),
             Self::CopyDied(signal) => {
                 write!(f, "the copy of it died of signal {signal} while its objects were gone through")

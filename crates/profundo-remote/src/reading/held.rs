@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use profundo_unwind::{General, Regs};
 
 use super::blocked::{Look, Looker};
-use crate::proc;
 
 /// How long a thread gets to stop. It was running a moment ago, so mostly it stops at once; but it may
 /// have to wait for a CPU.
@@ -82,11 +81,15 @@ impl Stopper {
             Look::Ended => return Err(NotHeld::Gone),
             Look::Hidden => return Err(NotHeld::Refused),
         }
-        self.hold_whatever_it_does(pid, tid)
+        self.hold_any(pid, tid, false)
     }
 
     /// Holds a thread, even if it blocks. What it waits for it goes on to wait for.
     pub(crate) fn hold_whatever_it_does(&mut self, pid: u32, tid: u32) -> Result<Held, NotHeld> {
+        self.hold_any(pid, tid, true)
+    }
+
+    fn hold_any(&mut self, pid: u32, tid: u32, may_have_waited: bool) -> Result<Held, NotHeld> {
         let id = tid as i32;
         if request(libc::PTRACE_SEIZE, id, 0, 0).is_err() {
             return Err(match crate::sys::is_alive(tid) {
@@ -121,7 +124,7 @@ impl Stopper {
                 all: [0; 48],
             },
         };
-        match held.read_registers(pid) {
+        match held.read_registers(may_have_waited) {
             true => Ok(held),
             false => Err(NotHeld::Gone),
         }
@@ -201,9 +204,8 @@ impl Held {
         self.signal != 0
     }
 
-    /// Waits until it stops once more, after it was let go on for a while. `Some(false)`: it has ended.
-    /// `None`: it has not stopped in time.
-    pub(crate) fn wait_for_stop(&self, patience: Duration) -> Option<bool> {
+    /// Waits until it stops once more, after it was let go on for a while. `None`: it has not stopped in time.
+    pub(crate) fn wait_for_stop(&self, patience: Duration) -> Option<Stop> {
         /// Mostly it is there in some microseconds.
         const SPINS: u32 = 2000;
         const PAUSE: Duration = Duration::from_micros(50);
@@ -211,14 +213,18 @@ impl Held {
         let mut looks = 0;
         loop {
             match stop_of(self.tid, None) {
-                Some(Stop::Held { .. }) => return Some(true),
-                Some(Stop::Gone) => return Some(false),
+                Some(stop) => return Some(stop),
                 None if looks < SPINS => std::hint::spin_loop(),
                 None if began.elapsed() > patience => return None,
                 None => std::thread::sleep(PAUSE),
             }
             looks += 1;
         }
+    }
+
+    /// What it is to be handed when it goes on: it has stopped once more, for that.
+    pub(crate) fn set_signal(&mut self, signal: i32) {
+        self.signal = signal;
     }
 
     /// Lets it go on. Returns for how long it was held, in nanoseconds.
@@ -234,8 +240,12 @@ impl Drop for Held {
     }
 }
 
-enum Stop {
+/// How a thread has stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It is held; a signal that is about to be delivered, or 0.
     Held { signal: i32 },
+    /// It has ended.
     Gone,
 }
 
@@ -281,7 +291,7 @@ fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> std:
 
 #[cfg(target_arch = "x86_64")]
 impl Held {
-    fn read_registers(&mut self, pid: u32) -> bool {
+    fn read_registers(&mut self, may_have_waited: bool) -> bool {
         // SAFETY: zeroed registers are registers.
         let (mut regs, mut vectors): (libc::user_regs_struct, libc::user_fpregs_struct) =
             unsafe { std::mem::zeroed() };
@@ -291,7 +301,7 @@ impl Held {
         }
         let place = &raw mut vectors as usize;
         let _ = request(libc::PTRACE_GETFPREGS, self.tid, 0, place);
-        self.begin_again(pid, &mut regs);
+        self.begin_again(&mut regs, may_have_waited);
         self.registers.general = General([
             regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
             regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15,
@@ -314,27 +324,38 @@ impl Held {
         true
     }
 
-    /// A few system calls do not go on after a stop, but return `EINTR`. If no signal of the program's
-    /// own is there that would explain it, the call is begun again.
-    fn begin_again(&self, pid: u32, regs: &mut libc::user_regs_struct) {
-        /// How long the instruction `syscall` is.
-        const SYSCALL: u64 = 2;
+    /// A few system calls do not go on after a stop, but return `EINTR`. The kernel is told that this one is among
+    /// those that it begins again if no signal of the program's own comes. Where the thread may have waited for long, and
+    /// for a limited time, that time would begin anew: then it is told the truth, as by any stop.
+    fn begin_again(&self, regs: &mut libc::user_regs_struct, may_have_waited: bool) {
+        /// What the kernel leaves of a call that it is to begin again unless there is a signal with a handler.
+        const RESTART: i64 = -514;
         let is_interrupted =
             regs.orig_rax as i64 >= 0 && regs.rax as i64 == -i64::from(libc::EINTR);
-        if !is_interrupted || self.signal != 0 || proc::has_signals(pid, self.tid as u32) {
+        if !is_interrupted || self.signal != 0 || (may_have_waited && has_limit(regs)) {
             return;
         }
-        regs.rax = regs.orig_rax;
-        regs.rip -= SYSCALL;
+        regs.rax = RESTART as u64;
         let place = std::ptr::from_mut(regs) as usize;
         let _ = request(libc::PTRACE_SETREGS, self.tid, 0, place);
+    }
+}
+
+/// Whether a system call that returns `EINTR` after a stop waits for a limited time.
+#[cfg(target_arch = "x86_64")]
+fn has_limit(regs: &libc::user_regs_struct) -> bool {
+    match regs.orig_rax as i64 {
+        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => regs.r10 as i32 >= 0,
+        libc::SYS_epoll_pwait2 | libc::SYS_semtimedop => regs.r10 != 0,
+        libc::SYS_rt_sigtimedwait => regs.rdx != 0,
+        _ => false,
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Held {
     /// Registers are laid out differently there: nothing is held.
-    fn read_registers(&mut self, _: u32) -> bool {
+    fn read_registers(&mut self, _: bool) -> bool {
         false
     }
 }
@@ -342,6 +363,7 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proc;
     use std::process::{Child, Command, Stdio};
 
     /// It ends by itself should the test fail.

@@ -16,7 +16,7 @@ mod search;
 mod types;
 
 use core::ffi::c_int;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicI32, Ordering};
 
 use profundo_probe::shared::Request;
 use profundo_probe::sys;
@@ -30,8 +30,12 @@ use search::Search;
 /// Why a search ends early: an error number, or a refusal.
 pub type Failure = c_int;
 
+/// The copy that was made last. The lock of the interpreter guards it.
+static LAST: AtomicI32 = AtomicI32::new(0);
+
 /// Makes the copy. Returns its process id, or an error number as a negative one.
 pub fn copy(api: &'static Api, request: &Request) -> c_int {
+    forget_last();
     // SAFETY: neither memory nor descriptors are shared, the stack is the copy's own, and no signal is sent at its end.
     let made = unsafe { sys::call(libc::SYS_clone, [0; 6]) };
     match made {
@@ -39,20 +43,21 @@ pub fn copy(api: &'static Api, request: &Request) -> c_int {
             serve(api, request);
             exit(0)
         }
-        made => made as c_int,
+        made => {
+            LAST.store(made as c_int, Ordering::Relaxed);
+            made as c_int
+        }
     }
 }
 
-/// Ends a copy that nobody waits for any more.
-pub fn discard(process: c_int) {
-    if process <= 0 {
-        return;
-    }
-    let pid = process as usize;
-    // SAFETY: a child of ours that nobody else knows of; nothing is written.
-    unsafe {
-        sys::call(libc::SYS_kill, [pid, libc::SIGKILL as usize, 0, 0, 0, 0]);
-        sys::call(libc::SYS_wait4, [pid, 0, libc::__WALL as usize, 0, 0, 0]);
+/// Takes notice of the end of the last copy, should whoever had it made have been killed before.
+fn forget_last() {
+    let last = LAST.swap(0, Ordering::Relaxed);
+    if last > 0 {
+        // Only children that send no signal at their end are looked at: never one of the program's own.
+        let how = libc::__WCLONE as u32 as usize | libc::WNOHANG as usize;
+        // SAFETY: nothing is written.
+        unsafe { sys::call(libc::SYS_wait4, [last as usize, 0, how, 0, 0, 0]) };
     }
 }
 

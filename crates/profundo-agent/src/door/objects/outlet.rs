@@ -7,9 +7,13 @@ use profundo_probe::sys;
 use profundo_wire::graph::text_head;
 
 use super::pages::Pages;
+use crate::process;
 
 /// So many words are told at once.
 const WORDS: usize = 1 << 17;
+
+/// So long nobody need come for a piece, in nanoseconds: then the command has been killed, and nobody wants it.
+const LONGEST_WAIT: u64 = 30_000_000_000;
 
 /// The way out.
 pub struct Out<'a> {
@@ -79,8 +83,12 @@ impl<'a> Out<'a> {
         // Release pairs with the command's reading of the words after it.
         filled.store(self.used as u64, Ordering::Release);
         self.used = 0;
+        let began = process::time(libc::CLOCK_MONOTONIC);
         while filled.load(Ordering::Acquire) != 0 {
             pause();
+            if process::time(libc::CLOCK_MONOTONIC) - began > LONGEST_WAIT {
+                super::exit(1);
+            }
         }
     }
 
@@ -90,7 +98,7 @@ impl<'a> Out<'a> {
     }
 }
 
-/// The command is woken by nobody, so it looks often, and so do we. The process ends by itself if nobody comes.
+/// The command is woken by nobody, so it looks often, and so do we.
 fn pause() {
     let time = libc::timespec {
         tv_sec: 0,
