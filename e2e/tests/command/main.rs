@@ -13,6 +13,7 @@ mod terminal;
 
 mod attach;
 mod cleared;
+mod collections;
 mod ends;
 mod gauges;
 mod generated;

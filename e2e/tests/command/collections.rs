@@ -1,0 +1,181 @@
+//! Collections of garbage: each is told of, with what the program itself says of it, and the time that they take has a
+//! share of its own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::command::profundo;
+use crate::program::{Program, alone, wait};
+use crate::targets::{pythons_for, scratch, source};
+
+/// A generation, and how many objects were collected.
+type Collection = (u64, u64);
+
+/// The lines of a log, with the processes.
+fn lines(log: &str) -> Vec<(u64, Collection)> {
+    let lines = log.lines().filter(|line| line.starts_with('{'));
+    let all = lines.map(|line| {
+        let told: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+        let number = |name: &str| {
+            told[name]
+                .as_u64()
+                .unwrap_or_else(|| panic!("{name}: {line}"))
+        };
+        assert_eq!(told["schema"], "profundo-gc-log/1");
+        assert!(number("pause_ns") > 0);
+        (
+            number("process"),
+            (number("generation"), number("collected")),
+        )
+    });
+    all.collect()
+}
+
+/// What the program says of its collections.
+fn said(text: &str) -> Vec<Collection> {
+    let pair = |line: &str| -> Option<Collection> {
+        let (generation, count) = line.split_once(' ')?;
+        Some((generation.parse().ok()?, count.parse().ok()?))
+    };
+    text.lines().filter_map(pair).collect()
+}
+
+#[test]
+fn each_collection_is_told_of_in_the_program_and_its_child() {
+    for version in pythons_for("collects.py once") {
+        let _alone = alone();
+        let log = scratch().join("collections.jsonl");
+        let run = |words: &[&str]| {
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]).stdin(Stdio::null());
+            command.output().unwrap()
+        };
+        let (python, script) = (version.path.to_str().unwrap(), source("collects.py"));
+        let program = [python, script.to_str().unwrap(), "once"];
+        let plain = run(&program);
+        let path = log.to_str().unwrap();
+        let before = [
+            profundo().to_str().unwrap(),
+            "gc-log",
+            "--json",
+            "-o",
+            path,
+            "--",
+        ];
+        let logged = run(&[&before[..], &program].concat());
+        assert_eq!(logged.status, plain.status, "{logged:?}");
+        assert_eq!(logged.stdout, plain.stdout);
+        assert_eq!(logged.stderr, plain.stderr);
+        let expected = said(std::str::from_utf8(&plain.stdout).unwrap());
+        assert_eq!(expected.len(), 5);
+        let told = lines(&std::fs::read_to_string(&log).unwrap());
+        let own = told[0].0;
+        let of = |is_own: bool| -> Vec<Collection> {
+            let those = told
+                .iter()
+                .filter(|(process, _)| (*process == own) == is_own);
+            those.map(|(_, collection)| *collection).collect()
+        };
+        // The program says what its child does before it goes on.
+        let parents = [&expected[..3], &expected[4..]].concat();
+        let is_part = |all: &[Collection], part: &[Collection]| {
+            all.windows(part.len()).any(|window| window == part)
+        };
+        assert!(is_part(&of(true), &parents), "{parents:?} in {told:?}");
+        assert!(
+            is_part(&of(false), &expected[3..4]),
+            "{expected:?} in {told:?}"
+        );
+        std::fs::remove_file(&log).unwrap();
+    }
+}
+
+struct Running {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn collect(&mut self, (generation, rings): (u64, u64)) -> Collection {
+        let mut input = self.child.stdin.as_ref().unwrap();
+        writeln!(input, "{generation} {rings}").unwrap();
+        said(&self.line())[0]
+    }
+}
+
+#[test]
+fn a_process_that_runs_tells_of_them_and_is_left_as_it_was() {
+    for version in pythons_for("collects.py in a process that runs") {
+        let _alone = alone();
+        let mut child = Command::new(&version.path)
+            .arg(source("collects.py"))
+            .arg("on")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut running = Running { child, output };
+        assert_eq!(running.line(), "begun\n");
+        let pid = running.child.id();
+        let log = scratch().join("collections-of-a-process.jsonl");
+        for _ in 0..2 {
+            let mut logging = Command::new(profundo())
+                .args(["gc-log", &pid.to_string(), "--json", "-o"])
+                .arg(&log)
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            // It is told of from some moment on: then so is every one.
+            let mut expected = Vec::new();
+            let told = || lines(&std::fs::read_to_string(&log).unwrap_or_default());
+            let began = std::time::Instant::now();
+            while told().is_empty() {
+                assert!(began.elapsed().as_secs() < 60, "nothing is told of");
+                running.collect((2, 1));
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            for rings in 1000..1020 {
+                expected.push(running.collect((rings % 3, rings)));
+            }
+            // SAFETY: our own child, which we have not waited for.
+            unsafe { libc::kill(logging.id() as i32, libc::SIGINT) };
+            assert!(wait(&mut logging, "gc-log").success());
+            let found = told();
+            assert!(found.iter().all(|(process, _)| *process == u64::from(pid)));
+            let found: Vec<Collection> = found.iter().map(|(_, it)| *it).collect();
+            let tail = found.len().checked_sub(expected.len());
+            assert_eq!(tail.map(|at| &found[at..]), Some(&expected[..]));
+            // Nobody looks any more.
+            running.collect((2, 1));
+            assert_eq!(told().len(), found.len());
+            std::fs::remove_file(&log).unwrap();
+        }
+        drop(running.child.stdin.take());
+        assert_eq!(running.line(), "0 True\n");
+        assert!(wait(&mut running.child, "collects.py").success());
+    }
+}
+
+#[test]
+fn time_for_collections_has_a_share_of_its_own() {
+    for version in pythons_for("collects.py storm") {
+        let program = Program::new(&version.path);
+        let script = source("collects.py");
+        let recording = program
+            .with(&[script.to_str().unwrap(), "storm", "120"])
+            .same();
+        // Nothing else of the program takes any time worth mentioning.
+        let share = recording.share("[garbage collection]");
+        let whole = recording.share("storm");
+        assert!(share > 50.0 && whole >= share, "{share} of {whole}");
+    }
+}
