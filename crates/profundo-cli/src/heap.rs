@@ -63,7 +63,8 @@ fn of_process(pid: u32, options: &Heap) -> Result<(Graph, Option<Graph>)> {
             true => Builder::default(),
             false => Builder::redacted(),
         };
-        snapshot::tell(pid, !running.no_redact, &running.through, &mut heap)?;
+        let redact = !running.no_redact;
+        snapshot::tell(pid, redact, &running.through, &mut heap, &mut |_| {})?;
         Ok(heap.finish())
     };
     let first = look()?;

@@ -1,5 +1,7 @@
 //! `snapshot`: the objects of a process that runs, as a heap snapshot.
 
+mod pages;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use profundo_formats::heapsnapshot::{self, Parts};
 use profundo_ingest::Objects;
 use profundo_model::graph::Sink;
-use profundo_remote::door::{Door, Refused, Told};
+use profundo_remote::door::{CopiedMemory, Door, Refused, Told};
 
 use crate::assemble::may_replace;
 use crate::options::{Snapshot, Through};
@@ -17,6 +19,9 @@ use crate::progress::Progress;
 use crate::{carried, say};
 
 pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
+    if options.pages {
+        return pages::pages(options);
+    }
     let began = Instant::now();
     let out = match &options.output {
         Some(path) => path.clone(),
@@ -40,6 +45,7 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
         !options.no_redact,
         &options.through,
         &mut parts,
+        &mut |_| {},
     )?;
     parts.finish().with_context(unwritten)?;
     if !options.streaming {
@@ -70,8 +76,14 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Has a process tell of its objects.
-pub fn tell<S>(pid: u32, redact: bool, through: &Through, sink: &mut S) -> Result<Told>
+/// Has a process tell of its objects. `look` may then look at the memory that they lie in.
+pub fn tell<S>(
+    pid: u32,
+    redact: bool,
+    through: &Through,
+    sink: &mut S,
+    look: &mut dyn FnMut(CopiedMemory),
+) -> Result<Told>
 where
     S: Sink,
     S::Error: std::error::Error + Send + Sync + 'static,
@@ -90,7 +102,7 @@ where
         patience: through.timeout,
         filtered: through.filtered,
     };
-    let told = door.objects(options, &mut |item| objects.item(item), &mut |_| {});
+    let told = door.objects(options, &mut |item| objects.item(item), look);
     drop(progress);
     let told = told.map_err(why)?;
     match objects.finish()? {

@@ -11,6 +11,7 @@ mod recording;
 mod targets;
 mod terminal;
 
+mod asked;
 mod attach;
 mod cleared;
 mod collections;

@@ -66,6 +66,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "profundo-agent",
             "profundo-wire",
+            "profundo-cpython",
             "profundo-remote",
             "profundo-ingest",
             "profundo-symbols",

@@ -35,6 +35,9 @@ pub struct Snapshot {
     /// Count every object as one byte, so that sizes are numbers of objects
     #[arg(long)]
     pub all_one: bool,
+    /// Write what is in each page of the interpreter's own allocator instead, as JSON
+    #[arg(long, conflicts_with_all = ["streaming", "no_redact", "all_one"])]
+    pub pages: bool,
     #[command(flatten)]
     pub through: Through,
 }

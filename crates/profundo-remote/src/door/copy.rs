@@ -31,20 +31,19 @@ impl Copy {
         })
     }
 
-    /// Hands all that it tells to `sink`. `turn` is called now and then, with how many objects it has gone through.
-    pub(super) fn read(
-        &mut self,
-        sink: &mut dyn FnMut(Item<'_>),
-        turn: &mut dyn FnMut(u64),
-    ) -> Result<End, Refused> {
+    /// Hands all that it tells to `sink`.
+    pub(super) fn read(&mut self, sink: &mut dyn FnMut(Item<'_>)) -> Result<End, Refused> {
         const LONGEST_PAUSE: Duration = Duration::from_millis(1);
         let mut last = Instant::now();
+        let mut before = 0;
         let mut pause = Duration::from_micros(20);
         loop {
             let Some([address, filled, progress]) = self.outlet() else {
                 return Err(self.why_gone());
             };
-            turn(progress);
+            if std::mem::replace(&mut before, progress) != progress {
+                last = Instant::now();
+            }
             if filled == 0 {
                 if self.has_ended() {
                     return Err(self.why_gone());

@@ -26,6 +26,7 @@ use profundo_probe::shared::{
 };
 use profundo_wire::graph::{End, Item};
 
+use crate::modules::map_lines;
 use crate::permits::may_be_read;
 use crate::reading::{NotHeld, Stopper};
 use crate::{proc, sys};
@@ -44,6 +45,34 @@ pub struct Objects {
     pub patience: Duration,
     /// Whether a program is asked that restricts its system calls.
     pub filtered: bool,
+}
+
+/// The memory of a copy that has told everything, and is still there.
+#[derive(Debug, Clone, Copy)]
+pub struct CopiedMemory {
+    pid: u32,
+    /// Python 3.what it is.
+    pub minor: u8,
+}
+
+impl CopiedMemory {
+    /// Copies memory; returns how many words could be read.
+    pub fn words(&self, address: u64, out: &mut [u64]) -> usize {
+        let bytes = size_of_val(out);
+        // SAFETY: words are bytes, and all of them are valid.
+        let out = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), bytes) };
+        sys::read_memory(self.pid, address, out) / 8
+    }
+
+    /// From where to where memory lies that is the program's alone, in no file, and can be written.
+    pub fn private(&self) -> Vec<(u64, u64)> {
+        let maps = proc::read(self.pid, "maps");
+        let lines = map_lines(&maps);
+        lines
+            .filter(|(permissions, line)| permissions.starts_with(b"rw-p") && line.inode == 0)
+            .map(|(_, line)| (line.start, line.end))
+            .collect()
+    }
 }
 
 /// What came of it.
@@ -76,6 +105,8 @@ pub struct Door<'a> {
     library: &'a [u8],
     program: Program,
     places: Places,
+    /// Python 3.what it is.
+    minor: u8,
     instructions: Instructions,
     /// Our function in it.
     function: u64,
@@ -95,10 +126,8 @@ impl<'a> Door<'a> {
         if program.is_stopped() {
             return Err(Refused::Stopped);
         }
-        let places = Places::of(pid)?;
-        if !places.has_interpreter() {
-            return Err(Refused::NoPython);
-        }
+        let mut places = Places::of(pid)?;
+        let minor = places.minor().ok_or(Refused::NoPython)?;
         let instructions = places.instructions().ok_or(Refused::Static)?;
         let function = library::function_in(pid, library, DOOR_SYMBOL);
         let function = function.or_else(|| places.symbol("libprofundo-agent-", DOOR_SYMBOL));
@@ -107,6 +136,7 @@ impl<'a> Door<'a> {
             library,
             program,
             places,
+            minor,
             instructions,
             function: function.unwrap_or(0),
             room: 0,
@@ -114,19 +144,19 @@ impl<'a> Door<'a> {
         })
     }
 
-    /// Tells of all its objects. `turn` is called now and then, with how many were gone through.
+    /// Tells of all its objects. `look` may then look at the memory that they lie in.
     pub fn objects(
         &mut self,
         options: Objects,
         sink: &mut dyn FnMut(Item<'_>),
-        turn: &mut dyn FnMut(u64),
+        look: &mut dyn FnMut(CopiedMemory),
     ) -> Result<Told, Refused> {
         /// A collection takes a moment.
         const ATTEMPTS: u32 = 20;
         const PAUSE: Duration = Duration::from_millis(20);
         let mut result = Err(Refused::Interpreter(refusal::COLLECTING));
         for _ in 0..ATTEMPTS {
-            result = self.objects_once(options, sink, turn);
+            result = self.objects_once(options, sink, look);
             match &result {
                 Err(Refused::CopyFailed(why)) if *why == -refusal::COLLECTING => {
                     std::thread::sleep(PAUSE);
@@ -141,7 +171,7 @@ impl<'a> Door<'a> {
         &mut self,
         options: Objects,
         sink: &mut dyn FnMut(Item<'_>),
-        turn: &mut dyn FnMut(u64),
+        look: &mut dyn FnMut(CopiedMemory),
     ) -> Result<Told, Refused> {
         /// It is ended by us long before.
         const SECONDS: u32 = 600;
@@ -168,7 +198,16 @@ impl<'a> Door<'a> {
         }
         let copy = Copy::of(self.pid, number, self.room + REQUEST);
         let read = match copy {
-            Some(mut copy) => copy.read(sink, turn),
+            Some(mut copy) => {
+                let read = copy.read(sink);
+                if read.is_ok() {
+                    look(CopiedMemory {
+                        pid: copy.pid,
+                        minor: self.minor,
+                    });
+                }
+                read
+            }
             None if proc::stat(self.pid).is_none_or(|it| it.has_ended()) => Err(Refused::Gone),
             None => Err(Refused::CopyGone),
         };

@@ -10,7 +10,7 @@ use super::Refused;
 use crate::copied::modules;
 use crate::modules::{Elf, Loaded, ModuleList, Store, Told, cache_folder, open_module};
 use crate::proc;
-use crate::reading::{Held, PageMemory};
+use crate::reading::{Held, Interpreter, PageMemory};
 use crate::session::Directory;
 
 /// How long the tables for walking its stacks may take to be made.
@@ -187,9 +187,10 @@ impl Places {
         found
     }
 
-    /// Whether there is an interpreter.
-    pub(super) fn has_interpreter(&self) -> bool {
-        self.list.interpreter().is_some()
+    /// The minor version of the interpreter, if there is one that is known.
+    pub(super) fn minor(&mut self) -> Option<u8> {
+        let found = Interpreter::find(self.pid, &self.list, &mut self.memory)?;
+        Some(found.ok()?.layout.minor)
     }
 
     fn find_forbidden(&self) -> Vec<(u64, u64)> {

@@ -22,7 +22,7 @@ mod wait;
 
 pub(crate) use blocked::{Blocked, Look, is_after_a_call, look, schedule};
 pub(crate) use held::{Held, NotHeld, Stop, Stopper};
-pub(crate) use interpreter::version_in_file;
+pub(crate) use interpreter::{Interpreter, version_in_file};
 pub(crate) use memory::PageMemory;
 pub(crate) use process::{Counts, Process, Reading, Unread};
 pub(crate) use wait::{file, open_file};

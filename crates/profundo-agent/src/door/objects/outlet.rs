@@ -92,9 +92,12 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// Tells the rest.
+    /// Tells the rest, and stays: the command may want to look at the memory, and ends the process.
     pub fn finish(&mut self) {
         self.hand_over();
+        loop {
+            pause();
+        }
     }
 }
 
