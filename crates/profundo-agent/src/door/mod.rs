@@ -96,6 +96,9 @@ unsafe extern "C" fn let_in(_: *mut c_void) -> c_int {
     0
 }
 
+/// The program's signals are for its own threads.
+const ALL_SIGNALS: u64 = u64::MAX;
+
 fn begin_thread() -> c_int {
     let Some(create) = create_thread() else {
         return refusal::NO_THREAD;
@@ -103,8 +106,10 @@ fn begin_thread() -> c_int {
     let mut thread = 0;
     // SAFETY: the two differ in what may come out of the function, which is for its caller to cope with.
     let body = unsafe { core::mem::transmute::<Body, ThreadFunction>(thread_body) };
+    // It has these blocked from its first instruction on.
+    let before = sys::set_signal_mask(ALL_SIGNALS);
     // SAFETY: the attributes are the usual ones; the thread expects nothing. Nobody waits for it.
-    unsafe {
+    let refused = unsafe {
         match create(&mut thread, core::ptr::null(), body, null_mut()) {
             0 => {
                 libc::pthread_detach(thread);
@@ -112,7 +117,9 @@ fn begin_thread() -> c_int {
             }
             error => -error,
         }
-    }
+    };
+    sys::set_signal_mask(before);
+    refused
 }
 
 type Body = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -139,9 +146,6 @@ fn create_thread() -> Option<Create> {
 
 /// An interpreter that ends may end this thread as it waits for the lock, through this function.
 unsafe extern "C-unwind" fn thread_body(_: *mut c_void) -> *mut c_void {
-    /// The program's signals are for its own threads.
-    const ALL: u64 = u64::MAX;
-    sys::set_signal_mask(ALL);
     if let Ok(api) = api::find() {
         // SAFETY: the interpreter runs; what is ensured is released.
         unsafe {

@@ -1,7 +1,8 @@
 //! A thread of the program that is borrowed for a moment: it makes system calls and calls functions for us, and then goes on
 //! where it was, with all its registers as they were.
 //!
-//! No signal is needed to get it back, and none is delivered meanwhile. All that it does returns to where handlers of
+//! No signal is needed to get it back. Those that come meanwhile are kept back, and handed to it in the end: blocked they
+//! would go to other threads, and leave this one waiting in a call that they were to interrupt. All that it does returns to where handlers of
 //! signals end, which is a system call that gives a thread its registers back from a [`frame`]. The kernel stops it as it
 //! enters that call; only if we have been killed is it made.
 //!
@@ -13,6 +14,7 @@ use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
 use super::frame;
+use super::kept::Kept;
 use super::place::{Instructions, SYSCALL};
 use crate::reading::{Held, Stop};
 
@@ -26,7 +28,6 @@ const STATE_BYTES: usize = 32 << 10;
 const NT_X86_XSTATE: usize = 0x202;
 
 const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
-const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
 
 /// What a call would begin with if the thread were in a system call, which is told so.
 const NO_CALL: u64 = u64::MAX;
@@ -43,6 +44,7 @@ pub(super) struct Borrowed {
     held: Held,
     before: libc::user_regs_struct,
     state: Vec<u8>,
+    /// Signals that it blocks.
     mask: u64,
     instructions: Instructions,
     /// Where the frame lies that all returns to.
@@ -51,8 +53,7 @@ pub(super) struct Borrowed {
     has_begun: bool,
     /// Whether a call has not come back: then nothing is called any more.
     is_lost: bool,
-    /// Signals that cannot be blocked, which are sent once more in the end.
-    kept_back: Vec<i32>,
+    kept: Kept,
 }
 
 /// Why a call has brought nothing.
@@ -95,7 +96,7 @@ impl Borrowed {
             frame: 0,
             has_begun: false,
             is_lost: false,
-            kept_back: Vec::new(),
+            kept: Kept::default(),
         };
         // Where its stack cannot grow from outside, it does without for its first call.
         let _ = borrowed.put_frame(before.rsp - RED_ZONE);
@@ -196,36 +197,24 @@ impl Borrowed {
         if self.is_lost {
             return Err(Failed::Late);
         }
-        let tid = self.held.tid();
-        set_registers(tid, &registers)?;
-        if !self.has_begun {
-            self.has_begun = true;
-            // Only now: the frame gives it its own mask back.
-            let all = u64::MAX;
-            ask(tid, PTRACE_SETSIGMASK, 8, (&raw const all) as usize)?;
-        }
+        set_registers(self.held.tid(), &registers)?;
+        self.has_begun = true;
         Ok(())
     }
 
     /// Lets it go on until it next enters or leaves a system call.
     fn go_on(&mut self) -> Result<(), Failed> {
-        const DEADLY: [i32; 5] = [
-            libc::SIGSEGV,
-            libc::SIGBUS,
-            libc::SIGILL,
-            libc::SIGFPE,
-            libc::SIGSYS,
-        ];
         loop {
             ask(self.held.tid(), libc::PTRACE_SYSCALL, 0, 0)?;
             match self.held.wait_for_stop(PATIENCE) {
                 Some(Stop::Held { signal: AT_CALL }) => return Ok(()),
                 // Somebody stops the whole program, or lets it go on.
                 Some(Stop::Held { signal: 0 }) => {}
-                Some(Stop::Held { signal }) if DEADLY.contains(&signal) => {
-                    return Err(Failed::System(io::Error::from_raw_os_error(libc::EFAULT)));
+                Some(Stop::Held { signal }) => {
+                    if !self.kept.keep(self.held.tid(), signal) {
+                        return Err(Failed::System(io::Error::from_raw_os_error(libc::EFAULT)));
+                    }
                 }
-                Some(Stop::Held { signal }) => self.kept_back.push(signal),
                 Some(Stop::Gone) => {
                     return Err(Failed::System(io::Error::from_raw_os_error(libc::ESRCH)));
                 }
@@ -253,7 +242,6 @@ impl Borrowed {
 
     fn give_back(&mut self) {
         let tid = self.held.tid();
-        let _ = ask(tid, PTRACE_SETSIGMASK, 8, (&raw const self.mask) as usize);
         // First this, so that the kernel looks at the call to be made again even if we go no further.
         let _ = ask(tid, libc::PTRACE_INTERRUPT, 0, 0);
         let _ = exchange_state(tid, libc::PTRACE_SETREGSET, &mut self.state);
@@ -261,6 +249,7 @@ impl Borrowed {
         if ask(tid, libc::PTRACE_CONT, 0, 0).is_ok()
             && let Some(Stop::Held { signal }) = self.held.wait_for_stop(PATIENCE)
         {
+            let signal = self.kept.hand_over(&self.held, signal);
             self.held.set_signal(signal);
         }
     }
@@ -270,10 +259,8 @@ impl Drop for Borrowed {
     fn drop(&mut self) {
         if self.has_begun && (!self.is_lost || self.may_give_up()) {
             self.give_back();
-        }
-        for &signal in &self.kept_back {
-            // SAFETY: sends a signal that the program was sent.
-            unsafe { libc::kill(self.held.pid() as i32, signal) };
+        } else {
+            self.kept.send(&self.held);
         }
     }
 }
@@ -306,7 +293,7 @@ fn exchange_state(tid: i32, request: libc::c_uint, state: &mut [u8]) -> io::Resu
     Ok(vector.iov_len)
 }
 
-fn ask(tid: i32, request: libc::c_uint, address: usize, data: usize) -> io::Result<()> {
+pub(super) fn ask(tid: i32, request: libc::c_uint, address: usize, data: usize) -> io::Result<()> {
     // SAFETY: what is pointed to is ours, of the size that the request has, and outlives the call.
     match unsafe { libc::ptrace(request, tid, address, data) } {
         -1 => Err(io::Error::last_os_error()),

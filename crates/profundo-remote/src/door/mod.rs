@@ -11,6 +11,7 @@ mod collections;
 mod copy;
 mod frame;
 mod headroom;
+mod kept;
 mod library;
 mod place;
 mod program;
@@ -127,8 +128,16 @@ impl<'a> Door<'a> {
             return Err(Refused::Stopped);
         }
         let mut places = Places::of(pid)?;
-        let minor = places.minor().ok_or(Refused::NoPython)?;
-        let instructions = places.instructions().ok_or(Refused::Static)?;
+        let found = match places.minor() {
+            Some(minor) => places
+                .instructions()
+                .map(|instructions| (minor, instructions))
+                .ok_or(Refused::Static),
+            None => Err(Refused::NoPython),
+        };
+        // One that is about to end has nothing any more.
+        let found = found.map_err(|why| program.is_another(pid).unwrap_or(why));
+        let (minor, instructions) = found?;
         let function = library::function_in(pid, library, DOOR_SYMBOL);
         let function = function.or_else(|| places.symbol("libprofundo-agent-", DOOR_SYMBOL));
         Ok(Self {
@@ -345,7 +354,10 @@ impl<'a> Door<'a> {
         stopper.has_some_patience = true;
         let began = Instant::now();
         loop {
-            for tid in proc::threads(self.pid) {
+            // The first one last: signals of the process go to it unless it is held.
+            let mut threads = proc::threads(self.pid);
+            threads.sort_by_key(|&tid| tid == self.pid);
+            for tid in threads {
                 if let Some(why) = self.program.is_another(self.pid) {
                     return Err(why);
                 }

@@ -13,7 +13,7 @@ use crate::process;
 const WORDS: usize = 1 << 17;
 
 /// So long nobody need come for a piece, in nanoseconds: then the command has been killed, and nobody wants it.
-const LONGEST_WAIT: u64 = 30_000_000_000;
+const LONGEST_WAIT: u64 = 20_000_000_000;
 
 /// The way out.
 pub struct Out<'a> {
