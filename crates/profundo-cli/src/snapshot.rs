@@ -14,6 +14,8 @@ use profundo_model::graph::Sink;
 use profundo_remote::door::{CopiedMemory, Door, Refused, Told};
 
 use crate::assemble::may_replace;
+use crate::attach::is_over;
+use crate::launch::Signals;
 use crate::options::{Snapshot, Through};
 use crate::progress::Progress;
 use crate::{carried, say};
@@ -38,6 +40,8 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
             beside(&out)
         }
     };
+    // No half file is left, whenever somebody wants it to end.
+    let signals = Signals::take_also(&[], false)?;
     let unwritten = || format!("cannot write the snapshot of process {}", options.pid);
     let mut parts = Parts::create(&prefix, what).with_context(unwritten)?;
     let told = tell(
@@ -57,6 +61,7 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
             return Err(anyhow!(error).context(unwritten()));
         }
     }
+    signals.release();
     let seconds = began.elapsed().as_secs_f64();
     let milliseconds = (told.pause + told.borrowed).as_secs_f64() * 1e3;
     say::note(&format!(
@@ -92,8 +97,10 @@ where
         anyhow!(refused).context(format!("cannot take a snapshot of process {pid}"))
     };
     let library = carried::library()?;
+    let signals = Signals::take_also(&[], false)?;
     let progress = Progress::start("looking where the program can be asked");
     let mut door = Door::of(pid, &library, through.filtered).map_err(why)?;
+    door.until(|| is_over(&signals));
     drop(progress);
     let progress = Progress::start("going through its objects");
     let mut objects = Objects::new(sink)?;
@@ -104,6 +111,8 @@ where
     };
     let told = door.objects(options, &mut |item| objects.item(item), look);
     drop(progress);
+    drop(door);
+    signals.release();
     let told = told.map_err(why)?;
     match objects.finish()? {
         true => Ok(told),

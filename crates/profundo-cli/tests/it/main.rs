@@ -1,6 +1,7 @@
 //! The command as it is typed, on programs as they are.
 
 mod allocs;
+mod asked;
 mod cache;
 mod doctor;
 mod energy;

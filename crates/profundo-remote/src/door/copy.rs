@@ -32,7 +32,11 @@ impl Copy {
     }
 
     /// Hands all that it tells to `sink`.
-    pub(super) fn read(&mut self, sink: &mut dyn FnMut(Item<'_>)) -> Result<End, Refused> {
+    pub(super) fn read(
+        &mut self,
+        sink: &mut dyn FnMut(Item<'_>),
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<End, Refused> {
         const LONGEST_PAUSE: Duration = Duration::from_millis(1);
         let mut last = Instant::now();
         let mut before = 0;
@@ -43,6 +47,9 @@ impl Copy {
             };
             if std::mem::replace(&mut before, progress) != progress {
                 last = Instant::now();
+            }
+            if is_over() {
+                return Err(Refused::Interrupted);
             }
             if filled == 0 {
                 if self.has_ended() {

@@ -12,7 +12,9 @@ pub(super) struct Kept(Vec<(i32, libc::siginfo_t)>);
 
 impl std::fmt::Debug for Kept {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|it| it.0)).finish()
+        f.debug_list()
+            .entries(self.0.iter().map(|it| it.0))
+            .finish()
     }
 }
 

@@ -17,6 +17,7 @@ mod place;
 mod program;
 mod refused;
 
+use std::cell::Cell;
 use std::io;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicI32, AtomicU32};
@@ -100,7 +101,6 @@ const TEXTS: u64 = 512;
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// A program that can be asked.
-#[derive(Debug)]
 pub struct Door<'a> {
     pid: u32,
     library: &'a [u8],
@@ -114,6 +114,14 @@ pub struct Door<'a> {
     /// Memory of ours in it.
     room: u64,
     borrowed: Duration,
+    is_over: Box<dyn Fn() -> bool + 'a>,
+}
+
+impl std::fmt::Debug for Door<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Door");
+        shown.field("pid", &self.pid).finish_non_exhaustive()
+    }
 }
 
 impl<'a> Door<'a> {
@@ -150,7 +158,17 @@ impl<'a> Door<'a> {
             function: function.unwrap_or(0),
             room: 0,
             borrowed: Duration::ZERO,
+            is_over: Box::new(|| false),
         })
+    }
+
+    /// Ends early, and in good order, as soon as this says so, which is asked often.
+    pub fn until(&mut self, is_over: impl Fn() -> bool + 'a) {
+        let was_over = Cell::new(false);
+        self.is_over = Box::new(move || {
+            was_over.set(was_over.get() || is_over());
+            was_over.get()
+        });
     }
 
     /// Tells of all its objects. `look` may then look at the memory that they lie in.
@@ -208,7 +226,7 @@ impl<'a> Door<'a> {
         let copy = Copy::of(self.pid, number, self.room + REQUEST);
         let read = match copy {
             Some(mut copy) => {
-                let read = copy.read(sink);
+                let read = copy.read(sink, &self.is_over);
                 if read.is_ok() {
                     look(CopiedMemory {
                         pid: copy.pid,
@@ -273,11 +291,16 @@ impl<'a> Door<'a> {
             return Ok(());
         }
         // What was asked first may still be answered: only the first one does it.
-        let refused = self.go_in_by(way::THREAD)?;
-        if refused == 0 && self.wait(patience.saturating_sub(began.elapsed()))? {
+        let is_over = (self.is_over)();
+        let refused = match is_over {
+            true => 0,
+            false => self.go_in_by(way::THREAD)?,
+        };
+        if !is_over && refused == 0 && self.wait(patience.saturating_sub(began.elapsed()))? {
             return Ok(());
         }
         let why = match refused {
+            0 if (self.is_over)() || is_over => Refused::Interrupted,
             0 => Refused::Busy,
             refused => Refused::Interpreter(refused),
         };
@@ -321,7 +344,9 @@ impl<'a> Door<'a> {
         loop {
             match self.request()?.state {
                 request_state::DONE => return Ok(true),
-                request_state::ASKED if began.elapsed() > patience => return Ok(false),
+                request_state::ASKED if began.elapsed() > patience || (self.is_over)() => {
+                    return Ok(false);
+                }
                 _ if began.elapsed() > patience + LONGEST => return Ok(false),
                 _ => std::thread::sleep(pause),
             }

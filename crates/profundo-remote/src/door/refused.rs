@@ -38,6 +38,8 @@ pub enum Refused {
         /// Bytes that there are.
         there: u64,
     },
+    /// We were asked to end early.
+    Interrupted,
     /// We have none for ourselves.
     NoMemory,
     /// It is stopped, as by Ctrl-Z.
@@ -90,6 +92,7 @@ impl fmt::Display for Refused {
                     mb(*there)
                 )
             }
+            Self::Interrupted => f.write_str("it was interrupted; the program goes on, and nothing was written"),
             Self::NoMemory => f.write_str("there is no memory to work with"),
             Self::Gone => f.write_str("it has ended meanwhile"),
             Self::Stopped => f.write_str("it is stopped, as by Ctrl-Z; let it go on first (`fg`, or `kill -CONT`)"),

@@ -153,10 +153,9 @@ impl Search<'_, '_> {
         let address = object as u64;
         let attributes = self.api.layout.attributes;
         if attributes == Attributes::Dictionary || kind.flags & flag::MANAGED_DICT == 0 {
-            let offset = kind.dict_offset;
-            if offset > 0 {
+            if let Some(place) = kind.dict_place(object) {
                 // SAFETY: the type says that an object of it has its dictionary there.
-                let dict = unsafe { word(address + offset as u64) };
+                let dict = unsafe { word(place) };
                 self.know(dict, EdgeKind::Named, c"__dict__")?;
             }
             return Ok(());

@@ -79,7 +79,7 @@ pub struct Kind {
     pub flags: u64,
     pub basic_size: u64,
     item_size: u64,
-    pub dict_offset: i64,
+    dict_offset: i64,
     pub traverse: Option<Traverse>,
     is_gc: Option<unsafe extern "C" fn(Object) -> c_int>,
     /// From where to where its members stand in the list of all.
@@ -93,6 +93,21 @@ impl Kind {
     pub fn is_gc(&self, object: Object) -> bool {
         // SAFETY: the type's own function, with an object of it.
         self.flags & flag::GC != 0 && self.is_gc.is_none_or(|f| unsafe { f(object) } != 0)
+    }
+
+    /// Where an object of it says where its dictionary is: from its first byte on, or behind its items.
+    pub fn dict_place(&self, object: Object) -> Option<u64> {
+        let address = object as u64;
+        match self.dict_offset {
+            0 => None,
+            offset if offset > 0 => Some(address + offset as u64),
+            offset => {
+                // SAFETY: an object of a type with items says how many.
+                let count = unsafe { word(address + COUNT) as i64 }.unsigned_abs();
+                let bytes = self.basic_size + count.saturating_mul(self.item_size);
+                Some((address + bytes.next_multiple_of(8)).wrapping_add_signed(offset))
+            }
+        }
     }
 
     /// How many bytes an object has, as `sys.getsizeof` says.

@@ -1,0 +1,170 @@
+//! Graphs that the program knows itself: each object is in the snapshot, with its size, its type, and all that it holds.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use profundo_formats::heapsnapshot;
+use profundo_model::graph::{Graph, NodeId};
+
+use super::{Asked, pythons, snapshot};
+use crate::machine::Folder;
+
+/// An object as the program knows it.
+struct Truth {
+    address: u64,
+    size: u64,
+    kind: String,
+    held: Vec<u64>,
+}
+
+fn truth(path: &Path) -> Vec<Truth> {
+    let text = fs::read_to_string(path).unwrap();
+    let of = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        Truth {
+            address: fields[0].parse().unwrap(),
+            size: fields[1].parse().unwrap(),
+            kind: fields[2].to_owned(),
+            held: fields[4]
+                .split_whitespace()
+                .map(|it| it.parse().unwrap())
+                .collect(),
+        }
+    };
+    text.lines().map(of).collect()
+}
+
+fn counts(all: impl Iterator<Item = u64>) -> HashMap<u64, usize> {
+    let mut counts = HashMap::new();
+    for one in all {
+        *counts.entry(one).or_default() += 1;
+    }
+    counts
+}
+
+fn held_in(graph: &Graph, node: NodeId) -> HashMap<u64, usize> {
+    counts(
+        graph
+            .edges_of(node)
+            .map(|edge| graph.id(graph.edge_to(edge))),
+    )
+}
+
+/// What is wrong with a snapshot.
+fn wrong(graph: &Graph, truth: &[Truth]) -> Vec<String> {
+    let rows: HashMap<u64, NodeId> = graph.nodes().map(|node| (graph.id(node), node)).collect();
+    let mut wrong = Vec::new();
+    for it in truth {
+        let Some(&node) = rows.get(&it.address) else {
+            wrong.push(format!("a {} is missing", it.kind));
+            continue;
+        };
+        if graph.size(node) != it.size {
+            wrong.push(format!(
+                "a {} has {} bytes, not {}",
+                it.kind,
+                it.size,
+                graph.size(node)
+            ));
+        }
+        let kind = graph.kind_name(graph.kind(node));
+        let name = String::from_utf8_lossy(graph.text(graph.name(node)));
+        if kind == "object" && name != it.kind {
+            wrong.push(format!("a {} is called {name}", it.kind));
+        }
+        let there = held_in(graph, node);
+        for (held, count) in counts(it.held.iter().copied()) {
+            if there.get(&held).copied().unwrap_or(0) < count {
+                let what = rows.get(&held).map(|&it| graph.text(graph.name(it)));
+                let what = String::from_utf8_lossy(what.unwrap_or(b"?"));
+                wrong.push(format!("a {} does not hold its {what}", it.kind));
+            }
+        }
+    }
+    wrong
+}
+
+const SECRETS: [&str; 3] = [
+    "a secret of the value",
+    "a secret of the key",
+    "kept-in-an-attribute",
+];
+
+#[test]
+fn a_snapshot_has_every_object_and_every_reference() {
+    for python in pythons() {
+        let folder = Folder::new();
+        let path = folder.path().join("truth");
+        let asked = Asked::begin(&python, "known_graph.py", &[path.to_str().unwrap()]);
+        let truth = truth(&path);
+        assert!(truth.len() > 5000);
+        let read = |name: &str, words: &[&str]| {
+            let mut all = vec!["-o", name];
+            all.extend(words);
+            snapshot(&folder, &asked, &all).succeeded();
+            let path = folder.path().join(name);
+            (
+                heapsnapshot::read_file(&path).unwrap(),
+                fs::read_to_string(&path).unwrap(),
+            )
+        };
+        let (graph, text) = read("plain.heapsnapshot", &[]);
+        let found = wrong(&graph, &truth);
+        assert!(found.is_empty(), "{}: {found:#?}", python.display());
+        for secret in SECRETS {
+            assert!(!text.contains(secret), "{secret} of {}", python.display());
+        }
+        assert!(
+            text.contains("secret_attribute"),
+            "names of attributes are told"
+        );
+        let (_, text) = read("told.heapsnapshot", &["--no-redact"]);
+        for secret in SECRETS {
+            assert!(text.contains(secret), "{secret} of {}", python.display());
+        }
+        let (ones, _) = read("ones.heapsnapshot", &["--all-one"]);
+        assert!(ones.nodes().all(|node| ones.size(node) <= 1));
+        assert!(ones.node_count() >= truth.len());
+        let (said, code) = asked.end();
+        assert_eq!((said.as_str(), code), ("", Some(0)));
+    }
+}
+
+#[test]
+fn garbage_is_there_and_stays_garbage() {
+    for python in pythons() {
+        let folder = Folder::new();
+        let path = folder.path().join("truth");
+        let asked = Asked::begin(&python, "known_graph.py", &[path.to_str().unwrap()]);
+        snapshot(&folder, &asked, &["-o", "x.heapsnapshot"]).succeeded();
+        let graph = heapsnapshot::read_file(folder.path().join("x.heapsnapshot")).unwrap();
+        let mut nodes = graph.nodes();
+        let garbage = nodes.find(|&node| graph.text(graph.name(node)).starts_with(b"(Garbage"));
+        let held = graph.edges_of(garbage.unwrap()).count();
+        assert!(
+            held >= 1,
+            "a list that holds itself, of {}",
+            python.display()
+        );
+    }
+}
+
+#[test]
+fn four_files_make_the_same_snapshot() {
+    for python in pythons() {
+        let folder = Folder::new();
+        let path = folder.path().join("truth");
+        let asked = Asked::begin(&python, "known_graph.py", &[path.to_str().unwrap()]);
+        let truth = truth(&path);
+        snapshot(&folder, &asked, &["--streaming", "-o", "big"]).succeeded();
+        folder.said(&["assemble", "big"]).succeeded();
+        let files = fs::read_dir(folder.path()).unwrap().flatten();
+        let whole = files
+            .map(|entry| entry.path())
+            .find(|path| path.extension().is_some_and(|it| it == "heapsnapshot"));
+        let graph = heapsnapshot::read_file(whole.unwrap()).unwrap();
+        let found = wrong(&graph, &truth);
+        assert!(found.is_empty(), "{}: {found:#?}", python.display());
+    }
+}
