@@ -6,8 +6,8 @@
 //! stands behind younger ones; whoever needs the order sorts, and finds little to do.
 
 use profundo_model::{
-    Energy, EnergyZone, Engine, Gil, Growing, Heap, LocationId, Loss, Meta, Nanos, Process,
-    ProcessEnd, ProcessId, Profile, Sample, SampleKind, State, StringId, ThreadId,
+    Energy, EnergyZone, Engine, Growing, Heap, LocationId, Loss, Meta, Nanos, Process, ProcessEnd,
+    ProcessId, Profile, Sample, SampleKind, StringId, ThreadId,
 };
 use profundo_wire::recording::{
     self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start,
@@ -15,6 +15,7 @@ use profundo_wire::recording::{
 use profundo_wire::{Call, End, Reader, Record, SampleHead, Traffic, Wait};
 use rustc_hash::FxHashMap;
 
+use self::kinds::{gil, state};
 use crate::clock::Clock;
 use crate::files::Files;
 use crate::gauge::Gauges;
@@ -27,6 +28,7 @@ use crate::traffic::traffic_of;
 use crate::waits::{Waits, waiting};
 
 mod clear;
+mod kinds;
 mod memory;
 
 /// Samples that are held back at most. A recorder that never tells the time gets them in the
@@ -293,7 +295,6 @@ impl Ingest {
             Event::Unreachable { process, found } => self.unreachable(process, &found),
             Event::Cleared(at) => self.clear(at),
             Event::Ended(end) => self.ended(&end),
-            // They are for who asks for them.
             Event::Collections { .. } => {}
             Event::Note(note) => {
                 if !self.profile.meta.notes.contains(&note) {
@@ -779,24 +780,5 @@ fn meta(start: &Start) -> Meta {
         period: Nanos(start.period),
         started_at_unix: start.started.unix,
         ..Meta::default()
-    }
-}
-
-fn state(state: profundo_wire::State) -> State {
-    match state {
-        profundo_wire::State::Running => State::Running,
-        profundo_wire::State::System => State::System,
-        profundo_wire::State::WallRunning => State::WallRunning,
-        profundo_wire::State::WallWaiting => State::WallWaiting,
-        profundo_wire::State::Allocating => State::Running,
-    }
-}
-
-fn gil(gil: profundo_wire::Gil) -> Gil {
-    match gil {
-        profundo_wire::Gil::None => Gil::None,
-        profundo_wire::Gil::Held | profundo_wire::Gil::Collecting => Gil::Held,
-        profundo_wire::Gil::Waiting => Gil::Waiting,
-        profundo_wire::Gil::Released => Gil::Released,
     }
 }

@@ -4,16 +4,15 @@
 //! would take more than a fiftieth of the time.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
-use core::mem::transmute;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use profundo_probe::shared::{Collections, KEPT, refusal};
 use profundo_probe::sys;
 use profundo_wire::recording::Collection;
 
 use super::api::Object;
-use crate::symbols::{self, Scope};
+use super::table::{Kept, table};
 use crate::{fork, process, threads};
 
 /// Where they are told of; null: in the ring of the process.
@@ -21,30 +20,31 @@ static PLACE: AtomicPtr<Collections> = AtomicPtr::new(null_mut());
 /// Our function as an object of the interpreter's.
 static OURS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// What is called for this.
-#[derive(Clone, Copy)]
-struct Calls {
-    import: unsafe extern "C" fn(*const c_char) -> Object,
-    attribute: unsafe extern "C" fn(Object, *const c_char) -> Object,
-    system: unsafe extern "C" fn(*const c_char) -> Object,
-    new_function: unsafe extern "C" fn(*const Method, Object, Object) -> Object,
-    append: unsafe extern "C" fn(Object, Object) -> c_int,
-    index: unsafe extern "C" fn(Object, Object) -> isize,
-    delete: unsafe extern "C" fn(Object, isize) -> c_int,
-    item: unsafe extern "C" fn(Object, isize) -> Object,
-    in_dict: unsafe extern "C" fn(Object, *const c_char) -> Object,
-    text: unsafe extern "C" fn(Object) -> *const c_char,
-    number: unsafe extern "C" fn(Object) -> c_long,
-    call: unsafe extern "C" fn(Object, Object) -> Object,
-    release: unsafe extern "C" fn(Object),
-    retain: unsafe extern "C" fn(Object),
-    clear_error: unsafe extern "C" fn(),
-    none: Object,
+table! {
+    /// What is called for this.
+    Calls {
+        import: c"PyImport_ImportModule" as unsafe extern "C" fn(*const c_char) -> Object,
+        attribute: c"PyObject_GetAttrString" as unsafe extern "C" fn(Object, *const c_char) -> Object,
+        system: c"PySys_GetObject" as unsafe extern "C" fn(*const c_char) -> Object,
+        new_function: c"PyCFunction_NewEx" as unsafe extern "C" fn(*const Method, Object, Object) -> Object,
+        append: c"PyList_Append" as unsafe extern "C" fn(Object, Object) -> c_int,
+        index: c"PySequence_Index" as unsafe extern "C" fn(Object, Object) -> isize,
+        delete: c"PySequence_DelItem" as unsafe extern "C" fn(Object, isize) -> c_int,
+        item: c"PyTuple_GetItem" as unsafe extern "C" fn(Object, isize) -> Object,
+        in_dict: c"PyDict_GetItemString" as unsafe extern "C" fn(Object, *const c_char) -> Object,
+        text: c"PyUnicode_AsUTF8" as unsafe extern "C" fn(Object) -> *const c_char,
+        number: c"PyLong_AsLong" as unsafe extern "C" fn(Object) -> c_long,
+        call: c"PyObject_CallObject" as unsafe extern "C" fn(Object, Object) -> Object,
+        release: c"Py_DecRef" as unsafe extern "C" fn(Object),
+        retain: c"Py_IncRef" as unsafe extern "C" fn(Object),
+        clear_error: c"PyErr_Clear" as unsafe extern "C" fn(),
+        none: c"_Py_NoneStruct" as Object,
+    }
 }
 
 /// `PyMethodDef`.
 #[repr(C)]
-struct Method {
+pub struct Method {
     name: *const c_char,
     function: unsafe extern "C" fn(Object, Object) -> Object,
     flags: c_int,
@@ -64,85 +64,11 @@ static METHOD: Method = Method {
     doc: core::ptr::null(),
 };
 
-/// The addresses of [`Calls`]; 0: not looked up.
-static CALLS: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
-
-const NAMES: [&CStr; 16] = [
-    c"PyImport_ImportModule",
-    c"PyObject_GetAttrString",
-    c"PySys_GetObject",
-    c"PyCFunction_NewEx",
-    c"PyList_Append",
-    c"PySequence_Index",
-    c"PySequence_DelItem",
-    c"PyTuple_GetItem",
-    c"PyDict_GetItemString",
-    c"PyUnicode_AsUTF8",
-    c"PyLong_AsLong",
-    c"PyObject_CallObject",
-    c"Py_DecRef",
-    c"Py_IncRef",
-    c"PyErr_Clear",
-    c"_Py_NoneStruct",
-];
-
-fn calls() -> Option<Calls> {
-    let first = CALLS.first()?;
-    if first.load(Ordering::Acquire) == 0 {
-        let mut found = [0; NAMES.len()];
-        symbols::find_all(&NAMES, Scope::All, |index, symbol| {
-            if let Some(place) = found.get_mut(index) {
-                *place = symbol.address;
-            }
-        });
-        if found.contains(&0) {
-            return None;
-        }
-        // The first one last: it says that the others are there.
-        for (place, address) in CALLS.iter().zip(found).rev() {
-            place.store(address, Ordering::Release);
-        }
-    }
-    let all = CALLS.each_ref().map(|place| place.load(Ordering::Relaxed));
-    let [
-        import,
-        attribute,
-        system,
-        new_function,
-        append,
-        index,
-        delete,
-        item,
-        in_dict,
-        text,
-        number,
-        call,
-        release,
-        retain,
-        clear_error,
-        none,
-    ] = all;
+fn calls() -> Option<&'static Calls> {
+    static FOUND: Kept<Calls> = Kept::new();
     // SAFETY: these are the types of the interpreter's functions of these names.
-    unsafe {
-        Some(Calls {
-            import: transmute::<usize, _>(import),
-            attribute: transmute::<usize, _>(attribute),
-            system: transmute::<usize, _>(system),
-            new_function: transmute::<usize, _>(new_function),
-            append: transmute::<usize, _>(append),
-            index: transmute::<usize, _>(index),
-            delete: transmute::<usize, _>(delete),
-            item: transmute::<usize, _>(item),
-            in_dict: transmute::<usize, _>(in_dict),
-            text: transmute::<usize, _>(text),
-            number: transmute::<usize, _>(number),
-            call: transmute::<usize, _>(call),
-            release: transmute::<usize, _>(release),
-            retain: transmute::<usize, _>(retain),
-            clear_error: transmute::<usize, _>(clear_error),
-            none: none as Object,
-        })
-    }
+    let look = || unsafe { Calls::find() }.ok_or(());
+    FOUND.get((), look).ok()
 }
 
 impl Calls {
@@ -233,13 +159,13 @@ unsafe extern "C" fn called(_: Object, arguments: Object) -> Object {
         if phase.is_null() {
             (calls.clear_error)();
         } else if CStr::from_ptr(phase) == c"start" {
-            let is_full = number(&calls, (calls.item)(arguments, 1), c"generation") >= 2;
-            let (blocks, resident) = heap(&calls, is_full);
+            let is_full = number(calls, (calls.item)(arguments, 1), c"generation") >= 2;
+            let (blocks, resident) = heap(calls, is_full);
             BLOCKS.store(blocks, Ordering::Relaxed);
             RESIDENT.store(resident, Ordering::Relaxed);
             BEGAN.store(now(), Ordering::Relaxed);
         } else {
-            finished(&calls, (calls.item)(arguments, 1));
+            finished(calls, (calls.item)(arguments, 1));
         }
         (calls.retain)(calls.none);
     }

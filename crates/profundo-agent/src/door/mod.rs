@@ -9,6 +9,7 @@ mod asked;
 mod collections;
 mod early;
 mod objects;
+mod table;
 
 pub use early::watch;
 

@@ -73,12 +73,11 @@ impl Door<'_> {
         if u64::from_le_bytes(head) == read {
             return Some(read);
         }
-        // SAFETY: all zero is a valid one, and so is whatever the program has written there: numbers.
-        let mut copy: Box<Collections> = unsafe { Box::new_zeroed().assume_init() };
-        // SAFETY: the box is ours alone, and numbers are bytes.
-        let bytes = unsafe {
-            std::slice::from_raw_parts_mut((&raw mut *copy).cast::<u8>(), BYTES as usize)
-        };
+        // SAFETY: all zero is a valid one.
+        let mut copy = unsafe { std::mem::zeroed::<Collections>() };
+        // SAFETY: it is ours alone; numbers are bytes, and whatever the program has written there are numbers.
+        let bytes =
+            unsafe { std::slice::from_raw_parts_mut((&raw mut copy).cast::<u8>(), BYTES as usize) };
         if sys::read_memory(self.pid, place, bytes) != bytes.len() {
             return None;
         }

@@ -82,6 +82,7 @@ fn tell_frames(search: &mut Search<'_, '_>, state: u64, thread: Row) -> Result<(
             search.tell_root_edge(thread, address, EdgeKind::Internal, link)?;
             continue;
         }
+        // SAFETY: a code object has its name there.
         let name = unsafe { word(code + u64::from(api.layout.name)) } as Object;
         let name = search.texts.of_object(search.out, api, name)?;
         let row = search.place(kind, name)?;
