@@ -149,11 +149,8 @@ def build():
 
 
 kept = build()
-garbage = [["garbage"]]
-garbage[0].append(garbage[0])
 gc.collect()
 gc.disable()
-garbage.clear()
 
 
 def tell(path):
@@ -181,5 +178,9 @@ def tell(path):
 
 
 stays = tell(sys.argv[1])
+# Nobody holds it but itself.
+garbage = ["garbage"]
+garbage.append(garbage)
+del garbage
 print("ready", flush=True)
 sys.stdin.read()

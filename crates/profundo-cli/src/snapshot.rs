@@ -94,6 +94,10 @@ where
     S::Error: std::error::Error + Send + Sync + 'static,
 {
     let why = |refused: Refused| {
+        let refused = match refused {
+            Refused::Machine(gap) => Refused::Machine(gap.of_verb("snapshot")),
+            other => other,
+        };
         anyhow!(refused).context(format!("cannot take a snapshot of process {pid}"))
     };
     let library = carried::library()?;

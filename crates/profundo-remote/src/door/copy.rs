@@ -17,8 +17,8 @@ pub(super) struct Copy {
     words: Vec<u64>,
 }
 
-/// How long nothing may come of it.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it may not come any further.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Copy {
     /// The child of `parent` that this is to it.

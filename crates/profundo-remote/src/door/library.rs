@@ -17,6 +17,17 @@ pub(super) fn function_in(pid: u32, library: &[u8], wanted: &str) -> Option<u64>
     Some(begin(pid, library)? + value?)
 }
 
+/// Descriptors of such files, which a command has left there that was killed.
+pub(super) fn files_left(pid: u32) -> Vec<u64> {
+    let ours = format!("/memfd:{FILE_NAME} (deleted)");
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
+    let files = files.into_iter().flatten().flatten();
+    files
+        .filter(|it| std::fs::read_link(it.path()).is_ok_and(|to| to.as_os_str() == ours.as_str()))
+        .filter_map(|it| it.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
 /// Where it begins.
 fn begin(pid: u32, library: &[u8]) -> Option<u64> {
     /// What tells one build from another stands there: an identifier, where all parts lie, and a table of symbols.

@@ -182,9 +182,19 @@ impl<'a> Door<'a> {
         const ATTEMPTS: u32 = 20;
         const PAUSE: Duration = Duration::from_millis(20);
         let mut result = Err(Refused::Interpreter(refusal::COLLECTING));
+        let mut calls = 0;
         for _ in 0..ATTEMPTS {
-            result = self.objects_once(options, sink, look);
+            let mut is_told = false;
+            let sink = &mut |item: Item<'_>| {
+                is_told = true;
+                sink(item);
+            };
+            result = self.objects_once(options, calls, sink, look);
             match &result {
+                // Another thread may have had a lock of the allocator's just then, which nobody gives back in a copy.
+                Err(Refused::CopyHangs) if calls == 0 && !is_told => {
+                    calls = request_flag::NO_CALLS;
+                }
                 Err(Refused::CopyFailed(why)) if *why == -refusal::COLLECTING => {
                     std::thread::sleep(PAUSE);
                 }
@@ -197,6 +207,7 @@ impl<'a> Door<'a> {
     fn objects_once(
         &mut self,
         options: Objects,
+        calls: u32,
         sink: &mut dyn FnMut(Item<'_>),
         look: &mut dyn FnMut(CopiedMemory),
     ) -> Result<Told, Refused> {
@@ -212,7 +223,7 @@ impl<'a> Door<'a> {
         };
         let asked = Asked {
             wish: wish::OBJECTS,
-            flags,
+            flags: flags | calls,
             seconds: SECONDS,
             place: 0,
         };
@@ -262,6 +273,9 @@ impl<'a> Door<'a> {
                 door.room = map(thread, ROOM)?;
             }
             thread.put_frame(door.room + ROOM)?;
+            for file in library::files_left(door.pid) {
+                thread.system(libc::SYS_close, [file, 0, 0, 0, 0, 0])?;
+            }
             if door.function == 0 {
                 door.function = load(door, thread, library)?;
             }

@@ -101,7 +101,7 @@ impl fmt::Display for Refused {
             Self::CopyDied(signal) => {
                 write!(f, "the copy of it died of signal {signal} while its objects were gone through")
             }
-            Self::CopyHangs => f.write_str("the copy of it has told nothing for half a minute"),
+            Self::CopyHangs => f.write_str("the copy of it has come no further for a quarter of a minute"),
             Self::CopyDamaged => f.write_str("what the copy of it tells makes no sense"),
             Self::CopyFailed(why) if *why > 10_000 => f.write_str(why_not(-why)),
             Self::CopyFailed(why) => {

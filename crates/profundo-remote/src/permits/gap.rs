@@ -31,6 +31,15 @@ pub struct Gap {
 }
 
 impl Gap {
+    /// The same for another verb of the command than `attach`.
+    #[must_use]
+    pub fn of_verb(mut self, verb: &str) -> Self {
+        if let Some(Mend::Command(command)) = &mut self.mend {
+            *command = command.replace("profundo attach ", &format!("profundo {verb} "));
+        }
+        self
+    }
+
     pub(super) fn command(why: impl Into<String>, command: impl Into<String>) -> Self {
         Self {
             why: why.into(),
