@@ -71,8 +71,7 @@ impl Stopper {
     /// Holds a thread that runs.
     pub(crate) fn hold(&mut self, pid: u32, tid: u32) -> Result<Held, NotHeld> {
         self.let_late_ones_go();
-        let id = tid as i32;
-        if self.late.contains(&id) {
+        if self.late.contains(&(tid as i32)) {
             return Err(NotHeld::Late);
         }
         match self.looker.look(pid, tid) {
@@ -91,6 +90,11 @@ impl Stopper {
 
     fn hold_any(&mut self, pid: u32, tid: u32, may_have_waited: bool) -> Result<Held, NotHeld> {
         let id = tid as i32;
+        // One that has not stopped yet is ours already: nobody else has it.
+        self.let_late_ones_go();
+        if self.late.contains(&id) {
+            return Err(NotHeld::Late);
+        }
         if request(libc::PTRACE_SEIZE, id, 0, 0).is_err() {
             return Err(match crate::sys::is_alive(tid) {
                 true => NotHeld::Refused,
