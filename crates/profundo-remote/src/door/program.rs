@@ -43,7 +43,9 @@ impl Program {
         match Self::of(pid) {
             None => Some(Refused::Gone),
             Some(now) if now.places != self.places || now.random != self.random => {
-                Some(match now.places.first() == self.places.first() {
+                // One that is ending has no memory any more.
+                let is_same = now.places.first() == self.places.first();
+                Some(match is_same && !now.random.is_empty() {
                     true => Refused::Another,
                     false => Refused::Gone,
                 })
