@@ -18,9 +18,15 @@ const ARROWS: &[(&str, &[&str])] = &[
         "profundo-probe",
         &["profundo-wire", "profundo-unwind", "profundo-cpython"],
     ),
+    ("profundo-scan", &["profundo-probe"]),
     (
         "profundo-capture",
-        &["profundo-wire", "profundo-probe", "profundo-unwind"],
+        &[
+            "profundo-wire",
+            "profundo-probe",
+            "profundo-unwind",
+            "profundo-scan",
+        ],
     ),
     (
         "profundo-remote",
@@ -30,6 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "profundo-unwind",
             "profundo-cpython",
             "profundo-jit",
+            "profundo-scan",
         ],
     ),
     (
@@ -43,7 +50,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "profundo-ingest",
-        &["profundo-wire", "profundo-model", "profundo-cpython"],
+        &[
+            "profundo-wire",
+            "profundo-model",
+            "profundo-cpython",
+            "profundo-scan",
+        ],
     ),
     ("profundo-symbols", &["profundo-model"]),
     ("profundo-analysis", &["profundo-model"]),

@@ -1,42 +1,53 @@
-//! The lines of `/proc/PID/maps` that tell of executable memory.
+//! The lines of `/proc/PID/maps`.
 
-/// One executable range.
+/// One range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct MapLine<'a> {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
+pub struct MapLine<'a> {
+    /// Where it begins.
+    pub start: u64,
+    /// Where it ends.
+    pub end: u64,
     /// Where in the file it begins.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// The file's device, as `major << 32 | minor`, and inode. 0 and 0: no file.
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
+    pub device: u64,
+    /// 0 where there is no file.
+    pub inode: u64,
     /// The path as the kernel prints it, or a name such as `[vdso]`; empty if there is none.
-    pub(crate) path: &'a [u8],
+    pub path: &'a [u8],
 }
 
-impl MapLine<'_> {
+impl<'a> MapLine<'a> {
     /// Whether it is the same part of the same file at the same place.
-    pub(crate) fn is_same(&self, other: &MapLine<'_>) -> bool {
+    pub fn is_same(&self, other: &MapLine<'_>) -> bool {
         let what = |line: &MapLine<'_>| (line.start, line.end, line.offset);
         let file = |line: &MapLine<'_>| (line.device, line.inode);
         what(self) == what(other) && file(self) == file(other)
     }
 
+    /// Whether it is a device's memory, and not just memory that has its name from one.
+    pub fn is_device(&self) -> bool {
+        let path = self.plain_path();
+        path.starts_with(b"/dev/")
+            && !path.starts_with(b"/dev/shm/")
+            && !path.starts_with(b"/dev/zero")
+    }
+
     /// The path without what the kernel adds to that of a file that is gone.
-    pub(crate) fn plain_path(&self) -> &[u8] {
+    pub fn plain_path(&self) -> &'a [u8] {
         self.path.strip_suffix(b" (deleted)").unwrap_or(self.path)
     }
 }
 
 /// The executable ranges in the text of a `maps` file, in its order. Lines that cannot be read
 /// are left out.
-pub(crate) fn executable(maps: &[u8]) -> impl Iterator<Item = MapLine<'_>> {
+pub fn executable(maps: &[u8]) -> impl Iterator<Item = MapLine<'_>> {
     let all = map_lines(maps).filter(|(permissions, _)| permissions.get(2) == Some(&b'x'));
     all.map(|(_, line)| line)
 }
 
 /// All ranges, with what may be done there, as `rw-p`.
-pub(crate) fn map_lines(maps: &[u8]) -> impl Iterator<Item = (&[u8], MapLine<'_>)> {
+pub fn map_lines(maps: &[u8]) -> impl Iterator<Item = (&[u8], MapLine<'_>)> {
     maps.split(|&byte| byte == b'\n').filter_map(parse)
 }
 

@@ -6,10 +6,7 @@ use std::time::Instant;
 
 use profundo_probe::heap::seen::Words;
 
-use super::Unknown;
-use super::ranges::Range;
-use super::reach::Kept;
-use crate::sys;
+use crate::ranges::Range;
 
 const PAGE: u64 = 4096;
 /// So much is read at one time.
@@ -17,15 +14,48 @@ const PIECE: u64 = 1 << 20;
 /// In the kernel's words on pages: it is in memory, or was moved out of it.
 const IS_THERE: u64 = 0b11 << 62;
 
+/// Why memory was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unread {
+    /// It took too long.
+    Long,
+    /// There is too much of it.
+    Much,
+    /// It cannot be read, or the process has gone meanwhile.
+    Gone,
+}
+
+/// Copies memory of another process; returns how many bytes could be read.
+pub fn read_memory(pid: u32, address: u64, out: &mut [u8]) -> usize {
+    let local = libc::iovec {
+        iov_base: out.as_mut_ptr().cast(),
+        iov_len: out.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: out.len(),
+    };
+    // SAFETY: the local part is ours to write; the remote one is checked by the kernel.
+    let read = unsafe { libc::process_vm_readv(pid as i32, &local, 1, &remote, 1, 0) };
+    usize::try_from(read).unwrap_or(0)
+}
+
+/// Whether a process of that id is there.
+fn is_alive(pid: u32) -> bool {
+    // SAFETY: signal 0 looks and sends nothing.
+    let found = unsafe { libc::kill(pid as i32, 0) } == 0;
+    found || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+}
+
 /// The process's memory.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub struct Memory {
     pid: u32,
     pages: Option<File>,
     until: Instant,
     /// How many bytes may still be read.
     left: u64,
-    why_not: Option<Unknown>,
+    why_not: Option<Unread>,
     /// What was read last, for who asks for little, and where it begins.
     window: Window,
 }
@@ -41,7 +71,8 @@ struct Window {
 }
 
 impl Memory {
-    pub(super) fn open(pid: u32, until: Instant, most: u64) -> Self {
+    /// The memory of a process, of which so many bytes are read at most, until that time.
+    pub fn open(pid: u32, until: Instant, most: u64) -> Self {
         Self {
             pid,
             // Without it all pages are read.
@@ -53,17 +84,23 @@ impl Memory {
         }
     }
 
+    /// Takes it from another process which pages there are: of what is shared, a forked child does not tell.
+    pub fn with_pages_of(mut self, pid: u32) -> Self {
+        self.pages = File::open(format!("/proc/{pid}/pagemap")).ok();
+        self
+    }
+
     /// Why something could not be read.
-    pub(super) fn why_not(&self) -> Unknown {
-        self.why_not.unwrap_or(Unknown::Gone)
+    pub fn why_not(&self) -> Unread {
+        self.why_not.unwrap_or(Unread::Gone)
     }
 
     /// Runs `f` with all that is there of a range, piece by piece.
-    pub(super) fn each_piece(
+    pub fn each_piece(
         &mut self,
         (start, end): Range,
-        mut f: impl FnMut(u64, &[u64]) -> Kept,
-    ) -> Result<(), Unknown> {
+        mut f: impl FnMut(u64, &[u64]),
+    ) -> Result<(), Unread> {
         let mut words = Vec::new();
         for (start, end) in self.there(start, end)? {
             let mut at = start;
@@ -78,7 +115,7 @@ impl Memory {
     }
 
     /// Words that have to be there.
-    pub(super) fn words(&mut self, at: u64, count: u64) -> Result<Vec<u64>, Unknown> {
+    pub fn words(&mut self, at: u64, count: u64) -> Result<Vec<u64>, Unread> {
         let mut words = Vec::new();
         if count > 0 {
             self.read_piece(at, at.saturating_add(count * 8), &mut words)?;
@@ -87,12 +124,12 @@ impl Memory {
     }
 
     /// Reads from `at` to `end`; pages that went meanwhile are zeros.
-    fn read_piece(&mut self, at: u64, end: u64, words: &mut Vec<u64>) -> Result<(), Unknown> {
+    fn read_piece(&mut self, at: u64, end: u64, words: &mut Vec<u64>) -> Result<(), Unread> {
         if Instant::now() >= self.until {
-            return Err(self.refuse(Unknown::Long));
+            return Err(self.refuse(Unread::Long));
         }
         let Some(left) = self.left.checked_sub(end - at) else {
-            return Err(self.refuse(Unknown::Much));
+            return Err(self.refuse(Unread::Much));
         };
         self.left = left;
         let count = ((end - at) / 8) as usize;
@@ -102,11 +139,11 @@ impl Memory {
         let mut from = 0;
         while from < bytes.len() {
             let room = bytes.get_mut(from..).unwrap_or_default();
-            let read = sys::read_memory(self.pid, at + from as u64, room);
+            let read = read_memory(self.pid, at + from as u64, room);
             from += read;
             if from < bytes.len() {
-                if read == 0 && !sys::is_alive(self.pid) {
-                    return Err(self.refuse(Unknown::Gone));
+                if read == 0 && !is_alive(self.pid) {
+                    return Err(self.refuse(Unread::Gone));
                 }
                 let page = (at + from as u64) / PAGE + 1;
                 from = (page * PAGE - at) as usize;
@@ -115,12 +152,12 @@ impl Memory {
         Ok(())
     }
 
-    fn refuse(&mut self, why: Unknown) -> Unknown {
+    fn refuse(&mut self, why: Unread) -> Unread {
         *self.why_not.get_or_insert(why)
     }
 
     /// The stretches of a range whose pages are there.
-    fn there(&mut self, start: u64, end: u64) -> Result<Vec<Range>, Unknown> {
+    fn there(&mut self, start: u64, end: u64) -> Result<Vec<Range>, Unread> {
         let Some(pages) = &self.pages else {
             return Ok(vec![(start, end)]);
         };
@@ -130,7 +167,7 @@ impl Memory {
         let (mut page, last) = (start / PAGE, end.div_ceil(PAGE));
         while page < last {
             if Instant::now() >= self.until {
-                return Err(self.refuse(Unknown::Long));
+                return Err(self.refuse(Unread::Long));
             }
             let count = (last - page).min(SOME) as usize;
             let words = words.get_mut(..count).unwrap_or_default();
@@ -156,7 +193,7 @@ impl Memory {
     }
 
     /// Reads a window from a page on.
-    fn look_at(&mut self, start: u64) -> Result<(), Unknown> {
+    fn look_at(&mut self, start: u64) -> Result<(), Unread> {
         let end = start.saturating_add(PIECE);
         let there = self.there(start, end)?;
         let mut words = std::mem::take(&mut self.window.words);
@@ -225,7 +262,6 @@ mod tests {
             assert!(at >= start);
             sum += words.iter().sum::<u64>();
             read += words.len();
-            Kept::No
         });
         assert_eq!((whole, sum), (Ok(()), 15));
         assert!(
@@ -242,9 +278,9 @@ mod tests {
         let much = little.words(start, 1000);
         assert_eq!(
             (much, little.why_not()),
-            (Err(Unknown::Much), Unknown::Much)
+            (Err(Unread::Much), Unread::Much)
         );
         let mut late = Memory::open(std::process::id(), Instant::now(), 1 << 30);
-        assert_eq!(late.words(start, 1), Err(Unknown::Long));
+        assert_eq!(late.words(start, 1), Err(Unread::Long));
     }
 }

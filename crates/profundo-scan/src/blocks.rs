@@ -1,0 +1,371 @@
+//! Blocks by their addresses: whose is a word?
+//!
+//! Most words of a program are no addresses of blocks, which the ends of all blocks tell. For the others there is a table of pages
+//! that says for each eight bytes whether a block begins there, so how many begin before an address is counted by
+//! one instruction or a few, and nothing is searched for.
+
+use std::ops::Range;
+
+/// A block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// Where it is, below 2^48.
+    pub start: u64,
+    /// How large it is, below 2^48.
+    pub size: u64,
+    /// The number that it is known by, or its stack is.
+    pub whose: u32,
+}
+
+impl Block {
+    /// Where it ends. One without bytes has its address to itself.
+    pub fn end(&self) -> u64 {
+        self.start.saturating_add(self.size.max(1))
+    }
+
+    /// Whether an address lies in it.
+    pub fn has(&self, address: u64) -> bool {
+        (self.start..self.end()).contains(&address)
+    }
+}
+
+/// The same in two words, since there may be tens of millions: the start and the upper bits of the size; the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Packed(u64, u64);
+
+const SIZE_ABOVE: u32 = 16;
+const HALF: u32 = 32;
+
+impl Packed {
+    fn new(block: Block) -> Self {
+        let size = block.size.min((1 << (SIZE_ABOVE + HALF)) - 1);
+        Self(
+            block.start << SIZE_ABOVE | size >> HALF,
+            size << HALF | u64::from(block.whose),
+        )
+    }
+
+    #[inline]
+    fn block(self) -> Block {
+        Block {
+            start: self.start(),
+            size: (self.0 & ((1 << SIZE_ABOVE) - 1)) << HALF | self.1 >> HALF,
+            whose: self.1 as u32,
+        }
+    }
+
+    #[inline]
+    fn start(self) -> u64 {
+        self.0 >> SIZE_ABOVE
+    }
+}
+
+const PAGE: u32 = 12;
+const GRAIN: u32 = 3;
+const WORDS: usize = 1 << (PAGE - GRAIN - 6);
+/// Blocks that are farther apart lie in different stretches.
+const APART: u64 = 1 << 20;
+
+/// Which blocks begin in a page.
+#[derive(Debug, Clone, Copy)]
+struct Page {
+    /// The first block that begins in it or behind it.
+    first: u32,
+    /// Whether blocks begin in between its grains, so that they cannot be counted.
+    is_crowded: bool,
+    /// A bit for each grain at which a block begins.
+    begins: [u64; WORDS],
+}
+
+/// A stretch of memory with blocks.
+#[derive(Debug)]
+struct Stretch {
+    start: u64,
+    end: u64,
+    /// Those from the first page of a block to the last one in which a block begins.
+    pages: Vec<Page>,
+    /// The first block behind it.
+    after: u32,
+}
+
+/// All blocks, in the order of their addresses.
+#[derive(Debug)]
+pub struct Blocks {
+    blocks: Vec<Packed>,
+    stretches: Vec<Stretch>,
+    /// Where all of them lie: most words are no addresses, and lie nowhere near.
+    all: Range<u64>,
+}
+
+impl Blocks {
+    /// Blocks in any order. Of those at one address, one is kept.
+    pub fn new(blocks: impl IntoIterator<Item = Block>) -> Self {
+        const MOST: u64 = 1 << (64 - SIZE_ABOVE);
+        let blocks = blocks.into_iter().filter(|block| block.start < MOST);
+        let mut blocks: Vec<Packed> = blocks.map(Packed::new).collect();
+        blocks.sort_unstable();
+        blocks.dedup_by_key(|block| block.start());
+        blocks.truncate(u32::MAX as usize);
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for (index, block) in (0..).zip(&blocks) {
+            let block = block.block();
+            let page = block.start >> PAGE << PAGE;
+            match stretches.last_mut() {
+                Some(last) if page < last.end_of_pages() + APART => {
+                    last.end = last.end.max(block.end());
+                }
+                _ => stretches.push(Stretch {
+                    start: page,
+                    end: block.end(),
+                    pages: Vec::new(),
+                    after: index,
+                }),
+            }
+            if let Some(last) = stretches.last_mut() {
+                last.enter(block.start, index);
+            }
+        }
+        Self {
+            all: match (stretches.first(), stretches.last()) {
+                (Some(first), Some(last)) => first.start..last.end,
+                _ => 0..0,
+            },
+            blocks,
+            stretches,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// One of them.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<Block> {
+        Some(self.blocks.get(index)?.block())
+    }
+
+    /// All of them, in the order of their addresses.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Block> + '_ {
+        self.blocks.iter().map(|packed| packed.block())
+    }
+
+    /// The block that an address lies in.
+    #[inline]
+    pub fn find(&self, address: u64) -> Option<usize> {
+        match self.all.contains(&address) {
+            true => self.find_near(address),
+            false => None,
+        }
+    }
+
+    #[inline]
+    fn find_near(&self, address: u64) -> Option<usize> {
+        let at = match &self.stretches[..] {
+            [only] if only.start <= address => 0,
+            // A few: heaps of threads, and blocks that are mappings of their own.
+            all => all.partition_point(|it| it.end <= address),
+        };
+        let stretch = self.stretches.get(at).filter(|it| it.start <= address)?;
+        let index = match stretch.page_of(address) {
+            Some(page) if page.is_crowded => {
+                let first = page.first as usize;
+                let rest = self.blocks.get(first..stretch.after as usize)?;
+                first + rest.partition_point(|block| block.start() <= address)
+            }
+            Some(page) => page.first as usize + page.begun_at(address),
+            // Behind the last page in which a block begins.
+            None => stretch.after as usize,
+        };
+        let index = index.checked_sub(1)?;
+        self.get(index)?.has(address).then_some(index)
+    }
+
+    /// The same, from where an allocator may keep its own books: glibc names free memory by its head, sixteen bytes
+    /// before, which may be the last eight of the block before it.
+    #[inline]
+    pub fn find_from_outside(&self, address: u64) -> Option<usize> {
+        let index = self.find(address)?;
+        let block = self.get(index)?;
+        let is_a_head =
+            address.is_multiple_of(16) && block.end() - address <= 8 && address > block.start;
+        (!is_a_head).then_some(index)
+    }
+
+    /// The first block that ends behind an address.
+    pub fn first_behind(&self, address: u64) -> usize {
+        self.blocks
+            .partition_point(|block| block.block().end() <= address)
+    }
+
+    /// Whether any block has a part of this.
+    pub fn has_any(&self, start: u64, end: u64) -> bool {
+        let first = self.get(self.first_behind(start));
+        first.is_some_and(|block| block.start < end)
+    }
+
+    /// How much memory this takes itself.
+    pub fn bytes(&self) -> usize {
+        let pages: usize = self.stretches.iter().map(|it| it.pages.len()).sum();
+        size_of_val(&self.blocks[..]) + pages * size_of::<Page>()
+    }
+}
+
+impl Stretch {
+    fn page_of(&self, address: u64) -> Option<&Page> {
+        self.pages.get(((address - self.start) >> PAGE) as usize)
+    }
+
+    fn end_of_pages(&self) -> u64 {
+        self.start + ((self.pages.len() as u64) << PAGE)
+    }
+
+    /// A block begins here, behind all that were entered.
+    fn enter(&mut self, start: u64, index: u32) {
+        self.after = index + 1;
+        let number = ((start - self.start) >> PAGE) as usize;
+        let empty = Page {
+            first: index,
+            is_crowded: false,
+            begins: [0; WORDS],
+        };
+        if self.pages.len() <= number {
+            self.pages.resize(number + 1, empty);
+        }
+        let Some(page) = self.pages.last_mut() else {
+            return;
+        };
+        let grain = (start >> GRAIN) as usize % (64 * WORDS);
+        if let Some(word) = page.begins.get_mut(grain / 64) {
+            page.is_crowded |=
+                !start.is_multiple_of(1 << GRAIN) || *word & 1 << (grain % 64) != 0;
+            *word |= 1 << (grain % 64);
+        }
+    }
+}
+
+impl Page {
+    /// How many blocks begin in it at an address or before.
+    #[inline]
+    fn begun_at(&self, address: u64) -> usize {
+        let grain = (address >> GRAIN) as usize % (64 * WORDS);
+        let (word, bit) = (grain / 64, grain % 64);
+        let mut count = 0;
+        for (number, &begins) in self.begins.iter().enumerate() {
+            let mask = match number.cmp(&word) {
+                std::cmp::Ordering::Less => u64::MAX,
+                std::cmp::Ordering::Equal => u64::MAX >> (63 - bit),
+                std::cmp::Ordering::Greater => 0,
+            };
+            count += (begins & mask).count_ones();
+        }
+        count as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn block(start: u64, size: u64) -> Block {
+        Block {
+            start,
+            size,
+            whose: (start ^ size) as u32,
+        }
+    }
+
+    #[test]
+    fn each_address_finds_its_block_and_no_other() {
+        let mut all = vec![
+            block(0x10010, 16),
+            block(0x10020, 0),
+            block(0x10ff0, 0x4000),
+            block(0x15000, 8),
+            // In between the grains.
+            block(0x16001, 1),
+            block(0x16002, 3),
+            block(0x16005, 0x2000),
+            block(0x20_0000_0000, 1),
+            block(0x20_0000_3008, 100_000_000_000),
+            block(0x20_0000_3008 + 100_000_000_000, 8),
+            block(0x40_0000_0000, 24),
+        ];
+        all.reverse();
+        let blocks = Blocks::new(all.clone());
+        assert_eq!(blocks.stretches.len(), 4);
+        assert!(blocks.bytes() < 1 << 14, "{}", blocks.bytes());
+        for block in &all {
+            let (first, end) = (block.start, block.start + block.size.max(1));
+            for inside in [first, (first + end - 1) / 2, end - 1] {
+                let found = blocks.find(inside).and_then(|at| blocks.get(at));
+                assert_eq!(found.as_ref(), Some(block), "{inside:x}");
+            }
+        }
+        let outside = [
+            0,
+            0x1000f,
+            0x10021,
+            0x14ff0,
+            0x15008,
+            0x16000,
+            0x18005,
+            0x20_0000_0001,
+            0x3f_0000_0000,
+            u64::MAX,
+        ];
+        for outside in outside {
+            assert_eq!(blocks.find(outside), None, "{outside:x}");
+        }
+        assert!(blocks.has_any(0x12000, 0x13000) && blocks.has_any(0, 0x10011));
+        assert!(!blocks.has_any(0x19000, 0x10_0000_0000) && !blocks.has_any(0, 0x10010));
+        assert!(Blocks::new(Vec::new()).find(16).is_none());
+    }
+
+    #[test]
+    fn a_block_keeps_what_it_is() {
+        for size in [0, 1, u64::from(u32::MAX), 1 << 32, (1 << 47) - 1] {
+            let block = Block {
+                start: (1 << 47) - 8,
+                size,
+                whose: u32::MAX,
+            };
+            assert_eq!(Blocks::new([block]).get(0), Some(block));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_a_search_finds(
+            gaps in proptest::collection::vec((0..200_u64, 0..600_u64, 1..9_u64), 1..400),
+            base in 0x1000..0x1_0000_u64,
+        ) {
+            let mut at = base;
+            let mut all = Vec::new();
+            for (gap, size, align) in gaps {
+                let start = (at + gap).next_multiple_of(align);
+                all.push(block(start, size));
+                at = start + size.max(1);
+            }
+            let blocks = Blocks::new(all.iter().copied());
+            let around = all.iter().enumerate().flat_map(|(index, block)| {
+                let middle = (block.start + block.end()) / 2;
+                [block.start - 1, block.start, middle, block.end() - 1, block.end()]
+                    .map(|address| (index, address))
+            });
+            for (near, address) in around {
+                // It is this one, or one of its neighbours.
+                let some = (near.saturating_sub(1)..=near + 1)
+                    .find(|&at| all.get(at).is_some_and(|it| it.has(address)));
+                prop_assert_eq!(blocks.find(address), some);
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Where the program's pointers may be: what of its memory can be written, but ours, and but what lies beyond the ends
+//! of stacks.
+
+use crate::maps::{MapLine, map_lines};
+
+/// A stretch of memory.
+pub type Range = (u64, u64);
+
+/// A stretch of memory that the program can write, or could.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Area {
+    /// Where it begins and ends.
+    pub range: Range,
+    /// What it is.
+    pub kind: Kind,
+    /// Whether other processes may have it, too: a forked child has it, but not its page tables.
+    pub is_shared: bool,
+}
+
+/// What an area is, as far as the kernel tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// The main thread's stack.
+    MainStack,
+    /// What has a guard below it, as a thread's stack has; with thread-local storage above it, mostly.
+    Stack,
+    /// What the file with this path has as its data.
+    Data(Vec<u8>),
+    /// All else: what allocators have asked for.
+    Other,
+}
+
+/// The areas of a process with these `maps` and these ends of stacks, in the order of their addresses. `own` is in
+/// that order, too; files are ours whose paths begin with one of `ours`.
+pub fn areas(maps: &[u8], own: &[Range], stacks: &[u64], ours: &[&[u8]]) -> Vec<Area> {
+    /// What a function may use beyond the end of its stack.
+    const RED_ZONE: u64 = 128;
+    let mut areas = Vec::new();
+    // Where the mapping before ends, if that one is there to catch stacks that grow too long.
+    let mut guarded = 0;
+    // Where a file's data end, behind which its zeros lie, and whose.
+    let mut data: (u64, &[u8]) = (0, b"");
+    for (permissions, line) in map_lines(maps) {
+        let is_guarded = guarded == line.start;
+        guarded = match permissions.first() {
+            Some(b'-') => line.end,
+            _ => 0,
+        };
+        if !may_point(permissions, &line, ours) {
+            continue;
+        }
+        let kind = match line.path {
+            b"[stack]" => Kind::MainStack,
+            b"" if is_guarded => Kind::Stack,
+            b"" if data.0 == line.start => Kind::Data(data.1.to_vec()),
+            [b'/', ..] if !line.plain_path().starts_with(b"/dev/") => {
+                data = (line.end, line.plain_path());
+                Kind::Data(data.1.to_vec())
+            }
+            _ => Kind::Other,
+        };
+        let mut start = line.start;
+        if matches!(kind, Kind::MainStack | Kind::Stack) {
+            let inside = |stack: &&u64| (line.start..line.end).contains(*stack);
+            if let Some(stack) = stacks.iter().filter(inside).min() {
+                start = start.max((stack.saturating_sub(RED_ZONE)) & !7);
+            }
+        }
+        let mut left = Vec::new();
+        subtract((start, line.end), own, &mut left);
+        areas.extend(left.into_iter().map(|range| Area {
+            range,
+            kind: kind.clone(),
+            is_shared: permissions.get(3) == Some(&b's'),
+        }));
+    }
+    areas
+}
+
+/// Whether the program may keep pointers there. What a device has is not looked at, since looking may do something.
+pub fn may_point(permissions: &[u8], line: &MapLine<'_>, ours: &[&[u8]]) -> bool {
+    let path = line.plain_path();
+    let is_kernels = matches!(
+        path,
+        b"[vvar]" | b"[vvar_vclock]" | b"[vdso]" | b"[vsyscall]"
+    );
+    let is_readable = permissions.first() == Some(&b'r');
+    let is_data = permissions.get(1) == Some(&b'w') || line.inode == 0;
+    let is_ours = ours.iter().any(|ours| path.starts_with(ours));
+    is_readable && is_data && !is_kernels && !line.is_device() && !is_ours
+}
+
+/// Tells what is left of a range.
+pub fn subtract((mut start, end): Range, own: &[Range], left: &mut Vec<Range>) {
+    let first = own.partition_point(|&(_, own_end)| own_end <= start);
+    for &(own_start, own_end) in own.get(first..).unwrap_or_default() {
+        if own_start >= end {
+            break;
+        }
+        if own_start > start {
+            left.push((start, own_start));
+        }
+        start = start.max(own_end);
+    }
+    if start < end {
+        left.push((start, end));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &[u8] = b"\
+10000-11000 r--p 00000000 fe:00 1049 /usr/bin/x
+11000-12000 r-xp 00001000 fe:00 1049 /usr/bin/x
+12000-13000 rw-p 00002000 fe:00 1049 /usr/bin/x
+13000-14000 rw-p 00000000 00:00 0 
+20000-30000 rw-p 00000000 00:00 0 [heap]
+40000-41000 ---p 00000000 00:00 0 
+41000-49000 rw-p 00000000 00:00 0 
+50000-60000 rw-s 00000000 00:17 5 /dev/shm/profundo-0-1-2/ring.0
+60000-61000 rw-s 00000000 00:17 6 /dev/shm/programs
+61000-62000 rw-s 00000000 00:17 7 /dev/dri/card0
+62000-63000 r--p 00000000 00:00 0 
+70000-80000 rw-p 00000000 00:00 0 [stack]
+80000-81000 r--p 00000000 00:00 0 [vvar]
+";
+
+    #[test]
+    fn what_the_program_writes_is_looked_through() {
+        let own = [(0x1f000, 0x21000), (0x28000, 0x29000), (0x2f000, 0x30000)];
+        let stacks = [0x7f000, 0x48100, 0x25000];
+        let ours: &[&[u8]] = &[b"/dev/shm/profundo-0-1-2"];
+        let found = areas(MAPS, &own, &stacks, ours);
+        let kinds: Vec<_> = found.iter().map(|area| area.kind.clone()).collect();
+        let x = || Kind::Data(b"/usr/bin/x".to_vec());
+        let other = || Kind::Other;
+        assert_eq!(
+            kinds,
+            [
+                x(),
+                x(),
+                other(),
+                other(),
+                Kind::Stack,
+                other(),
+                other(),
+                Kind::MainStack
+            ]
+        );
+        let shared = found.iter().filter(|area| area.is_shared);
+        assert_eq!(shared.map(|it| it.range.0).collect::<Vec<_>>(), [0x60000]);
+        let found: Vec<Range> = found.iter().map(|area| area.range).collect();
+        let expected = [
+            (0x12000, 0x13000),
+            (0x13000, 0x14000),
+            // The end of a stack that somebody keeps in the heap says nothing of what is below.
+            (0x21000, 0x28000),
+            (0x29000, 0x2f000),
+            (0x48080, 0x49000),
+            (0x60000, 0x61000),
+            (0x62000, 0x63000),
+            (0x7ef80, 0x80000),
+        ];
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,301 @@
+//! Which blocks can be come to: from words outside of blocks, and from there through blocks.
+
+/// Who may point to whom: kept in the order of who points, four bytes for each.
+#[derive(Debug, Default)]
+pub struct Edges {
+    /// For each block from which on there are its own.
+    firsts: Vec<u32>,
+    to: Vec<u32>,
+}
+
+impl Edges {
+    /// None, for so many blocks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A block may point to another. Blocks come in their order. `false`: there are too many.
+    #[inline]
+    pub fn push(&mut self, from: usize, to: usize) -> bool {
+        let Ok(next) = u32::try_from(self.to.len()) else {
+            return false;
+        };
+        if self.firsts.len() <= from {
+            self.firsts.resize(from + 1, next);
+        }
+        self.to.push(to as u32);
+        true
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.to.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.to.is_empty()
+    }
+
+    /// To whom a block may point.
+    fn of(&self, from: usize) -> &[u32] {
+        let Some(&first) = self.firsts.get(from) else {
+            return &[];
+        };
+        let end = self.firsts.get(from + 1);
+        let end = end.map_or(self.to.len(), |&end| end as usize);
+        self.to.get(first as usize..end).unwrap_or_default()
+    }
+
+    /// How much memory this takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.firsts[..]) + size_of_val(&self.to[..])
+    }
+}
+
+/// What was come to.
+#[derive(Debug)]
+pub struct Reached {
+    reached: Vec<bool>,
+    /// Those that were reached, and from which it was not gone on yet.
+    fresh: Vec<u32>,
+}
+
+impl Reached {
+    /// None, of so many blocks.
+    pub fn new(count: usize) -> Self {
+        Self {
+            reached: vec![false; count],
+            fresh: Vec::new(),
+        }
+    }
+
+    /// Somebody points to this one.
+    #[inline]
+    pub fn reach(&mut self, index: usize) {
+        if let Some(reached) = self.reached.get_mut(index)
+            && !std::mem::replace(reached, true)
+        {
+            self.fresh.push(index as u32);
+        }
+    }
+
+    /// Goes on from all that were reached.
+    pub fn follow(&mut self, edges: &Edges) {
+        while let Some(from) = self.fresh.pop() {
+            for &to in edges.of(from as usize) {
+                self.reach(to as usize);
+            }
+        }
+    }
+
+    /// Those that nobody has come to, in the order of their addresses.
+    pub fn unreached(&self) -> impl Iterator<Item = usize> {
+        let numbered = self.reached.iter().enumerate();
+        numbered.filter_map(|(index, reached)| (!reached).then_some(index))
+    }
+
+    /// So few as possible of those that nobody has come to, from which one comes to all others of them: first those that nobody
+    /// points to but themselves, then one of each ring. They are all reached then.
+    pub fn heads(&mut self, edges: &Edges) -> Vec<usize> {
+        let mut is_pointed_to = vec![false; self.reached.len()];
+        for from in self.unreached() {
+            for &to in edges.of(from) {
+                if to as usize != from
+                    && let Some(is_pointed_to) = is_pointed_to.get_mut(to as usize)
+                {
+                    *is_pointed_to = true;
+                }
+            }
+        }
+        let mut heads: Vec<usize> = (self.unreached().zip(0..))
+            .map(|(index, _)| index)
+            .filter(|&index| is_pointed_to.get(index) == Some(&false))
+            .collect();
+        for &head in &heads {
+            self.reach(head);
+        }
+        self.follow(edges);
+        for index in 0..self.reached.len() {
+            if self.reached.get(index) == Some(&false) {
+                heads.push(index);
+                self.reach(index);
+                self.follow(edges);
+            }
+        }
+        heads
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Block, Blocks, Freed, Gone, Stretch, each_stretch};
+
+    /// Memory from 0x1000 on, in words, with blocks of so many bytes at these places.
+    struct Heap {
+        words: Vec<u64>,
+        blocks: Vec<Block>,
+        freed: Vec<Freed>,
+    }
+
+    impl Heap {
+        fn new() -> Self {
+            Self {
+                words: vec![0; 512],
+                blocks: Vec::new(),
+                freed: Vec::new(),
+            }
+        }
+
+        fn block(mut self, start: u64, size: u64) -> Self {
+            let whose = self.blocks.len() as u32;
+            self.blocks.push(Block { start, size, whose });
+            self
+        }
+
+        fn freed(mut self, start: u64, size: u64) -> Self {
+            let end = start + size;
+            self.freed.push(Freed { start, end });
+            self
+        }
+
+        fn word(mut self, at: u64, word: u64) -> Self {
+            self.words[((at - 0x1000) / 8) as usize] = word;
+            self
+        }
+
+        /// What is lost, and what of that is enough to come to all that is, whatever pieces it is read in.
+        #[track_caller]
+        fn lost(mut self, expected: &[u64], expected_heads: &[u64]) {
+            self.freed.sort();
+            let blocks = Blocks::new(self.blocks);
+            for piece in [512, 64, 100, 1] {
+                let (mut edges, mut gone) = (Edges::new(), Gone::default());
+                let mut reached = Reached::new(blocks.len());
+                for (index, words) in self.words.chunks(piece).enumerate() {
+                    let at = 0x1000 + (index * piece * 8) as u64;
+                    let words = (at, words);
+                    each_stretch(&blocks, &self.freed, &mut gone, words, |what, _, words| {
+                        for &word in words {
+                            match what {
+                                Stretch::Outside => {
+                                    let found = blocks.find_from_outside(word);
+                                    found.into_iter().for_each(|it| reached.reach(it));
+                                }
+                                Stretch::Block(from) => {
+                                    if let Some(to) = blocks.find(word) {
+                                        assert!(edges.push(from, to));
+                                    }
+                                }
+                            }
+                        }
+                    });
+                }
+                reached.follow(&edges);
+                let start = |index: usize| blocks.get(index).unwrap().start;
+                let lost: Vec<_> = reached.unreached().map(start).collect();
+                assert_eq!(lost, expected, "in pieces of {piece}");
+                let heads: Vec<_> = reached.heads(&edges).into_iter().map(start).collect();
+                assert_eq!(heads, expected_heads, "in pieces of {piece}");
+                assert_eq!(reached.unreached().count(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_chain_is_reached_from_its_head() {
+        let heap = || {
+            Heap::new()
+                .block(0x1100, 32)
+                .block(0x1140, 32)
+                .block(0x1180, 500)
+                .word(0x1108, 0x1140)
+                .word(0x1158, 0x1200)
+        };
+        heap().lost(&[0x1100, 0x1140, 0x1180], &[0x1100]);
+        heap().word(0x1ff8, 0x1100).lost(&[], &[]);
+        heap().word(0x1000, 0x1150).lost(&[0x1100], &[0x1100]);
+    }
+
+    #[test]
+    fn a_ring_that_nobody_holds_is_lost() {
+        let heap = || {
+            Heap::new()
+                .block(0x1100, 16)
+                .block(0x1200, 16)
+                .word(0x1100, 0x1200)
+                .word(0x1200, 0x1100)
+        };
+        heap().lost(&[0x1100, 0x1200], &[0x1100]);
+        heap().word(0x1110, 0x1200).lost(&[], &[]);
+        // Who points into it comes first.
+        heap()
+            .block(0x1300, 8)
+            .word(0x1300, 0x1200)
+            .lost(&[0x1100, 0x1200, 0x1300], &[0x1300]);
+    }
+
+    #[test]
+    fn who_points_to_himself_is_lost() {
+        let heap = Heap::new().block(0x1100, 64).word(0x1110, 0x1100);
+        heap.lost(&[0x1100], &[0x1100]);
+    }
+
+    #[test]
+    fn what_was_freed_points_to_nobody_while_it_is_the_allocators() {
+        let heap = |head| {
+            Heap::new()
+                .block(0x1100, 64)
+                .freed(0x1200, 100)
+                .word(0x11f8, head)
+                .word(0x1220, 0x1100)
+        };
+        heap(0x71).lost(&[0x1100], &[0x1100]);
+        // It is somebody else's by now.
+        heap(0).lost(&[], &[]);
+        heap(0x1100).lost(&[], &[]);
+        // What is a block again counts as that.
+        heap(0x71)
+            .block(0x1210, 40)
+            .lost(&[0x1100, 0x1210], &[0x1210]);
+        heap(0x71)
+            .block(0x1210, 40)
+            .word(0x1300, 0x1210)
+            .lost(&[], &[]);
+        // What is free behind it is, too.
+        heap(0x71)
+            .block(0x1210, 16)
+            .word(0x1220, 0)
+            .word(0x1228, 0x1100)
+            .lost(&[0x1100, 0x1210], &[0x1100, 0x1210]);
+    }
+
+    #[test]
+    fn an_allocators_books_are_no_pointers() {
+        // The head of free memory behind it.
+        Heap::new()
+            .block(0x1110, 0x18)
+            .word(0x1000, 0x1120)
+            .lost(&[0x1110], &[0x1110]);
+        Heap::new()
+            .block(0x1110, 0x18)
+            .word(0x1000, 0x1118)
+            .lost(&[], &[]);
+    }
+
+    #[test]
+    fn words_across_the_ends_of_blocks_are_not_theirs() {
+        // A block that begins and ends within words: they are its neighbours'.
+        Heap::new()
+            .block(0x1101, 14)
+            .block(0x1200, 8)
+            .word(0x1100, 0x1200)
+            .lost(&[0x1101], &[0x1101]);
+        Heap::new()
+            .block(0x1104, 24)
+            .block(0x1200, 8)
+            .word(0x1108, 0x1200)
+            .lost(&[0x1104, 0x1200], &[0x1104]);
+    }
+}

@@ -1,0 +1,113 @@
+//! What a piece of memory is: blocks, what is free, and the rest, in which the program's own data are.
+
+use crate::blocks::Blocks;
+
+/// What is left of a block that was freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Freed {
+    /// Where it was.
+    pub start: u64,
+    /// Where it ended.
+    pub end: u64,
+}
+
+impl Freed {
+    /// Whether it still lies in an allocator's hands: glibc has a block's size before it. What was given back to the kernel
+    /// may be anybody's by now.
+    fn still_is(&self, before: u64) -> bool {
+        let (head, size) = (before & !7, self.end - self.start);
+        head >= size.saturating_add(8) && head <= size.saturating_add(40).max(32)
+    }
+}
+
+/// Words that lie one after another, and what they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stretch {
+    /// Those of the block with this index.
+    Block(usize),
+    /// Those of no block.
+    Outside,
+}
+
+/// How far it was gone.
+#[derive(Debug, Clone, Default)]
+pub struct Gone {
+    block: usize,
+    freed: usize,
+    /// Whether the freed one that is next was begun, and is one still.
+    is_within: bool,
+    /// The last word of the piece before, and where it was.
+    last: (u64, u64),
+}
+
+/// Tells what the words of a piece are, but of those that are free. Pieces come in the order of their addresses, and `freed`
+/// is in that order.
+pub fn each_stretch<'a>(
+    blocks: &Blocks,
+    freed: &[Freed],
+    gone: &mut Gone,
+    (at, words): (u64, &'a [u64]),
+    mut tell: impl FnMut(Stretch, u64, &'a [u64]),
+) {
+    let end = at + 8 * words.len() as u64;
+    let before_piece = gone.last;
+    if let Some(&word) = words.last() {
+        gone.last = (end - 8, word);
+    }
+    let index_of = |address: u64| ((address.clamp(at, end) - at) / 8) as usize;
+    let word_before = |start: u64| match start.saturating_sub(8) {
+        inside if inside >= at => words.get(index_of(inside)).copied(),
+        outside if before_piece.0 == outside => Some(before_piece.1),
+        _ => None,
+    };
+    let mut place = at;
+    while place < end {
+        let block = loop {
+            match blocks.get(gone.block) {
+                Some(block) if block.end() <= place => gone.block += 1,
+                other => break other,
+            }
+        };
+        let next_block = block.map_or(end, |block| block.start).min(end);
+        if let Some(block) = block.filter(|block| block.start <= place) {
+            // Its whole words alone: what lies across its ends is not its own.
+            let upto = block.end().min(end);
+            let (from, to) = (index_of(place.next_multiple_of(8)), index_of(upto));
+            if let Some(inside) = words.get(from..to).filter(|it| !it.is_empty()) {
+                tell(Stretch::Block(gone.block), at + 8 * from as u64, inside);
+            }
+            place = upto;
+            continue;
+        }
+        let hole = loop {
+            match freed.get(gone.freed) {
+                Some(hole) if hole.end <= place => {
+                    gone.freed += 1;
+                    gone.is_within = false;
+                }
+                other => break other,
+            }
+        };
+        let next_hole = hole.map_or(end, |hole| hole.start).min(end);
+        if let Some(hole) = hole.filter(|hole| hole.start <= place) {
+            gone.is_within |= word_before(hole.start).is_some_and(|word| hole.still_is(word));
+            if gone.is_within {
+                place = hole.end.min(next_block);
+            } else {
+                gone.freed += 1;
+            }
+            continue;
+        }
+        let upto = next_block.min(next_hole);
+        let (from, to) = (
+            index_of(place),
+            index_of(upto.next_multiple_of(8)).max(index_of(place) + 1),
+        );
+        // A word that began in what was before was told already, or is a block's.
+        let from = from + usize::from(!place.is_multiple_of(8));
+        if let Some(outside) = words.get(from..to).filter(|it| !it.is_empty()) {
+            tell(Stretch::Outside, at + 8 * from as u64, outside);
+        }
+        place = upto;
+    }
+}
