@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+pub(crate) use profundo_scan::read_memory;
 use profundo_wire::recording::Instant;
 
 /// Sleeps until the word is woken, or is no longer `expected`, or the time is over. The word may
@@ -81,21 +82,6 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     // SAFETY: signal 0 looks and sends nothing.
     let found = pid != 0 && unsafe { libc::kill(pid as i32, 0) } == 0;
     found || (pid != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EPERM))
-}
-
-/// Copies memory of another process; returns how many bytes could be read.
-pub(crate) fn read_memory(pid: u32, address: u64, out: &mut [u8]) -> usize {
-    let local = libc::iovec {
-        iov_base: out.as_mut_ptr().cast(),
-        iov_len: out.len(),
-    };
-    let remote = libc::iovec {
-        iov_base: address as *mut libc::c_void,
-        iov_len: out.len(),
-    };
-    // SAFETY: the local part is ours to write; the remote one is checked by the kernel.
-    let read = unsafe { libc::process_vm_readv(pid as i32, &local, 1, &remote, 1, 0) };
-    usize::try_from(read).unwrap_or(0)
 }
 
 /// Copies pages of another process by one call, one behind the other; returns how many bytes could be

@@ -243,8 +243,7 @@ impl Stretch {
         };
         let grain = (start >> GRAIN) as usize % (64 * WORDS);
         if let Some(word) = page.begins.get_mut(grain / 64) {
-            page.is_crowded |=
-                !start.is_multiple_of(1 << GRAIN) || *word & 1 << (grain % 64) != 0;
+            page.is_crowded |= !start.is_multiple_of(1 << GRAIN) || *word & 1 << (grain % 64) != 0;
             *word |= 1 << (grain % 64);
         }
     }

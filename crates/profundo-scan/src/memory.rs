@@ -276,10 +276,7 @@ mod tests {
         );
         let mut little = Memory::open(std::process::id(), soon(), 4096);
         let much = little.words(start, 1000);
-        assert_eq!(
-            (much, little.why_not()),
-            (Err(Unread::Much), Unread::Much)
-        );
+        assert_eq!((much, little.why_not()), (Err(Unread::Much), Unread::Much));
         let mut late = Memory::open(std::process::id(), Instant::now(), 1 << 30);
         assert_eq!(late.words(start, 1), Err(Unread::Long));
     }

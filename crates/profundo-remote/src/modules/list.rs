@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use profundo_scan::{MapLine, executable};
 use profundo_unwind::Module;
 use profundo_wire::recording::ModuleInfo;
 
 use super::file::FileEntry;
-use super::maps::{MapLine, executable};
 use super::store::Store;
 use super::told::Told;
 

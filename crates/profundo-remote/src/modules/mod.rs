@@ -5,7 +5,6 @@ mod elf;
 mod file;
 mod interpreter;
 mod list;
-mod maps;
 mod publish;
 mod shelf;
 mod store;
@@ -14,7 +13,6 @@ mod told;
 
 pub(crate) use elf::Elf;
 pub(crate) use list::{Changes, Loaded, ModuleList};
-pub(crate) use maps::map_lines;
 pub(crate) use publish::publish;
 pub(crate) use shelf::folder as cache_folder;
 pub(crate) use store::{Store, executable_of, open_module};

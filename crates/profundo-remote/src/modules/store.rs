@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 
+use profundo_scan::MapLine;
 use profundo_unwind::{Module, TableRef};
 
 use super::elf::{Bytes, Elf};
 use super::file::{Compiled, FileEntry, Prepared, is_go, prepare};
 use super::list::Loaded;
-use super::maps::MapLine;
 use super::shelf;
 use super::tables::{LONGEST_NAME, Tables};
 use crate::sys;

@@ -4,11 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
+use profundo_scan::MapLine;
 use profundo_unwind::Module;
 use profundo_wire::recording::ModuleInfo;
 
 use super::list::{Loaded, ModuleList};
-use super::maps::MapLine;
 use super::store::Store;
 
 /// More than are mapped between two looks.

@@ -7,28 +7,22 @@
 //! A word that happens to look like a pointer counts as one, so something that is lost may be missed; what is found
 //! is lost, or hidden by the program (as a difference, or in bits).
 
-mod blocks;
-mod memory;
-mod ranges;
-mod reach;
-
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use profundo_probe::heap::followed::Entry;
 use profundo_probe::heap::seen::each_seen;
 use profundo_probe::shared::Search;
+use profundo_scan::{
+    Block, Blocks, Edges, Freed, Gone, Memory, Reached, Stretch, Unread, areas, each_stretch,
+};
 use profundo_wire::recording::Unreachable;
 
 use crate::{proc, sys};
-use blocks::{Block, Blocks};
-use memory::Memory;
-use ranges::ranges;
-use reach::{Gone, Hole, Kept, follow, point_from_outside, reach_from};
 
-/// How much is looked through, and of how much a copy is made for that: the machine has to have that besides.
+/// How much is looked through, and how much may be kept of who points to whom: the machine has to have that besides.
 const MOST: u64 = 1 << 30;
-const MOST_COPIED: u64 = 256 << 20;
+const MOST_KEPT: usize = 256 << 20;
 
 /// How long it may take: a part of the time for which the program has run. While others are recorded as well, which
 /// would wait for us, it has to be short.
@@ -68,6 +62,16 @@ impl Unknown {
     }
 }
 
+impl From<Unread> for Unknown {
+    fn from(why: Unread) -> Self {
+        match why {
+            Unread::Long => Self::Long,
+            Unread::Much => Self::Much,
+            Unread::Gone => Self::Gone,
+        }
+    }
+}
+
 /// A process that waits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiting<'a> {
@@ -98,52 +102,84 @@ pub(crate) fn look(waiting: Waiting<'_>) -> Result<Unreachable, Unknown> {
         return Err(Unknown::Gone);
     }
     let own = own_ranges(&mut memory, read(&search.own[0]), read(&search.own[1]))?;
-    let ranges = ranges(&proc::read(pid, "maps"), &own, &stacks, ours);
+    let areas = areas(&proc::read(pid, "maps"), &own, &stacks, ours);
+    let ranges = areas.into_iter().map(|area| area.range);
     match read(&search.shadow) {
         0 => {
             let [at, count] = search.followed.each_ref().map(read);
-            let mut blocks = followed(&mut memory, at, count)?;
+            let (blocks, numbers) = followed(&mut memory, at, count)?;
+            let mut reached = Reached::new(blocks.len());
             for range in ranges {
                 memory.each_piece(range, |at, words| {
-                    point_from_outside(&mut blocks, at, words);
-                    Kept::No
+                    point_from_outside(&blocks, &mut reached, at, words);
                 })?;
             }
-            Ok(Unreachable::Blocks(
-                blocks.unreached().map(|block| block.whose).collect(),
-            ))
+            let numbers = lost(&blocks, &reached)
+                .filter_map(|block| numbers.get(block.whose as usize).copied());
+            Ok(Unreachable::Blocks(numbers.collect()))
         }
         shadow => {
-            let (mut blocks, holes) = counted(&mut memory, shadow)?;
-            let (mut kept, mut gone) = (Vec::new(), Gone::default());
-            let mut copied = 0;
+            let (blocks, freed) = counted(&mut memory, shadow)?;
+            let mut reached = Reached::new(blocks.len());
+            let (mut edges, mut gone) = (Edges::new(), Gone::default());
             for range in ranges {
-                if copied > MOST_COPIED {
+                memory.each_piece(range, |at, words| {
+                    each_stretch(&blocks, &freed, &mut gone, (at, words), |what, _, words| {
+                        note(&blocks, &mut reached, &mut edges, what, words);
+                    });
+                })?;
+                if edges.bytes() > MOST_KEPT {
                     return Err(Unknown::Much);
                 }
-                memory.each_piece(range, |at, words| {
-                    reach_from(&mut blocks, &holes, &mut gone, at, words);
-                    match blocks.has_any(at, at + 8 * words.len() as u64) {
-                        true => {
-                            copied += 8 * words.len() as u64;
-                            kept.push((at, words.to_vec()));
-                            Kept::Yes
-                        }
-                        false => Kept::No,
-                    }
-                })?;
             }
-            follow(&mut blocks, &kept);
-            Ok(Unreachable::Sites(by_site(&blocks)))
+            reached.follow(&edges);
+            Ok(Unreachable::Sites(by_site(lost(&blocks, &reached))))
         }
     }
 }
 
+/// Notes to whom the words of a stretch point.
+fn note(blocks: &Blocks, reached: &mut Reached, edges: &mut Edges, what: Stretch, words: &[u64]) {
+    for &word in words {
+        match what {
+            Stretch::Outside => {
+                if let Some(found) = blocks.find_from_outside(word) {
+                    reached.reach(found);
+                }
+            }
+            Stretch::Block(from) => {
+                // There cannot be too many: so much memory is not looked through.
+                if let Some(to) = blocks.find(word)
+                    && !edges.push(from, to)
+                {
+                    reached.reach(to);
+                }
+            }
+        }
+    }
+}
+
+/// Points to blocks from all words of a piece, wherever it lies. What points into itself does not count.
+fn point_from_outside(blocks: &Blocks, reached: &mut Reached, at: u64, words: &[u64]) {
+    for (&word, place) in words.iter().zip((at..).step_by(8)) {
+        if let Some(index) = blocks.find_from_outside(word)
+            && !blocks.get(index).is_some_and(|block| block.has(place))
+        {
+            reached.reach(index);
+        }
+    }
+}
+
+/// Those that nobody has come to.
+fn lost(blocks: &Blocks, reached: &Reached) -> impl Iterator<Item = Block> {
+    reached.unreached().filter_map(|index| blocks.get(index))
+}
+
 /// What is lost by stack.
-fn by_site(blocks: &Blocks) -> Vec<(u32, [u64; 2])> {
+fn by_site(lost: impl Iterator<Item = Block>) -> Vec<(u32, [u64; 2])> {
     let mut sums = std::collections::BTreeMap::new();
-    for block in blocks.unreached() {
-        let [count, bytes] = sums.entry(block.whose as u32).or_insert([0, 0]);
+    for block in lost {
+        let [count, bytes] = sums.entry(block.whose).or_insert([0, 0]);
         *count += 1;
         *bytes += block.size;
     }
@@ -165,41 +201,62 @@ fn own_ranges(memory: &mut Memory, at: u64, count: u64) -> Result<Vec<(u64, u64)
     Ok(ranges)
 }
 
-/// The blocks that are followed.
-fn followed(memory: &mut Memory, at: u64, count: u64) -> Result<Blocks, Unknown> {
+/// The blocks that are followed, and the numbers that they are known by.
+fn followed(memory: &mut Memory, at: u64, count: u64) -> Result<(Blocks, Vec<u64>), Unknown> {
     const WORDS: usize = size_of::<Entry>() / 8;
     const MANY: u64 = 1 << 20;
     let words = memory.words(at, count.min(MANY) * WORDS as u64)?;
     let (entries, _) = words.as_chunks::<WORDS>();
-    let entries = entries.iter().filter(|[address, ..]| *address != 0);
-    Ok(Blocks::new(
-        entries
-            .map(|&[start, whose, size, _]| Block { start, size, whose })
-            .collect(),
-    ))
+    let entries = || entries.iter().filter(|[address, ..]| *address != 0);
+    let blocks = entries()
+        .zip(0..)
+        .map(|(&[start, _, size, _], whose)| Block { start, size, whose });
+    let numbers = entries().map(|&[_, number, ..]| number);
+    Ok((Blocks::new(blocks), numbers.collect()))
 }
 
-/// All blocks, and where a word is none of the program's: in blocks, and where blocks were that were freed.
-fn counted(memory: &mut Memory, shadow: u64) -> Result<(Blocks, Vec<Hole>), Unknown> {
-    let (mut blocks, mut holes) = (Vec::new(), Vec::new());
-    let is_whole = each_seen(shadow, memory, &mut |seen| {
-        let hole = Hole {
+/// All blocks, and where blocks were that were freed.
+fn counted(memory: &mut Memory, shadow: u64) -> Result<(Blocks, Vec<Freed>), Unknown> {
+    let (mut blocks, mut freed) = (Vec::new(), Vec::new());
+    let is_whole = each_seen(shadow, memory, &mut |seen| match seen.site {
+        Some(whose) => blocks.push(Block {
+            start: seen.address,
+            size: seen.size,
+            whose,
+        }),
+        None => freed.push(Freed {
             start: seen.address,
             end: seen.address.saturating_add(seen.size),
-            is_freed: seen.site.is_none(),
-        };
-        holes.push(hole);
-        if let Some(site) = seen.site {
-            blocks.push(Block {
-                start: seen.address,
-                size: seen.size,
-                whose: site.into(),
-            });
-        }
+        }),
     });
     if !is_whole {
-        return Err(memory.why_not());
+        return Err(memory.why_not().into());
     }
-    holes.sort_unstable_by_key(|hole| (hole.start, hole.is_freed));
-    Ok((Blocks::new(blocks), holes))
+    freed.sort_unstable();
+    Ok((Blocks::new(blocks), freed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_blocks_are_but_some_of_all_each_that_somebody_points_to_is_held() {
+        let block = |start, whose| Block {
+            start,
+            size: 16,
+            whose,
+        };
+        let blocks = Blocks::new([block(0x1100, 0), block(0x1200, 1), block(0x1300, 2)]);
+        let mut words = vec![0; 512];
+        let mut put = |at: usize, word| words[(at - 0x1000) / 8] = word;
+        // A ring, and one that points to itself.
+        put(0x1100, 0x1200);
+        put(0x1200, 0x1108);
+        put(0x1300, 0x1300);
+        let mut reached = Reached::new(blocks.len());
+        point_from_outside(&blocks, &mut reached, 0x1000, &words);
+        let lost: Vec<_> = lost(&blocks, &reached).map(|block| block.whose).collect();
+        assert_eq!(lost, [2]);
+    }
 }
