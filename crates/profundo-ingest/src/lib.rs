@@ -16,6 +16,7 @@ mod codes;
 mod files;
 mod gauge;
 mod generated;
+pub mod graph;
 mod heap;
 mod ingest;
 mod merge;
