@@ -1,9 +1,23 @@
 //! Anonymous memory that is reserved now and touched when it is needed.
 
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{ptr, slice};
 
 use crate::error::{Error, Refusal};
+
+/// Where ours are, as many as there are places for: nobody's pointers are looked for there. Start and length.
+static LISTED: [(AtomicU64, AtomicU64); 256] =
+    [const { (AtomicU64::new(0), AtomicU64::new(0)) }; 256];
+
+/// Where our own memory is.
+pub(crate) fn listed() -> impl Iterator<Item = (u64, u64)> {
+    LISTED.iter().filter_map(|(start, length)| {
+        let start = start.load(Ordering::Acquire);
+        let length = length.load(Ordering::Acquire);
+        (start != 0 && length != 0).then_some((start, start + length))
+    })
+}
 
 /// A private mapping, zero-filled and not yet backed by pages.
 #[derive(Debug)]
@@ -20,6 +34,20 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Reserves memory. It costs address space only until it is touched.
     pub(crate) fn reserve(bytes: usize) -> Result<Self, Error> {
+        let mapping = Self::reserve_unlisted(bytes)?;
+        let place = LISTED.iter().find(|(start, _)| {
+            let address = mapping.start.as_ptr() as u64;
+            let taken = start.compare_exchange(0, address, Ordering::AcqRel, Ordering::Relaxed);
+            taken.is_ok()
+        });
+        if let Some((_, length)) = place {
+            length.store(bytes as u64, Ordering::Release);
+        }
+        Ok(mapping)
+    }
+
+    /// The same, for one who knows himself where it is.
+    pub(crate) fn reserve_unlisted(bytes: usize) -> Result<Self, Error> {
         // SAFETY: a new anonymous mapping overlaps nothing.
         let start = unsafe {
             libc::mmap(
@@ -66,6 +94,14 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        let address = self.start.as_ptr() as u64;
+        let place = LISTED
+            .iter()
+            .find(|(start, _)| start.load(Ordering::Acquire) == address);
+        if let Some((start, length)) = place {
+            length.store(0, Ordering::Relaxed);
+            start.store(0, Ordering::Release);
+        }
         // SAFETY: the range was mapped by `reserve`; whoever drops it has no user left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }

@@ -41,7 +41,16 @@ impl<A> Alloc<A> {
     /// program's. It takes some nanoseconds for each block, and more where many threads allocate at once.
     #[must_use]
     pub const fn counting(mut self) -> Self {
-        self.wanted = Wanted::COUNTS;
+        self.wanted = self.wanted.or(Wanted::COUNTS);
+        self
+    }
+
+    /// Follows every block from the program's first allocation on, with its size and where it was asked for, so that
+    /// [`heap::snapshot`](crate::heap::snapshot) knows all there are. It takes a microsecond or so for each block,
+    /// and half a byte to one for each byte that is in use, most where blocks are small.
+    #[must_use]
+    pub const fn following(mut self) -> Self {
+        self.wanted = self.wanted.or(Wanted::BLOCKS);
         self
     }
 }

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use profundo_probe::heap::followed::Block;
 use profundo_probe::heap::switch::Wanted;
-use profundo_probe::heap::{CountSlot, Gaps, SWITCH, Watch};
+use profundo_probe::heap::{CountSlot, Gaps, SWITCH, Shade, Watch};
 use profundo_probe::sys;
 
-use super::memory;
+use super::{following, memory};
 use crate::global;
 
 /// The usual gap between two allocations that are recorded, in bytes or in allocations: the bits of an
@@ -56,7 +56,11 @@ thread_local! {
 /// A block that is about to be moved, or to become larger or smaller where it is.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "whoever moves a block says what became of it"]
-pub struct Moving(Option<Block>);
+pub struct Moving {
+    recorded: Option<Block>,
+    /// Where it is, and what it was, if all blocks are followed.
+    followed: Option<(u64, Shade)>,
+}
 
 /// Tells of a block that the calling thread was given. `wanted` is wanted besides what all want.
 #[inline]
@@ -82,6 +86,9 @@ pub fn freeing(wanted: Wanted, address: *mut u8, size: usize) {
     {
         end(wanted, block, is_last(block));
     }
+    if wanted.is_following() {
+        following::let_go(address as u64);
+    }
 }
 
 /// Tells of a block that is about to be moved. Another thread may be given its place before `moved`
@@ -89,10 +96,15 @@ pub fn freeing(wanted: Wanted, address: *mut u8, size: usize) {
 #[inline]
 pub fn moving(wanted: Wanted, address: *mut u8) -> Moving {
     let wanted = SWITCH.load().or(wanted);
-    match wanted.is_recording() {
-        true => Moving(let_go(wanted, address)),
-        false => Moving(None),
-    }
+    let recorded = match wanted.is_recording() {
+        true => let_go(wanted, address),
+        false => None,
+    };
+    let followed = match wanted.is_following() {
+        true => following::moving(address as u64).map(|shade| (address as u64, shade)),
+        false => None,
+    };
+    Moving { recorded, followed }
 }
 
 /// Tells that a block was moved: the one that it was is gone, and there is another one.
@@ -102,7 +114,7 @@ pub fn moved(wanted: Wanted, moving: Moving, old_size: usize, address: *mut u8, 
     if wanted.is_nothing() {
         return;
     }
-    if let Some(block) = moving.0 {
+    if let Some(block) = moving.recorded {
         // What took its place was allocated before.
         end(wanted, block, false);
     }
@@ -110,13 +122,21 @@ pub fn moved(wanted: Wanted, moving: Moving, old_size: usize, address: *mut u8, 
         count_freed(wanted, old_size);
         count_resized();
     }
+    if let Some((old, shade)) = moving.followed
+        && old != address as u64
+    {
+        following::moved(old, shade);
+    }
     look_at(wanted, address, size);
 }
 
 /// Tells that a block could not be moved: it is where it was.
 #[cold]
 pub fn stayed(moving: Moving) {
-    if let Some(block) = moving.0 {
+    if let Some((address, shade)) = moving.followed {
+        following::stayed(address, shade);
+    }
+    if let Some(block) = moving.recorded {
         within(|watch| watch.keep(SWITCH.load().rule(), block));
     }
 }
@@ -138,7 +158,19 @@ fn look_at(wanted: Wanted, address: *mut u8, size: usize) {
                 chosen(local, wanted, (address, size), amount);
             }
         }
+        if wanted.is_following() {
+            follow(local, address, size);
+        }
     });
+}
+
+/// Follows a block, unless it is ours. One that a signal handler asks for while its thread is in here is not followed.
+#[inline(never)]
+fn follow(local: &Local, address: *mut u8, size: usize) {
+    if !local.is_ours.get() && !local.is_inside.replace(true) {
+        following::note(address as u64, size as u64);
+        local.is_inside.set(false);
+    }
 }
 
 /// The countdown has run out, or was another rule's.

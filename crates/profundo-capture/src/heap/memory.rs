@@ -241,6 +241,9 @@ pub(crate) fn reset_after_fork() {
     SWITCH.stop_recording();
     local::reset_after_fork();
     super::session::forget_recording();
+    if let Some(following) = super::following::following() {
+        following.reset_after_fork();
+    }
     if let Some(watch) = watch() {
         watch.inside.store(0, Ordering::SeqCst);
         watch.rooms.reset_after_fork();

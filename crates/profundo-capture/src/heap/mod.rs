@@ -6,6 +6,7 @@
 //! allocations are neither recorded nor counted.
 
 mod counting;
+mod following;
 mod local;
 mod memory;
 mod quiet;

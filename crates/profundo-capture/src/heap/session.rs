@@ -334,7 +334,7 @@ pub fn clear() {
     }
 }
 
-fn refresh_modules() {
+pub(super) fn refresh_modules() {
     let Some(probe) = global::probe() else { return };
     let mut state = STATE.lock();
     state

@@ -32,4 +32,10 @@ impl Labels {
         }
         Ok(Label::Name(name))
     }
+
+    /// The word at an address.
+    pub(super) fn of_place<S: Sink>(at: u64, sink: &mut S) -> Result<Label, S::Error> {
+        let name = sink.name(format!("may at 0x{at:x}").as_bytes())?;
+        Ok(Label::Name(name))
+    }
 }

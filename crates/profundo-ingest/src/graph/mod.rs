@@ -51,8 +51,8 @@ pub struct Root {
     pub group: Group,
     /// What it is called.
     pub name: String,
-    /// Where it begins, from which its words are counted.
-    pub start: u64,
+    /// Where it begins, from which its words are counted; else they are named by where they are.
+    pub start: Option<u64>,
     /// Registers by name.
     pub registers: Vec<(&'static str, u64)>,
 }

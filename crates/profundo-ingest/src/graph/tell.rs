@@ -191,7 +191,10 @@ impl<S: Sink> Teller<'_, S> {
                 Group::Data | Group::Other => blocks.find_from_outside(word),
             };
             if let Some(to) = found {
-                let label = self.labels.of(at.wrapping_sub(root.start), self.sink);
+                let label = match root.start {
+                    Some(start) => self.labels.of(at.wrapping_sub(start), self.sink),
+                    None => Labels::of_place(at, self.sink),
+                };
                 let label = label.map_err(Untold::Sink)?;
                 self.point(label, (node, None), to).map_err(Untold::Sink)?;
             }

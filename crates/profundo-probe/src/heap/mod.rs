@@ -6,6 +6,7 @@
 pub mod counts;
 pub mod followed;
 pub mod gaps;
+pub mod here;
 pub mod known;
 mod log;
 pub mod pace;

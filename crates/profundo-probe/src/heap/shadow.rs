@@ -96,6 +96,45 @@ impl Shadow {
         Some(shade)
     }
 
+    /// What lies at an address.
+    #[inline]
+    pub fn get(&self, address: u64) -> Option<Shade> {
+        Shade::from_word(self.word(address)?.load(Ordering::Relaxed))
+    }
+
+    /// Says that what lies at an address is something else now, or was freed (`None`); unless it is something else
+    /// already than it is taken for. Returns whether it was that.
+    #[inline]
+    pub fn turn(&self, address: u64, from: Shade, to: Option<Shade>) -> bool {
+        let Some(word) = self.word(address) else {
+            return false;
+        };
+        let to = match to {
+            Some(to) => to.to_word(),
+            None => from.size & ((1 << SIZE) - 1),
+        };
+        let turned =
+            word.compare_exchange(from.to_word(), to, Ordering::Relaxed, Ordering::Relaxed);
+        turned.is_ok()
+    }
+
+    /// Tells where the words lie, and how many bytes they may take there.
+    pub fn each_leaf(&self, mut tell: impl FnMut(u64, usize)) {
+        let branches = self.roots.iter().flatten();
+        for branch in branches.map(|it| it.load(Ordering::Acquire)) {
+            // SAFETY: null, or put there by `make`, all zero at first, and stays.
+            let Some(branch) = (unsafe { branch.as_ref() }) else {
+                continue;
+            };
+            tell(&raw const *branch as u64, size_of::<Branch>());
+            for leaf in branch.0.iter().map(|it| it.load(Ordering::Acquire)) {
+                if !leaf.is_null() {
+                    tell(leaf as u64, size_of::<Leaf>());
+                }
+            }
+        }
+    }
+
     #[inline]
     fn place(&self, address: u64) -> Option<(&AtomicPtr<Branch>, usize, usize)> {
         let is_odd = (address >> (GRAIN - 1) & 1) as usize;
@@ -198,6 +237,24 @@ mod tests {
         assert_eq!(shadow.set(16, shade, memory), Ok(None));
         assert_eq!(shadow.take(16), Some(shade));
         assert_eq!(shadow.take(16), None);
+    }
+
+    #[test]
+    fn what_is_something_else_already_is_not_turned() {
+        let shadow = empty();
+        let shade = |site| Shade { site, size: 100 };
+        assert!(!shadow.turn(48, shade(1), Some(shade(2))));
+        assert_eq!(shadow.set(48, shade(1), memory), Ok(None));
+        assert!(shadow.turn(48, shade(1), Some(shade(2))) && !shadow.turn(48, shade(1), None));
+        assert_eq!(shadow.get(48), Some(shade(2)));
+        assert!(shadow.turn(48, shade(2), None));
+        assert_eq!(shadow.get(48), None);
+        let mut leaves = std::vec::Vec::new();
+        shadow.each_leaf(|at, bytes| leaves.push((at, bytes)));
+        assert_eq!(
+            leaves.iter().map(|it| it.1).collect::<std::vec::Vec<_>>(),
+            [8 << 11, 8 << 20]
+        );
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //! where it is 0 does nothing else.
 //!
 //! ```text
-//!  63                    24 23              8 7        3   2         1          0
-//! ┌────────────────────────┬─────────────────┬──────────┬──────┬───────────┬───────────┐
-//! │ number of the rule     │ who wants counts│          │ peak │ by events │ recording │
-//! └────────────────────────┴─────────────────┴──────────┴──────┴───────────┴───────────┘
+//!  63                    24 23              8 7    4     3         2       1          0
+//! ┌────────────────────────┬─────────────────┬──────┬────────────┬──────┬───────────┬───────────┐
+//! │ number of the rule     │ who wants counts│      │ all blocks │ peak │ by events │ recording │
+//! └────────────────────────┴─────────────────┴──────┴────────────┴──────┴───────────┴───────────┘
 //! ```
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +16,7 @@ pub static SWITCH: Switch = Switch(AtomicU64::new(0));
 const RECORDING: u64 = 1;
 const BY_EVENTS: u64 = 2;
 const PEAK: u64 = 4;
+const BLOCKS: u64 = 8;
 const COUNTER: u64 = 1 << 8;
 const COUNTERS: u64 = 0xFFFF << 8;
 const RULE: u32 = 24;
@@ -79,6 +80,9 @@ impl Wanted {
     /// Counts and the peak, for one who wants them from the first allocation on.
     pub const COUNTS: Self = Self(COUNTER | PEAK);
 
+    /// Every block is followed, for one who wants that from the first allocation on.
+    pub const BLOCKS: Self = Self(BLOCKS);
+
     /// Nothing at all.
     #[inline]
     pub const fn nothing() -> Self {
@@ -119,6 +123,12 @@ impl Wanted {
     #[inline]
     pub const fn is_watching_peak(self) -> bool {
         self.0 & PEAK != 0
+    }
+
+    /// Whether every block is followed.
+    #[inline]
+    pub const fn is_following(self) -> bool {
+        self.0 & BLOCKS != 0
     }
 
     /// The number of the rule by which allocations are chosen; 0 where none are.

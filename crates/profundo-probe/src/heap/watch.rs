@@ -5,14 +5,11 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use profundo_unwind::walk;
-
 use super::followed::Block;
-use super::{Few, Followed, Rooms, Rows, SWITCH, Trace, Traces};
+use super::here::Here;
+use super::{Few, Followed, Rooms, Rows, SWITCH, Traces};
 use crate::heap::rows::Entry;
-use crate::memory::StackMemory;
-use crate::sample::wire_end;
-use crate::{Probe, clock, regs, sys};
+use crate::{Probe, clock, regs};
 
 /// How many blocks are followed at most.
 pub const MOST_FOLLOWED: usize = 1 << 20;
@@ -88,33 +85,9 @@ impl Watch {
     pub fn allocated(&self, probe: &Probe, rule: u64, address: u64, size: u64) {
         let registers = regs::here();
         self.while_recording(rule, |Tables { rows, traces }| {
-            let clock = clock::now();
-            let tid = sys::thread_id();
-            let thread_pointer = regs::thread_pointer();
-            let Some(slot) = probe.threads.enter(tid, thread_pointer) else {
-                return rows.lose();
-            };
-            let stack_end = probe.stack_end(tid, registers.sp, thread_pointer);
-            let mut memory = StackMemory::new(slot, registers.sp, stack_end);
-            let trace = self.rooms.with(|room| {
-                let (depth, end, generation) = probe.with_listing(|listing| {
-                    let (depth, end) = walk(registers, &listing.modules, &mut memory, room);
-                    (depth, end, listing.generation)
-                });
-                let addresses = room.get_mut(OURS.min(depth)..depth)?;
-                if let Some(leaf) = addresses.first_mut() {
-                    // A leaf is taken for the instruction that runs; this one is a return address.
-                    *leaf = leaf.wrapping_sub(1);
-                }
-                let end = wire_end(end) as u8;
-                let trace = Trace {
-                    addresses,
-                    end,
-                    generation,
-                };
-                traces.intern(trace, clock)
-            });
-            let Some(trace) = trace.flatten() else {
+            let Some(Here { slot, trace, clock }) =
+                probe.stack_here(registers, OURS, &self.rooms, traces, usize::MAX)
+            else {
                 return rows.lose();
             };
             let entry = Entry {
