@@ -19,6 +19,10 @@ pub enum Refusal {
     Thread,
     /// Reading `/proc/self`.
     Proc,
+    /// Making a copy of the process.
+    Copy,
+    /// Reading the copy's memory.
+    ReadCopy,
 }
 
 impl Refusal {
@@ -30,6 +34,8 @@ impl Refusal {
             Self::SignalHandler => "a signal handler",
             Self::Thread => "a helper thread",
             Self::Proc => "/proc/self",
+            Self::Copy => "a copy of the process",
+            Self::ReadCopy => "to read the copy's memory (process_vm_readv)",
         }
     }
 
@@ -59,6 +65,16 @@ impl Refusal {
             }
             (Self::Thread, _) => {
                 "raise the limit of processes (`ulimit -u`, or the container's `pids.max`)"
+            }
+            (Self::Copy, Some(libc::EAGAIN)) => {
+                "raise the limit of processes (`ulimit -u`, or the container's `pids.max`)"
+            }
+            (Self::Copy, _) => {
+                "there has to be memory for it (`vm.overcommit_memory=2` counts all that it might write to)"
+            }
+            (Self::ReadCopy, _) => {
+                "it is permitted by `sysctl kernel.yama.ptrace_scope=1` (or 0), by a seccomp profile of the \
+                 container that allows the call, and in a process that is dumpable (`PR_SET_DUMPABLE`)"
             }
             (Self::Proc, _) => "mount /proc, or let the program read its own `/proc/self/task`",
         }
@@ -104,6 +120,35 @@ pub enum Error {
         "this program's allocator does not tell of allocations: it must have          `#[global_allocator] static ALLOC: profundo::Alloc = profundo::Alloc::system();`"
     )]
     NotInstalled,
+    /// Nobody knows all blocks.
+    #[error(
+        "this program's allocator does not follow its blocks from the beginning: it must have \
+         `#[global_allocator] static ALLOC: profundo::Alloc = profundo::Alloc::system().following();`"
+    )]
+    NotFollowing,
+    /// One at a time.
+    #[error("a heap snapshot is already being taken in this process")]
+    SnapshotGoingOn,
+    /// It took too long.
+    #[error("the heap snapshot took longer than 5 minutes, and was given up")]
+    SnapshotLong,
+    /// The copy was killed, perhaps for want of memory.
+    #[error("the copy of the process could not be read to its end: perhaps memory has run out")]
+    SnapshotGone,
+    /// The program might run out of memory.
+    #[error(
+        "there is too little memory for a heap snapshot: while the copy is there the program may write to all of its \
+         {} MiB, and {who} has {} MiB left",
+        needed >> 20, available >> 20
+    )]
+    Headroom {
+        /// What is the program's own, in bytes.
+        needed: u64,
+        /// What is left, in bytes.
+        available: u64,
+        /// Who has it.
+        who: &'static str,
+    },
     /// Nothing was ever recorded.
     #[error(
         "the profiling data buffer is not initialized: no profile has been requested in this process"

@@ -267,7 +267,7 @@ pub(crate) fn look(tid: u32) -> Look {
 }
 
 /// A small file of a thread's.
-fn read(tid: u32, name: &str) -> std::io::Result<String> {
+pub(crate) fn read(tid: u32, name: &str) -> std::io::Result<String> {
     let file = File::open(format!("/proc/self/task/{tid}/{name}"))?;
     let mut text = [0; 256];
     let length = file.read_at(&mut text, 0)?;
@@ -276,13 +276,13 @@ fn read(tid: u32, name: &str) -> std::io::Result<String> {
 
 /// How often the thread has been given a CPU, where the kernel counts it: a thread that ran in
 /// between and blocks at the same place again has a higher number.
-fn turns(tid: u32) -> Option<u64> {
+pub(crate) fn turns(tid: u32) -> Option<u64> {
     let text = read(tid, "schedstat").ok()?;
     text.split_ascii_whitespace().nth(2)?.parse().ok()
 }
 
 /// `nr a b c d e f sp pc`, or `-1 sp pc` outside a system call, or `running`.
-fn parse(line: &str) -> Option<(i64, u64, u64)> {
+pub(crate) fn parse(line: &str) -> Option<(i64, u64, u64)> {
     let mut words = line.split_ascii_whitespace();
     let call = words.next()?.parse().ok()?;
     let hex = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();

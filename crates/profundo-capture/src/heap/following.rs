@@ -35,7 +35,7 @@ pub(crate) struct Following {
     /// By the number of a stack, the number of the site; 0 for none.
     site_of: &'static [AtomicU32],
     /// And the reverse.
-    pub(super) trace_of: &'static [AtomicU32],
+    trace_of: &'static [AtomicU32],
     sites: AtomicU32,
     rooms: Rooms,
     /// Blocks that there was no word for: they are missing.
@@ -138,6 +138,12 @@ impl Following {
             // Another thread was faster; ours stays unused.
             Err(site) => Some(site),
         }
+    }
+
+    /// The stack of a site. `None`: it has none.
+    pub(super) fn trace(&self, site: u32) -> Option<u32> {
+        let trace = self.trace_of.get(site as usize)?.load(Ordering::Relaxed);
+        (trace != 0).then_some(trace)
     }
 
     /// In the child of a fork.

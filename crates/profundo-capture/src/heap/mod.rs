@@ -5,6 +5,7 @@
 //! `profundo-probe`. Everything else in here runs on normal threads and may allocate; our own
 //! allocations are neither recorded nor counted.
 
+mod copy;
 mod counting;
 mod following;
 mod local;
@@ -13,6 +14,7 @@ mod quiet;
 mod session;
 mod snapshot;
 
+pub use copy::{Copied, Skipped, ThreadThen, copy, why};
 pub use counting::{
     Counting, Here, begin_here, counted, is_installed, peak, reset_peak, watch_peak,
 };

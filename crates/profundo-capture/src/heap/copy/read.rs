@@ -1,0 +1,54 @@
+//! What is read from a copy: the blocks that there were, and all words.
+
+use profundo_probe::heap::seen::each_seen;
+use profundo_scan::{Block, Blocks, Freed, Range, Unread};
+
+use super::Copied;
+use crate::error::Error;
+use crate::heap::following::is_moving;
+
+impl Copied {
+    /// The blocks, by the numbers of their sites (0: none is known), and where blocks were that are free.
+    pub fn blocks(&mut self) -> Result<(Blocks, Vec<Freed>), Error> {
+        let shadow = &raw const *self.following.shadow as u64;
+        let (mut blocks, mut freed) = (Vec::new(), Vec::new());
+        let is_whole = each_seen(shadow, &mut self.memory, &mut |seen| match seen.site {
+            Some(site) => blocks.push(Block {
+                start: seen.address,
+                size: seen.size,
+                whose: if is_moving(site) { 0 } else { site },
+            }),
+            None => freed.push(Freed {
+                start: seen.address,
+                end: seen.address.saturating_add(seen.size),
+            }),
+        });
+        if !is_whole {
+            return Err(why(self.memory.why_not()));
+        }
+        freed.sort_unstable();
+        Ok((Blocks::new(blocks), freed))
+    }
+
+    /// Runs `f` with all that is there of a range, piece by piece.
+    pub fn each_piece(
+        &mut self,
+        range: Range,
+        is_shared: bool,
+        f: impl FnMut(u64, &[u64]),
+    ) -> Result<(), Unread> {
+        match is_shared {
+            true => self.shared.each_piece(range, f),
+            false => self.memory.each_piece(range, f),
+        }
+    }
+}
+
+/// In our words.
+pub fn why(unread: Unread) -> Error {
+    match unread {
+        Unread::Long => Error::SnapshotLong,
+        // There is no such limit here.
+        Unread::Much | Unread::Gone => Error::SnapshotGone,
+    }
+}
