@@ -67,6 +67,9 @@ pub enum Error {
     /// A shape that is made for time.
     #[error("allocations are shown as a tree or as a flat table")]
     AllocationsFormat,
+    /// There are more references in a heap than can be followed.
+    #[error("the heap has more references than a snapshot can have (4294967295)")]
+    TooManyReferences,
     /// Output went nowhere.
     #[error("the report could not be written: {0}")]
     Output(#[from] std::io::Error),

@@ -32,6 +32,7 @@ mod data;
 mod error;
 mod frames;
 mod guard;
+pub mod heap;
 mod hook;
 pub mod locks;
 mod macros;

@@ -64,6 +64,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "profundo",
         &[
+            "profundo-scan",
             "profundo-capture",
             "profundo-ingest",
             "profundo-symbols",

@@ -140,6 +140,11 @@ impl Following {
         }
     }
 
+    /// How many sites have numbers.
+    pub(super) fn site_count(&self) -> u32 {
+        self.sites.load(Ordering::Acquire)
+    }
+
     /// The stack of a site. `None`: it has none.
     pub(super) fn trace(&self, site: u32) -> Option<u32> {
         let trace = self.trace_of.get(site as usize)?.load(Ordering::Relaxed);

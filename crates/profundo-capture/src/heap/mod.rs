@@ -14,7 +14,7 @@ mod quiet;
 mod session;
 mod snapshot;
 
-pub use copy::{Copied, Skipped, ThreadThen, copy, why};
+pub use copy::{Copied, Sites, Skipped, ThreadThen, copy, sites, why};
 pub use counting::{
     Counting, Here, begin_here, counted, is_installed, peak, reset_peak, watch_peak,
 };

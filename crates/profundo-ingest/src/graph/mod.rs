@@ -31,6 +31,8 @@ pub struct Type {
     pub name: String,
     /// Whether it is a type: something is known of the words of such a block.
     pub is_known: bool,
+    /// Whether such a block is named by what it holds, which is text.
+    pub shows_text: bool,
 }
 
 /// Under which of the first nodes something hangs.
@@ -87,6 +89,9 @@ pub struct Heap<'a> {
 pub trait Read {
     /// Runs `f` with all that is there of a part, piece by piece, in the order of the addresses.
     fn each_piece(&mut self, part: Part, f: &mut dyn FnMut(u64, &[u64])) -> Result<(), Unread>;
+
+    /// Fills `bytes` from an address on. `false`: not all of that is there.
+    fn bytes(&mut self, address: u64, bytes: &mut [u8]) -> bool;
 }
 
 /// What was told.

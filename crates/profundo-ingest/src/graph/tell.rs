@@ -48,7 +48,7 @@ pub fn tell<S: Sink>(
         told: Told::default(),
         sink,
     };
-    teller.nodes().map_err(Untold::Sink)?;
+    teller.nodes(memory).map_err(Untold::Sink)?;
     teller.registers().map_err(Untold::Sink)?;
     teller.memory(memory)?;
     teller.unreachable().map_err(Untold::Sink)?;
@@ -77,7 +77,7 @@ impl<S: Sink> Teller<'_, S> {
     }
 
     /// All nodes, and the references among the first of them.
-    fn nodes(&mut self) -> Result<(), S::Error> {
+    fn nodes(&mut self, memory: &mut impl Read) -> Result<(), S::Error> {
         let synthetic = self.sink.node_kind("synthetic")?;
         let object = self.sink.node_kind("object")?;
         let nothing = self.sink.name(b"")?;
@@ -98,9 +98,19 @@ impl<S: Sink> Teller<'_, S> {
         let names = types.map(|it| self.sink.name(it.name.as_bytes()));
         let names: Vec<_> = names.collect::<Result<_, _>>()?;
         for block in self.heap.blocks.iter() {
-            let name = names.get(block.whose as usize).copied();
-            let name = name.unwrap_or(nothing);
-            self.sink.node(object, name, block.start, block.size)?;
+            let row = block.whose as usize;
+            let name = names.get(row).copied().unwrap_or(nothing);
+            let shows_text = self.heap.types.get(row).is_some_and(|it| it.shows_text);
+            let text = if shows_text {
+                text_of(block, memory)
+            } else {
+                None
+            };
+            let (kind, name) = match text {
+                Some(text) => (self.sink.node_kind("string")?, self.sink.content(&text)?),
+                None => (object, name),
+            };
+            self.sink.node(kind, name, block.start, block.size)?;
             self.told.nodes += 1;
             add(&mut self.told.blocks, block);
         }
@@ -237,6 +247,21 @@ impl<S: Sink> Teller<'_, S> {
         }
         Ok(())
     }
+}
+
+/// The text that a block begins with: what is behind it may be room for more.
+fn text_of(block: Block, memory: &mut impl Read) -> Option<Vec<u8>> {
+    const LONGEST: u64 = 1 << 10;
+    let mut bytes = vec![0; block.size.min(LONGEST) as usize];
+    if !memory.bytes(block.start, &mut bytes) {
+        return None;
+    }
+    let end = bytes.iter().position(|&byte| byte == 0);
+    bytes.truncate(end.unwrap_or(bytes.len()));
+    if let Err(error) = std::str::from_utf8(&bytes) {
+        bytes.truncate(error.valid_up_to());
+    }
+    Some(bytes)
 }
 
 fn add([count, bytes]: &mut [u64; 2], block: Block) {

@@ -77,8 +77,9 @@ impl Sink for Kept {
         Ok(NameId(self.number(text)))
     }
 
-    fn content(&mut self, _: &[u8]) -> Result<NameId, Infallible> {
-        panic!("no content is told");
+    fn content(&mut self, text: &[u8]) -> Result<NameId, Infallible> {
+        let text = [b"content: ", text].concat();
+        Ok(NameId(self.number(&text)))
     }
 
     fn node(
@@ -129,18 +130,27 @@ impl Read for Words {
         }
         Ok(())
     }
+
+    fn bytes(&mut self, address: u64, bytes: &mut [u8]) -> bool {
+        for (byte, at) in bytes.iter_mut().zip(address - BASE..) {
+            *byte = self.0[(at / 8) as usize].to_ne_bytes()[(at % 8) as usize];
+        }
+        true
+    }
 }
 
 fn types() -> Vec<Type> {
     let known = |name: &str, is_known| Type {
         name: name.to_owned(),
         is_known,
+        shows_text: name == "String",
     };
     vec![
         known("UnknownType", false),
         known("Vec<Box<u64>>", true),
         known("Box<u64>", true),
         known("Rc<Node>", true),
+        known("String", true),
     ]
 }
 
@@ -279,6 +289,22 @@ fn large_blocks_that_only_unknown_words_hold_are_counted() {
         untyped: 2,
     };
     assert_eq!(told.large, expected);
+}
+
+#[test]
+fn text_is_told_as_what_the_program_holds() {
+    let mut words = Words::new();
+    let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
+    words.put(0x2_0000, word(b"some tex"));
+    words.put(0x2_0008, word(b"t\0behind"));
+    words.put(0x2_0020, word(b"whole\xff\xffx"));
+    let blocks = vec![block(0x2_0000, 16, 4), block(0x2_0020, 7, 4)];
+    let (kept, _) = told(&mut words, blocks, &[]);
+    let names = kept.nodes.iter().rev().take(2);
+    let names: Vec<_> = names
+        .map(|it| kept.names[it.0.0 as usize].as_str())
+        .collect();
+    assert_eq!(names, ["content: whole", "content: some text"]);
 }
 
 #[test]

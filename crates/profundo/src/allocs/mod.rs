@@ -29,7 +29,7 @@
 mod alloc;
 mod counts;
 mod macros;
-mod own;
+pub(crate) mod own;
 mod recording;
 mod report;
 mod results;

@@ -6,7 +6,7 @@ use profundo_model::{Frame, FrameId, Language, LocationId, Profile, StackId};
 
 /// Takes our own functions off the inner ends of stacks, and remembers what became of each.
 #[derive(Debug, Default)]
-pub(super) struct Trimmer {
+pub(crate) struct Trimmer {
     trimmed: HashMap<StackId, Option<StackId>>,
     plumbing: HashMap<FrameId, FrameId>,
 }
@@ -16,7 +16,7 @@ const OURS: usize = 16;
 
 impl Trimmer {
     /// The stack without our functions at its inner end. `None`: a thread that works for us allocated.
-    pub(super) fn trim(&mut self, profile: &mut Profile, stack: StackId) -> Option<StackId> {
+    pub(crate) fn trim(&mut self, profile: &mut Profile, stack: StackId) -> Option<StackId> {
         if let Some(&known) = self.trimmed.get(&stack) {
             return known;
         }

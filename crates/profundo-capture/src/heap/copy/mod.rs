@@ -22,6 +22,7 @@ use crate::error::{Error, Refusal};
 use crate::{mapping, own};
 use child::Child;
 pub use read::why;
+pub use sites::{Sites, sites};
 pub use threads::ThreadThen;
 
 /// How long a copy may be there.
@@ -80,7 +81,7 @@ pub struct Copied {
     /// meanwhile waited at most.
     pub paused: Duration,
     // The child goes before its turn.
-    _child: Child,
+    child: Child,
     _turn: Turn,
 }
 
@@ -123,7 +124,7 @@ fn copy_if(check: impl FnOnce() -> Result<(), Error>) -> Result<Copied, Error> {
         threads,
         skipped: skipped(&maps_before, &maps),
         paused: child.paused,
-        _child: child,
+        child,
         _turn: turn,
     })
 }

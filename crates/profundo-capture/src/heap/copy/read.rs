@@ -42,6 +42,11 @@ impl Copied {
             false => self.memory.each_piece(range, f),
         }
     }
+
+    /// Fills `bytes` from an address on. `false`: not all of that is there.
+    pub fn bytes(&self, address: u64, bytes: &mut [u8]) -> bool {
+        profundo_scan::read_memory(self.child.pid(), address, bytes) == bytes.len()
+    }
 }
 
 /// In our words.

@@ -6,54 +6,69 @@ use profundo_wire::{End, Gil, PythonEnd, SampleHead, State};
 
 use super::Copied;
 use crate::global::{self, STATE};
+use crate::heap::following::following;
 use crate::heap::session::refresh_modules;
 use crate::{proc, recording};
 
-impl Copied {
-    /// The stacks of these sites: a sample each, whose weight is the site's number.
-    pub fn stacks(&self, sites: impl IntoIterator<Item = u32>) -> Recording {
-        refresh_modules();
-        let mut words = Vec::new();
-        let mut room = vec![0; MAX_DEPTH];
-        for site in sites {
-            let trace = self.following.trace(site);
-            let Some((addresses, end, clock)) =
-                trace.and_then(|trace| self.following.traces.read(trace, &mut room))
-            else {
-                continue;
-            };
-            let head = SampleHead {
-                state: State::Running,
-                end: End::from_code(end).unwrap_or(End::Broken),
-                frames: addresses.len() as u16,
-                python: 0,
-                python_end: PythonEnd::Whole,
-                gil: Gil::None,
-                clock,
-                weight: u64::from(site),
-                task: 0,
-                thread: 0,
-                tid: 0,
-            };
-            words.extend(head.to_words());
-            words.extend(addresses);
-        }
-        let sessions = STATE.lock();
-        let threads = global::probe().map(|probe| recording::threads(probe, &sessions.totals));
-        Recording {
-            chunks: vec![words],
-            pid: std::process::id(),
-            command: proc::command_line(),
-            threads: threads.unwrap_or_default(),
-            modules: sessions
-                .modules
-                .as_ref()
-                .map(|list| list.infos())
-                .unwrap_or_default(),
-            ..Recording::default()
-        }
-    }
+/// The stacks on which blocks were asked for that an allocator follows.
+#[derive(Debug, Clone, Default)]
+pub struct Sites {
+    /// How many there are: their numbers begin at 1.
+    pub count: u32,
+    /// A sample for each, whose weight is its number.
+    pub stacks: Recording,
+}
 
+/// All stacks until now.
+pub fn sites() -> Sites {
+    let Some(following) = following() else {
+        return Sites::default();
+    };
+    let count = following.site_count();
+    refresh_modules();
+    let mut words = Vec::new();
+    let mut room = vec![0; MAX_DEPTH];
+    for site in 1..=count {
+        let trace = following.trace(site);
+        let Some((addresses, end, clock)) =
+            trace.and_then(|trace| following.traces.read(trace, &mut room))
+        else {
+            continue;
+        };
+        let head = SampleHead {
+            state: State::Running,
+            end: End::from_code(end).unwrap_or(End::Broken),
+            frames: addresses.len() as u16,
+            python: 0,
+            python_end: PythonEnd::Whole,
+            gil: Gil::None,
+            clock,
+            weight: u64::from(site),
+            task: 0,
+            thread: 0,
+            tid: 0,
+        };
+        words.extend(head.to_words());
+        words.extend(addresses);
+    }
+    let sessions = STATE.lock();
+    let threads = global::probe().map(|probe| recording::threads(probe, &sessions.totals));
+    let stacks = Recording {
+        chunks: vec![words],
+        pid: std::process::id(),
+        command: proc::command_line(),
+        threads: threads.unwrap_or_default(),
+        modules: sessions
+            .modules
+            .as_ref()
+            .map(|list| list.infos())
+            .unwrap_or_default(),
+        ..Recording::default()
+    };
+    Sites { count, stacks }
+}
+
+impl Copied {
     /// Blocks for which there was no room to be followed.
     pub fn missed(&self) -> u64 {
         let missed = &self.following.missed;
