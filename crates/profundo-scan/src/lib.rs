@@ -9,6 +9,7 @@
 //! What this is not for: names and types. A block has a number, which means something to who has made it.
 
 mod blocks;
+mod glibc;
 mod maps;
 mod memory;
 mod ranges;
@@ -16,6 +17,7 @@ mod reach;
 mod stretch;
 
 pub use blocks::{Block, Blocks};
+pub use glibc::{Chunk, chunks};
 pub use maps::{MapLine, executable, map_lines};
 pub use memory::{Memory, Unread, read_memory};
 pub use ranges::{Area, Kind, Range, areas, may_point, subtract};

@@ -26,6 +26,8 @@ pub enum Kind {
     Stack,
     /// What the file with this path has as its data.
     Data(Vec<u8>),
+    /// The memory that grows by `brk`.
+    Heap,
     /// All else: what allocators have asked for.
     Other,
 }
@@ -51,7 +53,9 @@ pub fn areas(maps: &[u8], own: &[Range], stacks: &[u64], ours: &[&[u8]]) -> Vec<
         }
         let kind = match line.path {
             b"[stack]" => Kind::MainStack,
-            b"" if is_guarded => Kind::Stack,
+            b"[heap]" => Kind::Heap,
+            // Memory of glibc's arenas lies right behind what others have in reserve.
+            b"" if is_guarded && !line.start.is_multiple_of(64 << 20) => Kind::Stack,
             b"" if data.0 == line.start => Kind::Data(data.1.to_vec()),
             [b'/', ..] if !line.plain_path().starts_with(b"/dev/") => {
                 data = (line.end, line.plain_path());
@@ -141,8 +145,8 @@ mod tests {
             [
                 x(),
                 x(),
-                other(),
-                other(),
+                Kind::Heap,
+                Kind::Heap,
                 Kind::Stack,
                 other(),
                 other(),

@@ -9,7 +9,7 @@ pub struct Edges {
 }
 
 impl Edges {
-    /// None, for so many blocks.
+    /// None.
     pub fn new() -> Self {
         Self::default()
     }
@@ -95,35 +95,48 @@ impl Reached {
         numbered.filter_map(|(index, reached)| (!reached).then_some(index))
     }
 
-    /// So few as possible of those that nobody has come to, from which one comes to all others of them: first those that nobody
-    /// points to but themselves, then one of each ring. They are all reached then.
+    /// As few as possible of those that nobody has come to, from which one comes to all others of them: those that nobody
+    /// points to, and one of each ring. They are all reached then.
     pub fn heads(&mut self, edges: &Edges) -> Vec<usize> {
-        let mut is_pointed_to = vec![false; self.reached.len()];
-        for from in self.unreached() {
-            for &to in edges.of(from) {
-                if to as usize != from
-                    && let Some(is_pointed_to) = is_pointed_to.get_mut(to as usize)
-                {
-                    *is_pointed_to = true;
-                }
-            }
-        }
-        let mut heads: Vec<usize> = (self.unreached().zip(0..))
-            .map(|(index, _)| index)
-            .filter(|&index| is_pointed_to.get(index) == Some(&false))
-            .collect();
-        for &head in &heads {
-            self.reach(head);
-        }
-        self.follow(edges);
-        for index in 0..self.reached.len() {
-            if self.reached.get(index) == Some(&false) {
-                heads.push(index);
-                self.reach(index);
+        // Whoever is left last leads to all that were left before that lead to it.
+        let mut heads = Vec::new();
+        for index in self.left(edges).into_iter().rev() {
+            if self.reached.get(index as usize) == Some(&false) {
+                heads.push(index as usize);
+                self.reach(index as usize);
                 self.follow(edges);
             }
         }
+        heads.sort_unstable();
         heads
+    }
+
+    /// Those that nobody has come to, in the order in which one leaves them who goes as far as he can before he turns back.
+    fn left(&self, edges: &Edges) -> Vec<u32> {
+        let mut entered = self.reached.clone();
+        let mut left = Vec::new();
+        // Where one is, and which way is the next.
+        let mut path: Vec<(u32, u32)> = Vec::new();
+        for start in self.unreached() {
+            let mut next = Some(start as u32);
+            loop {
+                if let Some(entered) = next.and_then(|next| entered.get_mut(next as usize))
+                    && !std::mem::replace(entered, true)
+                {
+                    path.extend(next.map(|next| (next, 0)));
+                }
+                let Some((index, way)) = path.last_mut() else {
+                    break;
+                };
+                next = edges.of(*index as usize).get(*way as usize).copied();
+                *way += 1;
+                if next.is_none() {
+                    left.push(*index);
+                    path.pop();
+                }
+            }
+        }
+        left
     }
 }
 
@@ -156,7 +169,11 @@ mod tests {
 
         fn freed(mut self, start: u64, size: u64) -> Self {
             let end = start + size;
-            self.freed.push(Freed { start, end });
+            self.freed.push(Freed {
+                start,
+                end,
+                is_doubtful: true,
+            });
             self
         }
 
@@ -229,6 +246,11 @@ mod tests {
         };
         heap().lost(&[0x1100, 0x1200], &[0x1100]);
         heap().word(0x1110, 0x1200).lost(&[], &[]);
+        // Who hangs on it lies before it, and is none of it.
+        heap()
+            .block(0x1080, 8)
+            .word(0x1208, 0x1080)
+            .lost(&[0x1080, 0x1100, 0x1200], &[0x1100]);
         // Who points into it comes first.
         heap()
             .block(0x1300, 8)
@@ -269,6 +291,28 @@ mod tests {
             .word(0x1220, 0)
             .word(0x1228, 0x1100)
             .lost(&[0x1100, 0x1210], &[0x1100, 0x1210]);
+    }
+
+    #[test]
+    fn what_an_allocator_says_is_free_needs_no_head() {
+        let heap = |is_doubtful| {
+            let mut heap = Heap::new().block(0x1100, 64).word(0x1220, 0x1100);
+            heap.freed = vec![
+                Freed {
+                    start: 0x1200,
+                    end: 0x1300,
+                    is_doubtful,
+                },
+                Freed {
+                    start: 0x1218,
+                    end: 0x1238,
+                    is_doubtful: true,
+                },
+            ];
+            heap
+        };
+        heap(false).lost(&[0x1100], &[0x1100]);
+        heap(true).lost(&[], &[]);
     }
 
     #[test]

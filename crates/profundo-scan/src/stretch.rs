@@ -2,21 +2,27 @@
 
 use crate::blocks::Blocks;
 
-/// What is left of a block that was freed.
+/// Memory that is free: what is left of a block that was freed, or what an allocator has in its books.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Freed {
     /// Where it was.
     pub start: u64,
     /// Where it ended.
     pub end: u64,
+    /// Whether that is all that is known: it may be somebody else's by now.
+    pub is_doubtful: bool,
 }
 
 impl Freed {
     /// Whether it still lies in an allocator's hands: glibc has a block's size before it. What was given back to the kernel
     /// may be anybody's by now.
-    fn still_is(&self, before: u64) -> bool {
+    fn still_is(&self, before: Option<u64>) -> bool {
+        let Some(before) = before else {
+            return !self.is_doubtful;
+        };
         let (head, size) = (before & !7, self.end - self.start);
-        head >= size.saturating_add(8) && head <= size.saturating_add(40).max(32)
+        !self.is_doubtful
+            || head >= size.saturating_add(8) && head <= size.saturating_add(40).max(32)
     }
 }
 
@@ -90,7 +96,7 @@ pub fn each_stretch<'a>(
         };
         let next_hole = hole.map_or(end, |hole| hole.start).min(end);
         if let Some(hole) = hole.filter(|hole| hole.start <= place) {
-            gone.is_within |= word_before(hole.start).is_some_and(|word| hole.still_is(word));
+            gone.is_within |= hole.still_is(word_before(hole.start));
             if gone.is_within {
                 place = hole.end.min(next_block);
             } else {

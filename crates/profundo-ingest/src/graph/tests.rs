@@ -260,6 +260,7 @@ fn what_lies_free_refers_to_nobody() {
     let freed = [Freed {
         start: 0x2_0020,
         end: 0x2_0060,
+        is_doubtful: true,
     }];
     let blocks = || vec![block(0x2_0100, 16, 2)];
     assert_eq!(told(&mut words, blocks(), &freed).1.unreachable, [1, 16]);

@@ -227,6 +227,7 @@ fn counted(memory: &mut Memory, shadow: u64) -> Result<(Blocks, Vec<Freed>), Unk
         None => freed.push(Freed {
             start: seen.address,
             end: seen.address.saturating_add(seen.size),
+            is_doubtful: true,
         }),
     });
     if !is_whole {

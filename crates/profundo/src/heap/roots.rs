@@ -35,7 +35,9 @@ pub(super) fn roots(copied: &Copied) -> (Vec<Root>, Vec<Part>) {
                 let name = name.map_or(path.clone(), |name| name.to_string_lossy());
                 of_name(&mut roots, Group::Data, &name, Some(start))
             }
-            Kind::Other => of_name(&mut roots, Group::Other, "memory outside of blocks", None),
+            Kind::Heap | Kind::Other => {
+                of_name(&mut roots, Group::Other, "memory outside of blocks", None)
+            }
         };
         if let Some(root) = roots.get_mut(root)
             && root.group == Group::Threads

@@ -21,10 +21,20 @@ impl Copied {
             None => freed.push(Freed {
                 start: seen.address,
                 end: seen.address.saturating_add(seen.size),
+                is_doubtful: true,
             }),
         });
         if !is_whole {
             return Err(why(self.memory.why_not()));
+        }
+        for area in &self.areas {
+            let chunks = profundo_scan::chunks(&mut self.memory, area).map_err(why)?;
+            let chunks = chunks.unwrap_or_default().into_iter();
+            freed.extend(chunks.filter(|it| it.is_free).map(|it| Freed {
+                start: it.range.0,
+                end: it.range.1,
+                is_doubtful: false,
+            }));
         }
         freed.sort_unstable();
         Ok((Blocks::new(blocks), freed))
