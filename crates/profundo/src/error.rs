@@ -67,6 +67,12 @@ pub enum Error {
     /// A shape that is made for time.
     #[error("allocations are shown as a tree or as a flat table")]
     AllocationsFormat,
+    /// The blocks are in memory of which nobody has an account.
+    #[error(
+        "the program's blocks are not glibc's: of another allocator (jemalloc, mimalloc, musl's) it is not known how it has \
+         its pages"
+    )]
+    UnknownAllocator,
     /// There are more references in a heap than can be followed.
     #[error("the heap has more references than a snapshot can have (4294967295)")]
     TooManyReferences,

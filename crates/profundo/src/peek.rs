@@ -11,6 +11,8 @@
 //! [`get_peek_duration`] seconds is taken, then the report. Nothing waits for the program to come to a
 //! certain point: the work is done by a thread of ours. The samples that were in the buffer are
 //! lost; while a profile is running, the peek only says so.
+//!
+//! With `PROFUNDO_PEEK_HEAP_SNAPSHOT=1` in the environment, a [heap snapshot](crate::heap::snapshot) is taken before the report.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -150,6 +152,7 @@ fn peek(signal: i32) -> Result<()> {
     print(&format!(
         "\n{rule}\nProfile collected. The report follows.\n{rule}\n"
     ));
+    take_snapshot_if_wanted();
     // The report may set another one: it runs without the lock.
     let report = REPORT
         .lock()
@@ -160,6 +163,20 @@ fn peek(signal: i32) -> Result<()> {
         None => default_report()?,
     }
     Ok(())
+}
+
+fn take_snapshot_if_wanted() {
+    if !std::env::var_os("PROFUNDO_PEEK_HEAP_SNAPSHOT").is_some_and(|it| it == "1") {
+        return;
+    }
+    print("Saving heap snapshot...\n");
+    match crate::heap::snapshot() {
+        Ok(snapshot) => print(&format!(
+            "Heap snapshot saved to `{}`\n",
+            snapshot.path().display()
+        )),
+        Err(error) => show::warn(&format!("there is no heap snapshot: {error}")),
+    }
 }
 
 /// The report by thread and task, in one write, as wide and colourful as stderr allows.

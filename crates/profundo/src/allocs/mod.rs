@@ -28,6 +28,7 @@
 
 mod alloc;
 mod counts;
+mod log;
 mod macros;
 pub(crate) mod own;
 mod recording;
@@ -38,6 +39,7 @@ mod results;
 pub use crate::__profile_allocations as profile;
 pub use alloc::{Alloc, AllocType};
 pub use counts::{Counted, bytes, count, here, is_installed, live, peak, reset_peak};
+pub use log::{enable_logging, enable_logging_every};
 pub use profundo_analysis::Measure;
 pub use recording::{Rate, Recording, capacity, clear, init, is_running, len, start, stop};
 pub use report::{Report, print, print_to, report};

@@ -27,6 +27,7 @@
 //! that waits are looked at, and so are those of the thread that takes the snapshot.
 
 mod options;
+mod pages;
 mod place;
 mod roots;
 mod snapshot;
@@ -37,6 +38,7 @@ use std::path::Path;
 use crate::error::Result;
 
 pub use options::{Options, options};
+pub use pages::take_page_profile;
 pub use snapshot::Snapshot;
 
 /// Takes a snapshot, in a new file `PID_TIME.heapsnapshot` of the current directory, or of the one for temporary files

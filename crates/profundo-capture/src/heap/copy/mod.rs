@@ -107,10 +107,13 @@ fn copy_if(check: impl FnOnce() -> Result<(), Error>) -> Result<Copied, Error> {
     if profundo_scan::read_memory(pid, stack, &mut [0; 8]) != 8 {
         return Err(Error::refused(Refusal::ReadCopy));
     }
+    let me = profundo_probe::sys::thread_id();
     let own_stacks: Vec<u64> = own::tids()
         .into_iter()
-        .filter(|&tid| tid != profundo_probe::sys::thread_id())
-        .filter_map(threads::stack_of)
+        .filter_map(|tid| match tid == me {
+            true => Some(stack),
+            false => threads::stack_of(tid),
+        })
         .collect();
     let stacks: Vec<u64> = threads.iter().filter_map(|it| it.stack).collect();
     let mut areas = areas(&maps, &own_memory(following), &stacks, &[]);

@@ -1,7 +1,7 @@
 //! What is read from a copy: the blocks that there were, and all words.
 
 use profundo_probe::heap::seen::each_seen;
-use profundo_scan::{Block, Blocks, Freed, Range, Unread};
+use profundo_scan::{Block, Blocks, Chunk, Freed, Range, Unread, chunks};
 
 use super::Copied;
 use crate::error::Error;
@@ -27,17 +27,26 @@ impl Copied {
         if !is_whole {
             return Err(why(self.memory.why_not()));
         }
-        for area in &self.areas {
-            let chunks = profundo_scan::chunks(&mut self.memory, area).map_err(why)?;
-            let chunks = chunks.unwrap_or_default().into_iter();
-            freed.extend(chunks.filter(|it| it.is_free).map(|it| Freed {
+        self.each_heap(&mut |_, chunks| {
+            let chunks = chunks.iter().filter(|it| it.is_free);
+            freed.extend(chunks.map(|it| Freed {
                 start: it.range.0,
                 end: it.range.1,
                 is_doubtful: false,
             }));
-        }
+        })?;
         freed.sort_unstable();
         Ok((Blocks::new(blocks), freed))
+    }
+
+    /// Runs `f` with each part of the memory of which glibc has an account, and with that.
+    pub fn each_heap(&mut self, f: &mut dyn FnMut(Range, &[Chunk])) -> Result<(), Error> {
+        for area in &self.areas {
+            if let Some(chunks) = chunks(&mut self.memory, area).map_err(why)? {
+                f(area.range, &chunks);
+            }
+        }
+        Ok(())
     }
 
     /// Runs `f` with all that is there of a range, piece by piece.
