@@ -75,6 +75,8 @@ struct Page {
     is_crowded: bool,
     /// A bit for each grain at which a block begins.
     begins: [u64; WORDS],
+    /// How many begin in the words before each.
+    before: [u16; WORDS],
 }
 
 /// A stretch of memory with blocks.
@@ -165,14 +167,69 @@ impl Blocks {
         }
     }
 
+    /// Tells of each word in which block it lies, if it lies in one: by the word's number. Of many words at once it is found
+    /// out faster than of one after another, since what is far away in memory comes while it is not yet needed.
+    pub fn find_all(&self, words: &[u64], found: &mut Vec<(u32, u32)>) {
+        const SOME: usize = 64;
+        let mut near = [(0_u32, 0_u64, 0_u32); SOME];
+        let mut count = 0;
+        let mut flush = |near: &mut [(u32, u64, u32)]| {
+            for (_, address, _) in near.iter() {
+                self.fetch_page(*address);
+            }
+            for (_, address, before) in near.iter_mut() {
+                *before = self.begun_before(*address).unwrap_or(0) as u32;
+                fetch(self.blocks.get((*before as usize).wrapping_sub(1)));
+            }
+            for &(number, address, before) in near.iter() {
+                if let Some(index) = before.checked_sub(1)
+                    && self.get(index as usize).is_some_and(|it| it.has(address))
+                {
+                    found.push((number, index));
+                }
+            }
+        };
+        for (number, &word) in (0..).zip(words) {
+            if !self.all.contains(&word) {
+                continue;
+            }
+            if let Some(place) = near.get_mut(count) {
+                *place = (number, word, 0);
+                count += 1;
+            }
+            if count == SOME {
+                flush(&mut near);
+                count = 0;
+            }
+        }
+        flush(near.get_mut(..count).unwrap_or_default());
+    }
+
+    fn fetch_page(&self, address: u64) {
+        fetch(self.stretch_of(address).and_then(|it| it.page_of(address)));
+    }
+
     #[inline]
     fn find_near(&self, address: u64) -> Option<usize> {
+        let index = self.begun_before(address)?.checked_sub(1)?;
+        self.get(index)?.has(address).then_some(index)
+    }
+
+    /// The stretch in which an address may lie.
+    #[inline]
+    fn stretch_of(&self, address: u64) -> Option<&Stretch> {
         let at = match &self.stretches[..] {
             [only] if only.start <= address => 0,
             // A few: heaps of threads, and blocks that are mappings of their own.
             all => all.partition_point(|it| it.end <= address),
         };
-        let stretch = self.stretches.get(at).filter(|it| it.start <= address)?;
+        self.stretches.get(at).filter(|it| it.start <= address)
+    }
+
+    /// How many blocks begin before an address or at it.
+    #[inline]
+    fn begun_before(&self, address: u64) -> Option<usize> {
+        let stretch = self.stretch_of(address)?;
         let index = match stretch.page_of(address) {
             Some(page) if page.is_crowded => {
                 let first = page.first as usize;
@@ -183,19 +240,24 @@ impl Blocks {
             // Behind the last page in which a block begins.
             None => stretch.after as usize,
         };
-        let index = index.checked_sub(1)?;
-        self.get(index)?.has(address).then_some(index)
+        Some(index)
     }
 
     /// The same, from where an allocator may keep its own books: glibc names free memory by its head, sixteen bytes
     /// before, which may be the last eight of the block before it.
     #[inline]
     pub fn find_from_outside(&self, address: u64) -> Option<usize> {
-        let index = self.find(address)?;
-        let block = self.get(index)?;
-        let is_a_head =
-            address.is_multiple_of(16) && block.end() - address <= 8 && address > block.start;
-        (!is_a_head).then_some(index)
+        self.find(address)
+            .filter(|&index| self.is_meant(index, address))
+    }
+
+    /// Whether an address that lies in a block means it, where an allocator may keep its own books.
+    #[inline]
+    pub fn is_meant(&self, index: usize, address: u64) -> bool {
+        let is_a_head = |block: Block| {
+            address.is_multiple_of(16) && block.end() - address <= 8 && address > block.start
+        };
+        !self.get(index).is_some_and(is_a_head)
     }
 
     /// The first block that ends behind an address.
@@ -234,6 +296,7 @@ impl Stretch {
             first: index,
             is_crowded: false,
             begins: [0; WORDS],
+            before: [0; WORDS],
         };
         if self.pages.len() <= number {
             self.pages.resize(number + 1, empty);
@@ -246,6 +309,9 @@ impl Stretch {
             page.is_crowded |= !start.is_multiple_of(1 << GRAIN) || *word & 1 << (grain % 64) != 0;
             *word |= 1 << (grain % 64);
         }
+        for before in page.before.iter_mut().skip(grain / 64 + 1) {
+            *before += 1;
+        }
     }
 }
 
@@ -255,17 +321,24 @@ impl Page {
     fn begun_at(&self, address: u64) -> usize {
         let grain = (address >> GRAIN) as usize % (64 * WORDS);
         let (word, bit) = (grain / 64, grain % 64);
-        let mut count = 0;
-        for (number, &begins) in self.begins.iter().enumerate() {
-            let mask = match number.cmp(&word) {
-                std::cmp::Ordering::Less => u64::MAX,
-                std::cmp::Ordering::Equal => u64::MAX >> (63 - bit),
-                std::cmp::Ordering::Greater => 0,
-            };
-            count += (begins & mask).count_ones();
-        }
-        count as usize
+        let (Some(begins), Some(before)) = (self.begins.get(word), self.before.get(word)) else {
+            return 0;
+        };
+        usize::from(*before) + (begins & u64::MAX >> (63 - bit)).count_ones() as usize
     }
+}
+
+/// Has what will be looked at soon come nearer.
+#[inline]
+fn fetch<T>(place: Option<&T>) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(place) = place {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint, on a place that is there.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const *place).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }
 
 #[cfg(test)]
@@ -365,6 +438,13 @@ mod tests {
                     .find(|&at| all.get(at).is_some_and(|it| it.has(address)));
                 prop_assert_eq!(blocks.find(address), some);
             }
+            let words: Vec<u64> = (base - 20..at + 20).step_by(3).collect();
+            let one_by_one = (0..).zip(&words);
+            let one_by_one = one_by_one
+                .filter_map(|(number, &word)| Some((number, blocks.find(word)? as u32)));
+            let mut found = Vec::new();
+            blocks.find_all(&words, &mut found);
+            prop_assert_eq!(found, one_by_one.collect::<Vec<_>>());
         }
     }
 }

@@ -56,7 +56,7 @@ impl Edges {
 /// What was come to.
 #[derive(Debug)]
 pub struct Reached {
-    reached: Vec<bool>,
+    reached: Bits,
     /// Those that were reached, and from which it was not gone on yet.
     fresh: Vec<u32>,
 }
@@ -65,7 +65,7 @@ impl Reached {
     /// None, of so many blocks.
     pub fn new(count: usize) -> Self {
         Self {
-            reached: vec![false; count],
+            reached: Bits::new(count),
             fresh: Vec::new(),
         }
     }
@@ -73,9 +73,7 @@ impl Reached {
     /// Somebody points to this one.
     #[inline]
     pub fn reach(&mut self, index: usize) {
-        if let Some(reached) = self.reached.get_mut(index)
-            && !std::mem::replace(reached, true)
-        {
+        if self.reached.set(index) {
             self.fresh.push(index as u32);
         }
     }
@@ -91,8 +89,7 @@ impl Reached {
 
     /// Those that nobody has come to, in the order of their addresses.
     pub fn unreached(&self) -> impl Iterator<Item = usize> {
-        let numbered = self.reached.iter().enumerate();
-        numbered.filter_map(|(index, reached)| (!reached).then_some(index))
+        (0..self.reached.count).filter(|&index| !self.reached.has(index))
     }
 
     /// As few as possible of those that nobody has come to, from which one comes to all others of them: those that nobody
@@ -101,7 +98,7 @@ impl Reached {
         // Whoever is left last leads to all that were left before that lead to it.
         let mut heads = Vec::new();
         for index in self.left(edges).into_iter().rev() {
-            if self.reached.get(index as usize) == Some(&false) {
+            if !self.reached.has(index as usize) {
                 heads.push(index as usize);
                 self.reach(index as usize);
                 self.follow(edges);
@@ -120,10 +117,10 @@ impl Reached {
         for start in self.unreached() {
             let mut next = Some(start as u32);
             loop {
-                if let Some(entered) = next.and_then(|next| entered.get_mut(next as usize))
-                    && !std::mem::replace(entered, true)
+                if let Some(next) = next
+                    && entered.set(next as usize)
                 {
-                    path.extend(next.map(|next| (next, 0)));
+                    path.push((next, 0));
                 }
                 let Some((index, way)) = path.last_mut() else {
                     break;
@@ -137,6 +134,41 @@ impl Reached {
             }
         }
         left
+    }
+}
+
+/// One bit for each block: few enough that they stay near.
+#[derive(Debug, Clone)]
+struct Bits {
+    words: Vec<u64>,
+    count: usize,
+}
+
+impl Bits {
+    fn new(count: usize) -> Self {
+        Self {
+            words: vec![0; count.div_ceil(64)],
+            count,
+        }
+    }
+
+    #[inline]
+    fn has(&self, index: usize) -> bool {
+        let word = self.words.get(index / 64);
+        word.is_some_and(|word| word >> (index % 64) & 1 != 0)
+    }
+
+    /// Sets a bit. `true`: it was not.
+    #[inline]
+    fn set(&mut self, index: usize) -> bool {
+        let bit = 1 << (index % 64);
+        match self.words.get_mut(index / 64) {
+            Some(word) if *word & bit == 0 => {
+                *word |= bit;
+                true
+            }
+            _ => false,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use profundo_model::graph::{Label, NameId, Sink};
 
 const WORD: u64 = 8;
 /// Words that lie farther from the beginning have no name that is kept.
-const NEAR: usize = 1 << 13;
+const NEAR: usize = 1 << 17;
 
 /// The names of words, each told once.
 #[derive(Debug)]

@@ -163,21 +163,49 @@ impl<S: Sink> Teller<'_, S> {
             ..
         } = self.heap;
         let mut gone = Gone::default();
+        let mut found = Vec::new();
         for part in parts {
             let Some(root) = roots.get(part.root) else {
                 continue;
             };
             let node = self.root(part.root);
             let mut result = Ok(());
-            let read = memory.each_piece(*part, &mut |at, words| {
-                each_stretch(blocks, freed, &mut gone, (at, words), |what, at, words| {
-                    if result.is_ok() {
-                        result = match what {
-                            Stretch::Outside => self.outside(root, node, at, words),
-                            Stretch::Block(from) => self.inside(from, at, words),
-                        };
-                    }
-                });
+            let read = memory.each_piece(*part, &mut |piece, words| {
+                found.clear();
+                blocks.find_all(words, &mut found);
+                let mut rest = &found[..];
+                each_stretch(
+                    blocks,
+                    freed,
+                    &mut gone,
+                    (piece, words),
+                    |what, at, words| {
+                        // What lies before is free, or across the end of a block.
+                        let first = ((at - piece) / 8) as u32;
+                        let end = first + words.len() as u32;
+                        while let Some((&(number, to), behind)) = rest.split_first()
+                            && number < end
+                        {
+                            rest = behind;
+                            let at = piece + 8 * u64::from(number);
+                            let to = to as usize;
+                            if number >= first && result.is_ok() {
+                                let word = words.get((number - first) as usize);
+                                result = match what {
+                                    Stretch::Block(from) => self.inside(from, at, to),
+                                    // No allocator has its books on a stack.
+                                    Stretch::Outside
+                                        if root.group == Group::Threads
+                                            || word.is_some_and(|&it| blocks.is_meant(to, it)) =>
+                                    {
+                                        self.outside(root, node, at, to)
+                                    }
+                                    Stretch::Outside => Ok(()),
+                                };
+                            }
+                        }
+                    },
+                );
             });
             result?;
             read.map_err(Untold::Memory)?;
@@ -185,51 +213,34 @@ impl<S: Sink> Teller<'_, S> {
         Ok(())
     }
 
-    /// The words of a root.
+    /// A word of a root.
     fn outside(
         &mut self,
         root: &Root,
         node: NodeId,
         at: u64,
-        words: &[u64],
+        to: usize,
     ) -> Result<(), Untold<S::Error>> {
-        let blocks = self.heap.blocks;
-        for (&word, at) in words.iter().zip((at..).step_by(8)) {
-            let found = match root.group {
-                // No allocator has its books there.
-                Group::Threads => blocks.find(word),
-                Group::Data | Group::Other => blocks.find_from_outside(word),
-            };
-            if let Some(to) = found {
-                let label = match root.start {
-                    Some(start) => self.labels.of(at.wrapping_sub(start), self.sink),
-                    None => Labels::of_place(at, self.sink),
-                };
-                let label = label.map_err(Untold::Sink)?;
-                self.point(label, (node, None), to).map_err(Untold::Sink)?;
-            }
-        }
-        Ok(())
+        let label = match root.start {
+            Some(start) => self.labels.of(at.wrapping_sub(start), self.sink),
+            None => Labels::of_place(at, self.sink),
+        };
+        let label = label.map_err(Untold::Sink)?;
+        self.point(label, (node, None), to).map_err(Untold::Sink)
     }
 
-    /// The words of a block.
-    fn inside(&mut self, from: usize, at: u64, words: &[u64]) -> Result<(), Untold<S::Error>> {
-        for (&word, at) in words.iter().zip((at..).step_by(8)) {
-            let Some(to) = self.heap.blocks.find(word) else {
-                continue;
-            };
-            let Some(block) = self.heap.blocks.get(from) else {
-                continue;
-            };
-            if !self.edges.push(from, to) {
-                return Err(Untold::Many);
-            }
-            let label = self.labels.of(at - block.start, self.sink);
-            let label = label.map_err(Untold::Sink)?;
-            let from = (self.block(from), Some(block.whose));
-            self.point(label, from, to).map_err(Untold::Sink)?;
+    /// A word of a block.
+    fn inside(&mut self, from: usize, at: u64, to: usize) -> Result<(), Untold<S::Error>> {
+        let Some(block) = self.heap.blocks.get(from) else {
+            return Ok(());
+        };
+        if !self.edges.push(from, to) {
+            return Err(Untold::Many);
         }
-        Ok(())
+        let label = self.labels.of(at - block.start, self.sink);
+        let label = label.map_err(Untold::Sink)?;
+        let from = (self.block(from), Some(block.whose));
+        self.point(label, from, to).map_err(Untold::Sink)
     }
 
     /// Hangs what nobody comes to.
