@@ -5,6 +5,7 @@
 mod copies;
 mod graph;
 mod options;
+mod pages;
 mod shapes;
 mod storm;
 

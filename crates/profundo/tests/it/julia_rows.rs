@@ -172,6 +172,7 @@ rows! {
     "`@timed ex`" => { timed!(work()) }
     "`(@timed ex).time`" => { timed!(work()).time }
     "`(@timed ex).bytes`" => { timed!(work()).bytes }
+    "`GC.enable_logging(true)`" => { allocs::enable_logging(true)? }
     "`Profile.Allocs.@profile ex`" => { allocs::profile!(work())? }
     "`Profile.Allocs.@profile sample_rate=0.1 ex`" => { allocs::profile!(sample_rate = 0.1, work())? }
     "`Profile.Allocs.start(sample_rate=0.1)`" => { allocs::start(0.1)? }
@@ -199,6 +200,12 @@ rows! {
     "`alloc.timestamp`" => { results.iter().map(allocs::Alloc::timestamp).collect::<Vec<_>>() }
     "`Profile.Allocs.BufferType`" => { results.iter().any(allocs::Alloc::is_buffer) }
     "`Profile.Allocs.UnknownType`" => { allocs::AllocType::UnknownType }
+    "`Profile.take_heap_snapshot()`" => { heap::snapshot()? }
+    "`Profile.take_heap_snapshot(filepath)`" => { heap::options().to("work.heapsnapshot").take()? }
+    "`Profile.take_heap_snapshot(io)`" => { heap::options().write(&mut out)? }
+    "`Profile.HeapSnapshot.assemble_snapshot(prefix)`" => { heap::assemble("work", "work.heapsnapshot")? }
+    "`Profile.HeapSnapshot.cleanup_streamed_files(prefix)`" => { heap::remove_parts("work")? }
+    "`Profile.take_page_profile(io)`" => { heap::take_page_profile("pages.json")? }
     "`Profile.clear_malloc_data()`" => { clear_malloc_data() }
 }
 
