@@ -330,7 +330,7 @@ impl Page {
 
 /// Has what will be looked at soon come nearer.
 #[inline]
-fn fetch<T>(place: Option<&T>) {
+pub(crate) fn fetch<T>(place: Option<&T>) {
     #[cfg(target_arch = "x86_64")]
     if let Some(place) = place {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

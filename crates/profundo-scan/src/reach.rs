@@ -1,5 +1,7 @@
 //! Which blocks can be come to: from words outside of blocks, and from there through blocks.
 
+use crate::blocks::fetch;
+
 /// Who may point to whom: kept in the order of who points, four bytes for each.
 #[derive(Debug, Default)]
 pub struct Edges {
@@ -80,9 +82,28 @@ impl Reached {
 
     /// Goes on from all that were reached.
     pub fn follow(&mut self, edges: &Edges) {
-        while let Some(from) = self.fresh.pop() {
-            for &to in edges.of(from as usize) {
-                self.reach(to as usize);
+        // Some at once: what is far away in memory comes while it is not yet needed.
+        const SOME: usize = 64;
+        let mut some = Vec::with_capacity(SOME);
+        while !self.fresh.is_empty() {
+            let rest = self.fresh.len().saturating_sub(SOME);
+            some.clear();
+            some.extend(self.fresh.drain(rest..));
+            for &from in &some {
+                fetch(edges.firsts.get(from as usize));
+            }
+            for &from in &some {
+                fetch(edges.of(from as usize).first());
+            }
+            for &from in &some {
+                for &to in edges.of(from as usize) {
+                    fetch(self.reached.words.get(to as usize / 64));
+                }
+            }
+            for &from in &some {
+                for &to in edges.of(from as usize) {
+                    self.reach(to as usize);
+                }
             }
         }
     }

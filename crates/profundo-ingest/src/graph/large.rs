@@ -15,15 +15,25 @@ pub struct Large {
     pub untyped: u64,
 }
 
-/// The same while it is counted: of each block, how often it is pointed to, and whether from one with a type.
+/// The same while it is counted: of each large block, how often it is pointed to, and whether from one with a type.
 #[derive(Debug, Default)]
 pub(super) struct Counting(FxHashMap<u32, (u64, bool)>);
 
 impl Counting {
+    /// There is this block.
     #[inline]
-    pub(super) fn note(&mut self, to: usize, size: u64, is_typed: bool) {
+    pub(super) fn meet(&mut self, index: usize, size: u64) {
         if size >= LARGE {
-            let (count, typed) = self.0.entry(to as u32).or_default();
+            self.0.insert(index as u32, (0, false));
+        }
+    }
+
+    /// Something points to it.
+    #[inline]
+    pub(super) fn note(&mut self, to: usize, is_typed: bool) {
+        if !self.0.is_empty()
+            && let Some((count, typed)) = self.0.get_mut(&(to as u32))
+        {
             *count += 1;
             *typed |= is_typed;
         }

@@ -97,7 +97,8 @@ impl<S: Sink> Teller<'_, S> {
         let types = self.heap.types.iter();
         let names = types.map(|it| self.sink.name(it.name.as_bytes()));
         let names: Vec<_> = names.collect::<Result<_, _>>()?;
-        for block in self.heap.blocks.iter() {
+        for (index, block) in self.heap.blocks.iter().enumerate() {
+            self.large.meet(index, block.size);
             let row = block.whose as usize;
             let name = names.get(row).copied().unwrap_or(nothing);
             let shows_text = self.heap.types.get(row).is_some_and(|it| it.shows_text);
@@ -141,12 +142,11 @@ impl<S: Sink> Teller<'_, S> {
         (from, of_type): (NodeId, Option<u32>),
         to: usize,
     ) -> Result<(), S::Error> {
-        let size = self.heap.blocks.get(to).map_or(0, |block| block.size);
         let is_typed = of_type.is_some_and(|row| {
             let row = self.heap.types.get(row as usize);
             row.is_some_and(|it| it.is_known)
         });
-        self.large.note(to, size, is_typed);
+        self.large.note(to, is_typed);
         if of_type.is_none() {
             self.reached.reach(to);
         }

@@ -25,12 +25,9 @@ const PAGE: u64 = 4096;
 pub fn take_page_profile(path: impl AsRef<Path>) -> Result<PathBuf> {
     let _quiet = heap::quietly();
     let path = path.as_ref();
-    let known = types();
+    types();
     let mut copied = heap::copy()?;
-    let types = match heap::sites().count as usize + 1 == known.len() {
-        true => known,
-        false => types(),
-    };
+    let types = types();
     let (blocks, _) = copied.blocks()?;
     let mut heaps = Vec::new();
     copied.each_heap(&mut |_, chunks| heaps.push(chunks.to_vec()))?;

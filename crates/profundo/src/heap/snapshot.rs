@@ -36,12 +36,9 @@ pub(super) fn take(options: &Options, path: PathBuf) -> Result<Snapshot> {
 
 fn take_to(options: &Options, path: &Path) -> Result<Snapshot> {
     // Names take the most time, and while the copy is there the program pays for what it writes to: so most are found before.
-    let known = types();
+    types();
     let mut copied = heap::copy()?;
-    let mut types = match heap::sites().count as usize + 1 == known.len() {
-        true => known,
-        false => types(),
-    };
+    let mut types = types();
     for it in &mut types {
         it.shows_text = !options.redact && is_text(&it.name);
     }

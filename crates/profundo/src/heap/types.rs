@@ -1,5 +1,7 @@
 //! What blocks are, by where they were asked for.
 
+use std::sync::Mutex;
+
 use profundo_analysis::held;
 use profundo_capture::heap::{self, Sites};
 use profundo_ingest::graph::Type;
@@ -10,14 +12,37 @@ use crate::names::SYMBOLIZER;
 
 const UNKNOWN: &str = "UnknownType";
 
-/// The types by the numbers of the sites, as far as there are some by now. What was named once is not named again.
+/// What is known already, by the numbers of the sites: what a site is does not change.
+static KNOWN: Mutex<Vec<Type>> = Mutex::new(Vec::new());
+
+/// The types by the numbers of the sites, as far as there are some by now.
 pub(super) fn types() -> Vec<Type> {
-    let Sites { count, stacks } = heap::sites();
+    // In the child of a fork it may be held by nobody who is there: then all are found anew.
+    match KNOWN.try_lock() {
+        Ok(mut known) => {
+            find_rest(&mut known);
+            known.clone()
+        }
+        Err(_) => {
+            let mut types = Vec::new();
+            find_rest(&mut types);
+            types
+        }
+    }
+}
+
+/// Finds the types of the sites that have come since.
+fn find_rest(types: &mut Vec<Type>) {
+    let known = types.len().saturating_sub(1) as u32;
+    let Sites { count, stacks } = heap::sites(known);
     let unknown = Type {
         name: UNKNOWN.to_owned(),
         ..Type::default()
     };
-    let mut types = vec![unknown; count as usize + 1];
+    types.resize(types.len().max(count as usize + 1), unknown);
+    if count <= known {
+        return;
+    }
     let mut profile = profundo_ingest::ingest(&stacks);
     let samples = std::mem::take(&mut profile.samples);
     SYMBOLIZER.name_profile(&mut profile);
@@ -29,7 +54,6 @@ pub(super) fn types() -> Vec<Type> {
             *place = type_of(&profile, stack);
         }
     }
-    types
 }
 
 fn type_of(profile: &Profile, stack: StackId) -> Type {

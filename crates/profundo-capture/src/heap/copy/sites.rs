@@ -19,16 +19,22 @@ pub struct Sites {
     pub stacks: Recording,
 }
 
-/// All stacks until now.
-pub fn sites() -> Sites {
+/// The stacks until now, without the first `known` of them.
+pub fn sites(known: u32) -> Sites {
     let Some(following) = following() else {
         return Sites::default();
     };
     let count = following.site_count();
+    if count <= known {
+        return Sites {
+            count,
+            ..Sites::default()
+        };
+    }
     refresh_modules();
     let mut words = Vec::new();
     let mut room = vec![0; MAX_DEPTH];
-    for site in 1..=count {
+    for site in known + 1..=count {
         let trace = following.trace(site);
         let Some((addresses, end, clock)) =
             trace.and_then(|trace| following.traces.read(trace, &mut room))
