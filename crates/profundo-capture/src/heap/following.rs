@@ -24,8 +24,9 @@ const SITES: usize = 1 << 16;
 const FRAMES: usize = 32;
 /// The function that takes the stack.
 const OURS: usize = 1;
-/// In place of the number of a block that is about to be moved.
+/// In place of the number of a block that is about to be moved, and of one that is ours.
 const MOVING: u32 = (1 << 17) - 2;
+const OURS_ALONE: u32 = MOVING - 1;
 
 /// What is known of all blocks.
 #[derive(Debug)]
@@ -56,15 +57,16 @@ pub(crate) fn following() -> Option<&'static Following> {
     unsafe { FOLLOWING.load(Ordering::Acquire).as_ref() }
 }
 
-/// Notes a block that the calling thread was given. The thread is not in here already.
+/// Notes a block that the calling thread was given, perhaps while it works for us. The thread is not in here already.
 #[inline(never)]
-pub(super) fn note(address: u64, size: u64) {
+pub(super) fn note(address: u64, size: u64, is_ours: bool) {
     let step = STEP.load(Ordering::Acquire);
     if step == NOTHING {
         begin();
     }
     let Some(following) = following() else { return };
     let site = match step {
+        _ if is_ours => OURS_ALONE,
         WITH_STACKS => following.site(regs::here()).unwrap_or(0),
         _ => 0,
     };
@@ -208,7 +210,20 @@ fn memory(bytes: usize) -> *mut u8 {
     }
 }
 
-/// Whether these are the words of a block that is about to be moved.
-pub(super) fn is_moving(site: u32) -> bool {
-    site == MOVING
+/// Whose a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The program's, asked for at this site; 0 where none is known.
+    Program(u32),
+    /// Ours.
+    Ours,
+}
+
+/// Whose a block is with this number in its word.
+pub(super) fn whose(site: u32) -> Whose {
+    match site {
+        MOVING => Whose::Program(0),
+        OURS_ALONE => Whose::Ours,
+        site => Whose::Program(site),
+    }
 }

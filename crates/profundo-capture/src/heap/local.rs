@@ -164,11 +164,11 @@ fn look_at(wanted: Wanted, address: *mut u8, size: usize) {
     });
 }
 
-/// Follows a block, unless it is ours. One that a signal handler asks for while its thread is in here is not followed.
+/// Follows a block. One that a signal handler asks for while its thread is in here is not followed.
 #[inline(never)]
 fn follow(local: &Local, address: *mut u8, size: usize) {
-    if !local.is_ours.get() && !local.is_inside.replace(true) {
-        following::note(address as u64, size as u64);
+    if !local.is_inside.replace(true) {
+        following::note(address as u64, size as u64, local.is_ours.get());
         local.is_inside.set(false);
     }
 }

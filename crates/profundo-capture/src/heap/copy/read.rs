@@ -5,24 +5,29 @@ use profundo_scan::{Block, Blocks, Chunk, Freed, Range, Unread, chunks};
 
 use super::Copied;
 use crate::error::Error;
-use crate::heap::following::is_moving;
+use crate::heap::following::{Whose, whose};
 
 impl Copied {
     /// The blocks, by the numbers of their sites (0: none is known), and where blocks were that are free.
     pub fn blocks(&mut self) -> Result<(Blocks, Vec<Freed>), Error> {
         let shadow = &raw const *self.following.shadow as u64;
         let (mut blocks, mut freed) = (Vec::new(), Vec::new());
-        let is_whole = each_seen(shadow, &mut self.memory, &mut |seen| match seen.site {
-            Some(site) => blocks.push(Block {
-                start: seen.address,
-                size: seen.size,
-                whose: if is_moving(site) { 0 } else { site },
-            }),
-            None => freed.push(Freed {
+        let is_whole = each_seen(shadow, &mut self.memory, &mut |seen| {
+            let hole = |is_doubtful| Freed {
                 start: seen.address,
                 end: seen.address.saturating_add(seen.size),
-                is_doubtful: true,
-            }),
+                is_doubtful,
+            };
+            match seen.site.map(whose) {
+                Some(Whose::Program(whose)) => blocks.push(Block {
+                    start: seen.address,
+                    size: seen.size,
+                    whose,
+                }),
+                // Whatever is in it is no pointer of the program's.
+                Some(Whose::Ours) => freed.push(hole(false)),
+                None => freed.push(hole(true)),
+            }
         });
         if !is_whole {
             return Err(why(self.memory.why_not()));
