@@ -157,7 +157,7 @@ mod tests {
         words[4 + 1] = 0x40 | 1;
         // The one before is free.
         words[12 + 1] = 0x100;
-        words[44 + 1] = (1024 - 44) * 8 | 1;
+        words[44 + 1] = ((1024 - 44) * 8) | 1;
         let expected = vec![
             (16, 0x20, false),
             (0x30, 0x60, true),

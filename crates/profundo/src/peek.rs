@@ -166,7 +166,7 @@ fn peek(signal: i32) -> Result<()> {
 }
 
 fn take_snapshot_if_wanted() {
-    if !std::env::var_os("PROFUNDO_PEEK_HEAP_SNAPSHOT").is_some_and(|it| it == "1") {
+    if std::env::var_os("PROFUNDO_PEEK_HEAP_SNAPSHOT").is_none_or(|it| it != "1") {
         return;
     }
     print("Saving heap snapshot...\n");
