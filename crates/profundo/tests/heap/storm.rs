@@ -9,6 +9,8 @@ use crate::graph::{Graph, Hidden};
 use crate::{Folder, turn};
 
 const THREADS: u64 = 16;
+/// How many blocks come before a thread rests for a moment.
+const AT_ONCE: u64 = if cfg!(debug_assertions) { 20 } else { 5000 };
 /// Without optimization each takes a hundred times as long.
 const SNAPSHOTS: usize = if cfg!(debug_assertions) { 30 } else { 200 };
 
@@ -30,9 +32,9 @@ fn storm(number: u64, stop: &AtomicBool) -> u64 {
             sum ^= kept.swap_remove((random >> 50) as usize % 20).len() as u64;
         }
         round += 1;
-        if round % 200 == 0 {
+        if round % AT_ONCE == 0 {
             // Whoever takes the snapshots needs a CPU, too.
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            std::thread::sleep(std::time::Duration::from_millis(10));
         }
     }
     sum
