@@ -12,7 +12,7 @@ const THREADS: u64 = 16;
 /// How many blocks come before a thread rests for a moment.
 const AT_ONCE: u64 = if cfg!(debug_assertions) { 20 } else { 5000 };
 /// Without optimization each takes a hundred times as long.
-const SNAPSHOTS: usize = if cfg!(debug_assertions) { 30 } else { 200 };
+const SNAPSHOTS: usize = if cfg!(debug_assertions) { 15 } else { 200 };
 
 /// Blocks come, grow and go, on no more than a few dozen at a time.
 fn storm(number: u64, stop: &AtomicBool) -> u64 {
