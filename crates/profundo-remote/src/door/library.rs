@@ -1,8 +1,10 @@
 //! Where the library lies that was loaded from a file which lies nowhere. Nobody but root may open what is mapped, so that
 //! its symbols are looked up in the bytes that we have ourselves.
 
+use profundo_scan::map_lines;
+
 use super::FILE_NAME;
-use crate::modules::{Elf, map_lines};
+use crate::modules::Elf;
 use crate::{proc, sys};
 
 /// Where a function of the library is, if the program has loaded these very bytes before.

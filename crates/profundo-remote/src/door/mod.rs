@@ -26,9 +26,9 @@ use std::time::{Duration, Instant};
 use profundo_probe::shared::{
     DOOR_SYMBOL, Outlet, Request, refusal, request_flag, request_state, way, wish,
 };
+use profundo_scan::map_lines;
 use profundo_wire::graph::{End, Item};
 
-use crate::modules::map_lines;
 use crate::permits::may_be_read;
 use crate::reading::{NotHeld, Stopper};
 use crate::{proc, sys};
