@@ -205,6 +205,12 @@ fn who_holds_it() {
     let near = "no object is of type session; there are: app.Session";
     assert_eq!(error("session").to_string(), near);
     assert_eq!(error("Cat").to_string(), "no object is of type Cat");
+    // Without its module. The title has what was asked for.
+    let ways = |of: &str| {
+        let text = text(&path(of), &graph);
+        text.replace(&format!("Who holds {of}:"), "")
+    };
+    assert_eq!(ways("Session"), ways("app.Session"));
 }
 
 #[test]

@@ -211,6 +211,16 @@ fn target(known: &Known<'_>, word: &str) -> Result<Target, Error> {
         }
         return Err(Error::NoObject { id: word.into() });
     }
+    // Without its module, where that is enough.
+    let mut ends = known.types.names().filter(|name| {
+        let module = name.strip_suffix(word).unwrap_or_default();
+        module.ends_with('.') || module.ends_with("::")
+    });
+    if let (Some(only), None) = (ends.next(), ends.next())
+        && let Some(found) = known.types.find(only)
+    {
+        return Ok(Target::Type(found));
+    }
     let lower = word.to_lowercase();
     let near = known.types.names();
     let near: Vec<&str> = near
