@@ -220,6 +220,7 @@ pub unsafe extern "C" fn pthread_key_create(
     {
         look(home, false);
     }
+    door::see_to_it();
     // SAFETY: the caller's arguments, passed on.
     unsafe { real(key, destructor) }
 }

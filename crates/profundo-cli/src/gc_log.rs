@@ -1,5 +1,6 @@
 //! `gc-log`: a line for each collection of garbage of a Python program, as Julia's runtime prints them.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -39,18 +40,24 @@ fn of_process(options: &GcLog, pid: u32) -> Result<ExitCode> {
         ));
     }
     let began = Instant::now();
-    let mut failure = None;
+    let failure = RefCell::new(None);
     let told = door.collections(
         options.through.timeout,
         &mut |collection, lost| {
             log.lose(pid, lost);
-            failure = failure.take().or(log.tell(pid, &collection).err());
+            let mut failure = failure.borrow_mut();
+            if failure.is_none() {
+                *failure = log.tell(pid, &collection).err();
+            }
         },
-        &mut || is_over(&signals) || options.duration.is_some_and(|it| began.elapsed() >= it),
+        &mut || {
+            let is_enough = options.duration.is_some_and(|it| began.elapsed() >= it);
+            is_over(&signals) || is_enough || failure.borrow().is_some()
+        },
     );
     signals.release();
     told.map_err(why)?;
-    if let Some(error) = failure {
+    if let Some(error) = failure.into_inner() {
         return Err(error.into());
     }
     log.finish(began.elapsed())?;
@@ -96,6 +103,7 @@ fn of_program(options: &GcLog) -> Result<ExitCode> {
     let Listener {
         failure,
         has_python,
+        is_told,
         ..
     } = listener;
     // The program has ended as it has, whatever becomes of the log.
@@ -108,6 +116,11 @@ fn of_program(options: &GcLog) -> Result<ExitCode> {
     }
     if !has_python {
         say::note("no Python interpreter was met, so there was nothing to log");
+    } else if !is_told {
+        say::note(
+            "the interpreter could not be entered as it began, as with another allocator (PYTHONMALLOC): its collections \
+             were not seen; `profundo gc-log PID` logs those of a process that runs",
+        );
     }
     Ok(end_as(ended))
 }
@@ -142,6 +155,8 @@ struct Listener<'a> {
     processes: BTreeMap<u32, u32>,
     failure: Option<io::Error>,
     has_python: bool,
+    /// Whether an interpreter tells of its collections.
+    is_told: bool,
 }
 
 impl<'a> Listener<'a> {
@@ -151,6 +166,7 @@ impl<'a> Listener<'a> {
             processes: BTreeMap::new(),
             failure: None,
             has_python: false,
+            is_told: false,
         }
     }
 
@@ -165,7 +181,7 @@ impl<'a> Listener<'a> {
                 collections,
                 lost,
             } => {
-                self.has_python = true;
+                (self.has_python, self.is_told) = (true, true);
                 let pid = self.processes.get(&process).copied().unwrap_or(0);
                 self.log.lose(pid, lost);
                 for collection in &collections {

@@ -59,6 +59,8 @@ pub(crate) struct Program {
     pub(crate) how: Option<HowEnded>,
     /// How many collections of garbage were told of.
     pub(crate) collections: u64,
+    /// Whether it is known that there will be any.
+    pub(crate) tells_collections: bool,
     /// What was told of its losses last.
     pub(crate) loss: LossCounts,
     /// Reads its threads where they wait, if it has an agent that samples where they run.
@@ -95,6 +97,7 @@ impl Program {
             outside_cleared: 0,
             how: None,
             collections: 0,
+            tells_collections: false,
             loss: LossCounts::default(),
             waits: None,
             runtime_told: false,

@@ -183,7 +183,7 @@ pub enum Event<'a> {
         /// How long it waited for the interpreter's lock, in nanoseconds.
         gil_wait: u64,
     },
-    /// Collections of garbage of an interpreter, in their order.
+    /// Collections of garbage of an interpreter, in their order; none at first, when it begins to tell of them.
     Collections {
         /// The process's key.
         process: u32,

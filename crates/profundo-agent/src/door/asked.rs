@@ -65,6 +65,11 @@ pub fn add(request: *mut Request, seconds: u32) -> bool {
     false
 }
 
+/// Whether a request is still to be answered.
+pub fn stands(request: *mut Request) -> bool {
+    SLOTS.iter().any(|slot| slot.holds(request))
+}
+
 /// Takes a request back. `false`: it is being answered, or was.
 pub fn withdraw(request: *mut Request) -> bool {
     SLOTS

@@ -92,13 +92,32 @@ impl Calls {
     }
 }
 
+/// Whether whoever wanted to be told has not looked for so long that it must have been killed.
+fn is_forgotten() -> bool {
+    /// In nanoseconds.
+    const LONG: u64 = 60_000_000_000;
+    let place = PLACE.load(Ordering::Acquire);
+    // SAFETY: who set it keeps it mapped.
+    let looked = (!place.is_null()).then(|| unsafe { (*place).looked.load(Ordering::Relaxed) });
+    looked.is_some_and(|looked| now().saturating_sub(looked) > LONG)
+}
+
 /// Begins to tell of them. The lock is held. Returns 0, or why not.
 pub fn begin(place: *mut Collections) -> c_int {
     let Some(calls) = calls() else {
         return refusal::NO_INTERPRETER;
     };
+    let is_told = !OURS.load(Ordering::Acquire).is_null();
+    // Somebody else is told, who would be told no more.
+    if is_told && !is_forgotten() {
+        return refusal::BUSY;
+    }
+    if !place.is_null() {
+        // SAFETY: the command keeps it mapped.
+        unsafe { (*place).looked.store(now(), Ordering::Relaxed) };
+    }
     PLACE.store(place, Ordering::Release);
-    if !OURS.load(Ordering::Acquire).is_null() {
+    if is_told {
         return 0;
     }
     // SAFETY: the lock is held; what is made is kept for ever.
@@ -117,11 +136,19 @@ pub fn begin(place: *mut Collections) -> c_int {
         }
         OURS.store(ours, Ordering::Release);
     }
+    if let (true, Some(home)) = (place.is_null(), fork::home_of_this_process()) {
+        let looked = &home.ring().collections.looked;
+        looked.store(now(), Ordering::Relaxed);
+        threads::tell(home);
+    }
     0
 }
 
-/// Tells of them no more. The lock is held.
-pub fn end() -> c_int {
+/// Tells of them no more, at this place. The lock is held.
+pub fn end(place: *mut Collections) -> c_int {
+    if PLACE.load(Ordering::Acquire) != place {
+        return 0;
+    }
     PLACE.store(null_mut(), Ordering::Release);
     let ours = OURS.swap(null_mut(), Ordering::AcqRel);
     let (false, Some(calls)) = (ours.is_null(), calls()) else {
@@ -153,19 +180,24 @@ unsafe extern "C" fn called(_: Object, arguments: Object) -> Object {
     let Some(calls) = calls() else {
         return null_mut();
     };
-    // SAFETY: the interpreter's arguments; what is found in them is borrowed.
+    // SAFETY: anybody may call us, with anything: each piece is looked at. What is found is borrowed.
     unsafe {
-        let phase = (calls.text)((calls.item)(arguments, 0));
+        let (phase, info) = match ((calls.item)(arguments, 0), (calls.item)(arguments, 1)) {
+            (phase, info) if !phase.is_null() && !info.is_null() => ((calls.text)(phase), info),
+            _ => (core::ptr::null(), null_mut()),
+        };
         if phase.is_null() {
             (calls.clear_error)();
+        } else if is_forgotten() {
+            BEGAN.store(0, Ordering::Relaxed);
         } else if CStr::from_ptr(phase) == c"start" {
-            let is_full = number(calls, (calls.item)(arguments, 1), c"generation") >= 2;
+            let is_full = number(calls, info, c"generation") >= 2;
             let (blocks, resident) = heap(calls, is_full);
             BLOCKS.store(blocks, Ordering::Relaxed);
             RESIDENT.store(resident, Ordering::Relaxed);
             BEGAN.store(now(), Ordering::Relaxed);
         } else {
-            finished(calls, (calls.item)(arguments, 1));
+            finished(calls, info);
         }
         (calls.retain)(calls.none);
     }
@@ -177,7 +209,7 @@ fn now() -> u64 {
 }
 
 /// # Safety
-/// The lock is held, and `info` is the interpreter's dictionary.
+/// The lock is held, and `info` is an object.
 unsafe fn finished(calls: &Calls, info: Object) {
     let ended = now();
     let began = BEGAN.swap(0, Ordering::Relaxed);
@@ -217,15 +249,19 @@ unsafe fn finished(calls: &Calls, info: Object) {
 /// A number in a dictionary.
 ///
 /// # Safety
-/// The lock is held, and `info` is a dictionary of the interpreter's.
+/// The lock is held, and `info` is an object.
 unsafe fn number(calls: &Calls, info: Object, name: &CStr) -> u64 {
     // SAFETY: the caller vouches; what is found is borrowed.
     unsafe {
         let found = (calls.in_dict)(info, name.as_ptr());
-        if found.is_null() {
-            return 0;
+        let number = match found.is_null() {
+            true => -1,
+            false => (calls.number)(found),
+        };
+        if number < 0 {
+            (calls.clear_error)();
         }
-        (calls.number)(found).max(0) as u64
+        number.max(0) as u64
     }
 }
 

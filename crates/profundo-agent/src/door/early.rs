@@ -82,8 +82,32 @@ pub fn watch() {
     }
 }
 
+/// Whether ours was ever called.
+static IS_CALLED: AtomicBool = AtomicBool::new(false);
+
+/// Puts ours there once more if the interpreter has put another one there, as it does early where its settings say so. Once it makes objects
+/// it does not: who has come since calls ours.
+pub fn see_to_it() {
+    let (get, set) = (GET.load(Ordering::Relaxed), SET.load(Ordering::Relaxed));
+    if get == 0 || set == 0 || IS_CALLED.load(Ordering::Relaxed) {
+        return;
+    }
+    // SAFETY: as in `watch`; the interpreter is about to begin, on this thread.
+    unsafe {
+        let mut now = MaybeUninit::<Allocator>::uninit();
+        transmute::<usize, Exchange>(get)(OBJECTS, now.as_mut_ptr());
+        let now = now.assume_init();
+        if now.malloc as usize != malloc as *const () as usize {
+            BEFORE.0.get().cast::<Allocator>().write(now);
+            let mut ours = Allocator { malloc, ..now };
+            transmute::<usize, Exchange>(set)(OBJECTS, &mut ours);
+        }
+    }
+}
+
 /// All but this function are those that were there before.
 unsafe extern "C-unwind" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
+    IS_CALLED.store(true, Ordering::Relaxed);
     // SAFETY: it was written before.
     let before = unsafe { &*BEFORE.0.get().cast::<Allocator>() };
     go_in_if_begun();

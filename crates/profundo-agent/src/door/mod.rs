@@ -11,7 +11,7 @@ mod early;
 mod objects;
 mod table;
 
-pub use early::watch;
+pub use early::{see_to_it, watch};
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -54,7 +54,13 @@ fn ask(told: &Request, request: *mut Request) -> c_int {
         Ok(api) => api,
         Err(why) => return why,
     };
-    if !asked::add(request, told.patience.load(Ordering::Relaxed)) {
+    let is_there = match way {
+        way::PENDING => asked::add(request, told.patience.load(Ordering::Relaxed)),
+        // Somebody may be answering it by now, or have answered: it must not be answered twice.
+        _ if !asked::stands(request) => return refusal::TOO_LATE,
+        _ => true,
+    };
+    if !is_there {
         return refusal::BUSY;
     }
     let refused = match way {
@@ -160,9 +166,16 @@ unsafe extern "C-unwind" fn thread_body(_: *mut c_void) -> *mut c_void {
 
 /// Does what is asked. The lock is held, and nobody else has claimed the request.
 fn answer(request: &Request) {
-    request
-        .state
-        .store(request_state::INSIDE, Ordering::Relaxed);
+    let begun = request.state.compare_exchange(
+        request_state::ASKED,
+        request_state::INSIDE,
+        Ordering::Acquire,
+        Ordering::Relaxed,
+    );
+    // Nobody waits for it any more.
+    if begun.is_err() {
+        return;
+    }
     /// Two at a time would be two copies at a time.
     static IS_BUSY: AtomicBool = AtomicBool::new(false);
     request
@@ -178,7 +191,10 @@ fn answer(request: &Request) {
                 let place = request.outlet.address.load(Ordering::Relaxed);
                 collections::begin(place as *mut _)
             }
-            (Ok(_), wish::SILENCE) => collections::end(),
+            (Ok(_), wish::SILENCE) => {
+                let place = request.outlet.address.load(Ordering::Relaxed);
+                collections::end(place as *mut _)
+            }
             (Ok(_), _) => -libc::ENOSYS,
         };
         IS_BUSY.store(false, Ordering::Release);

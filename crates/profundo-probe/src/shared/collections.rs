@@ -14,6 +14,9 @@ pub const KEPT: usize = 512;
 pub struct Collections {
     /// How many there were.
     pub written: AtomicU64,
+    /// In a ring: when the interpreter was entered, so that they are told of from then on. Elsewhere: when the command last looked. On
+    /// the monotonic clock.
+    pub looked: AtomicU64,
     kept: [UnsafeCell<Collection>; KEPT],
 }
 

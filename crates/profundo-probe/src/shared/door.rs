@@ -16,6 +16,8 @@ pub mod request_state {
     pub const INSIDE: u32 = 1;
     /// It is done, or refused: see [`Request::answer`](super::Request::answer).
     pub const DONE: u32 = 2;
+    /// It is not to be done any more, and could not be taken back.
+    pub const CANCELLED: u32 = 3;
 }
 
 /// What is wanted.

@@ -35,6 +35,7 @@ impl Door<'_> {
             if over {
                 break;
             }
+            self.say_that_we_look(place)?;
             std::thread::sleep(TURN);
         }
         // What is written to that memory may come late: it stays.
@@ -56,6 +57,18 @@ impl Door<'_> {
         match answer {
             0 => Ok(()),
             refused => Err(why_refused(refused)),
+        }
+    }
+
+    /// Whoever is killed says so no more, and is not told any more then.
+    fn say_that_we_look(&self, place: u64) -> Result<(), Refused> {
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        let place = place + std::mem::offset_of!(Collections, looked) as u64;
+        match super::write_memory(self.pid, place, &now.to_le_bytes()) {
+            Ok(()) => Ok(()),
+            // It has ended, or become another program: that is seen by who reads.
+            Err(error) if error.raw_os_error() != Some(libc::EPERM) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -130,6 +130,12 @@ impl Drop for Copy {
     fn drop(&mut self) {
         // SAFETY: a process that we had made, and that nobody has taken notice of the end of, so that its number is its own.
         unsafe { libc::kill(self.pid as i32, libc::SIGKILL) };
+        // Its memory takes a while to go. Who takes notice of its end is not to wait for that.
+        const PATIENCE: Duration = Duration::from_secs(5);
+        let began = Instant::now();
+        while !self.has_ended() && began.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_micros(200));
+        }
     }
 }
 

@@ -41,12 +41,19 @@ fn left_in_group(pid: u32) -> Option<u64> {
     for line in text.lines() {
         let mut parts = line.splitn(3, ':');
         let (_, kinds, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let (root, limit, usage) = match kinds {
-            "" => ("/sys/fs/cgroup", "memory.max", "memory.current"),
+        // What files have in memory counts as used, and can be had back.
+        let (root, limit, usage, cached) = match kinds {
+            "" => (
+                "/sys/fs/cgroup",
+                "memory.max",
+                "memory.current",
+                "inactive_file ",
+            ),
             kinds if kinds.split(',').any(|kind| kind == "memory") => (
                 "/sys/fs/cgroup/memory",
                 "memory.limit_in_bytes",
                 "memory.usage_in_bytes",
+                "total_inactive_file ",
             ),
             _ => continue,
         };
@@ -61,7 +68,11 @@ fn left_in_group(pid: u32) -> Option<u64> {
                     .ok()
             };
             if let Some((limit, usage)) = number(limit).zip(number(usage)) {
-                let left = limit.saturating_sub(usage);
+                let statistics = fs::read_to_string(here.join("memory.stat")).unwrap_or_default();
+                let mut lines = statistics.lines();
+                let cached = lines.find_map(|line| line.strip_prefix(cached)?.trim().parse().ok());
+                let usage: u64 = usage;
+                let left = limit.saturating_sub(usage.saturating_sub(cached.unwrap_or(0)));
                 least = Some(least.map_or(left, |it: u64| it.min(left)));
             }
             folder = here.parent();

@@ -249,7 +249,7 @@ impl<'a> Door<'a> {
             None if proc::stat(self.pid).is_none_or(|it| it.has_ended()) => Err(Refused::Gone),
             None => Err(Refused::CopyGone),
         };
-        // The copy has ended: it was dropped.
+        // The copy ends: it was dropped, or was never found.
         self.leave(Some(number));
         let end = read?;
         if end.failure != 0 {
@@ -304,27 +304,38 @@ impl<'a> Door<'a> {
         if in_time {
             return Ok(());
         }
-        // What was asked first may still be answered: only the first one does it.
+        // What was asked first may be answered meanwhile: then no thread is begun.
         let is_over = (self.is_over)();
         let refused = match is_over {
-            true => 0,
-            false => self.go_in_by(way::THREAD)?,
+            true => Ok(0),
+            false => self.go_in_by(way::THREAD),
         };
-        if !is_over && refused == 0 && self.wait(patience.saturating_sub(began.elapsed()))? {
+        let refused = refused.map_err(|why| self.abandon(why))?;
+        let is_asked = [0, refusal::TOO_LATE].contains(&refused);
+        if !is_over && is_asked && self.wait(patience.saturating_sub(began.elapsed()))? {
             return Ok(());
         }
         let why = match refused {
-            0 if (self.is_over)() || is_over => Refused::Interrupted,
-            0 => Refused::Busy,
+            _ if is_asked && (is_over || (self.is_over)()) => Refused::Interrupted,
+            _ if is_asked => Refused::Busy,
             refused => Refused::Interpreter(refused),
         };
-        match self.go_in_by(way::WITHDRAW)? {
+        let withdrawn = self.go_in_by(way::WITHDRAW);
+        match withdrawn.map_err(|why| self.abandon(why))? {
             0 => self.leave(None),
             _ if self.wait(LONGEST)? => return Ok(()),
             // Somebody has it, and does not come to an end: it is theirs.
             _ => self.room = 0,
         }
         Err(why)
+    }
+
+    /// Where no thread can be borrowed any more to take a request back, it is marked: who finds it does nothing. Its memory stays.
+    fn abandon(&mut self, why: Refused) -> Refused {
+        // What has failed is said; the program may have ended.
+        let _ = self.store(offset_of!(Request, state), request_state::CANCELLED);
+        self.room = 0;
+        why
     }
 
     /// Calls our function once more, for the same request.
@@ -374,8 +385,8 @@ impl<'a> Door<'a> {
         let _ = self.borrow(|_, thread| {
             if let Some(child) = child {
                 // Only children that send no signal at their end.
-                let any = u64::from(libc::__WCLONE as u32);
-                thread.system(libc::SYS_wait4, [child as u64, 0, any, 0, 0, 0])?;
+                let any = (libc::__WCLONE | libc::WNOHANG) as u32;
+                thread.system(libc::SYS_wait4, [child as u64, 0, any.into(), 0, 0, 0])?;
             }
             thread.system(libc::SYS_munmap, [room, ROOM, 0, 0, 0, 0])?;
             Ok(())

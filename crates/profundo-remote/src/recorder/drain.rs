@@ -134,7 +134,9 @@ impl Recorder {
                 collections.push(it);
             });
         let (written, lost) = told;
-        if written != program.collections {
+        let is_entered = agent.ring().collections.looked.load(Ordering::Relaxed) != 0;
+        let is_new = is_entered && !std::mem::replace(&mut program.tells_collections, is_entered);
+        if is_new || written != program.collections {
             program.collections = written;
             sink(Event::Collections {
                 process: key,

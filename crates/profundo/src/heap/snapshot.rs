@@ -26,12 +26,7 @@ pub struct Snapshot {
 /// Takes it. Where that fails, nothing is left.
 pub(super) fn take(options: &Options, path: PathBuf) -> Result<Snapshot> {
     let _quiet = heap::quietly();
-    let outcome = take_to(options, &path);
-    if outcome.is_err() {
-        // What has failed is said already.
-        let _ = heapsnapshot::remove_parts(&path);
-    }
-    outcome
+    take_to(options, &path)
 }
 
 fn take_to(options: &Options, path: &Path) -> Result<Snapshot> {

@@ -36,8 +36,13 @@ static LAST: AtomicI32 = AtomicI32::new(0);
 /// Makes the copy. Returns its process id, or an error number as a negative one.
 pub fn copy(api: &'static Api, request: &Request) -> c_int {
     forget_last();
+    // None of the program's handlers runs in the copy.
+    let before = sys::set_signal_mask(u64::MAX);
     // SAFETY: neither memory nor descriptors are shared, the stack is the copy's own, and no signal is sent at its end.
     let made = unsafe { sys::call(libc::SYS_clone, [0; 6]) };
+    if made != 0 {
+        sys::set_signal_mask(before);
+    }
     match made {
         0 => {
             serve(api, request);

@@ -94,9 +94,12 @@ impl<'a> Out<'a> {
 
     /// Tells the rest, and stays: the command may want to look at the memory, and ends the process.
     pub fn finish(&mut self) {
+        /// It looks at all of the memory, at a gigabyte per second.
+        const LONGEST: u64 = 120_000_000_000;
         self.hand_over();
-        loop {
-            pause();
+        let began = process::time(libc::CLOCK_MONOTONIC);
+        while process::time(libc::CLOCK_MONOTONIC) - began < LONGEST {
+            sys::sleep_a_millisecond();
         }
     }
 }
