@@ -29,15 +29,17 @@ mod state {
     pub const OPEN: u32 = 1;
 }
 
-/// So many may ask at the same time.
-static SLOTS: [Slot; 8] = [const {
+/// So many may ask at the same time. Those of commands that were killed count until they are too old.
+const MOST: usize = 128;
+
+static SLOTS: [Slot; MOST] = [const {
     Slot {
         request: AtomicPtr::new(null_mut()),
         state: AtomicU32::new(state::CLOSED),
         process: AtomicI32::new(0),
         until: AtomicU64::new(0),
     }
-}; 8];
+}; MOST];
 
 /// Notes a request, unless it stands here already. `false`: too many ask.
 pub fn add(request: *mut Request, seconds: u32) -> bool {

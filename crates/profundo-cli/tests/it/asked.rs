@@ -80,7 +80,12 @@ fn pythons() -> Vec<PathBuf> {
         .map(|entry| entry.path().join("bin/python3"))
         .filter(|path| path.exists())
         .collect();
-    found.sort();
+    // 3.8 comes before 3.10.
+    let minor = |path: &PathBuf| -> Option<u32> {
+        let folder = path.parent()?.parent()?.file_name()?.to_str()?;
+        folder.split('.').nth(1)?.parse().ok()
+    };
+    found.sort_by_key(minor);
     if found.is_empty() {
         skip("there is no Python of pyenv's");
     }

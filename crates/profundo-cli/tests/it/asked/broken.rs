@@ -20,7 +20,7 @@ fn a_command_that_is_killed_leaves_a_program_that_goes_on() {
     for python in both_ends() {
         for kind in ["sleep", "floats", "allocates"] {
             let folder = Folder::new();
-            let asked = Asked::begin(&python, "asked.py", &[kind, "8"]);
+            let asked = Asked::begin(&python, "asked.py", &[kind, "12"]);
             let began = Instant::now();
             let mut moment = Duration::ZERO;
             while began.elapsed() < Duration::from_secs(4) {
@@ -135,7 +135,7 @@ fn who_lacks_means_is_refused_and_goes_on() {
     ] {
         for python in both_ends() {
             let folder = Folder::new();
-            let asked = Asked::begin(&python, "asked.py", &[kind, "4"]);
+            let asked = Asked::begin(&python, "asked.py", &[kind, "6"]);
             // It may not have come so far yet.
             thread::sleep(Duration::from_secs(1));
             snapshot(&folder, &asked, &["-o", "x"]).refused(1, part);
