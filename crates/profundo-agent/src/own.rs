@@ -36,6 +36,11 @@ pub fn leave(start: u64) {
     }
 }
 
+/// Where they are written down at any time, and for how many there is room.
+pub fn room() -> (u64, u64) {
+    (RANGES.as_ptr() as u64, MOST as u64)
+}
+
 /// Where they are written down, and how many; `None` if some are not.
 pub fn ranges() -> Option<(u64, u64)> {
     let is_whole = OTHERS.load(Ordering::Relaxed) == 0;

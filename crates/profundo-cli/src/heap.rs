@@ -12,6 +12,7 @@ use profundo_report::{HeapSnapshot, Look, When};
 
 use crate::options::Heap;
 use crate::progress::Progress;
+use crate::snapshot::Asked;
 use crate::{say, snapshot};
 
 pub fn heap(options: &Heap) -> Result<ExitCode> {
@@ -64,7 +65,13 @@ fn of_process(pid: u32, options: &Heap) -> Result<(Graph, Option<Graph>)> {
             false => Builder::redacted(),
         };
         let redact = !running.no_redact;
-        snapshot::tell(pid, redact, &running.through, &mut heap, &mut |_| {})?;
+        let asked = Asked {
+            pid,
+            redact,
+            is_native: running.native,
+            through: &running.through,
+        };
+        snapshot::tell_any(asked, &mut heap)?;
         Ok(heap.finish())
     };
     let first = look()?;

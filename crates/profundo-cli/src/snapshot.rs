@@ -1,11 +1,12 @@
 //! `snapshot`: the objects of a process that runs, as a heap snapshot.
 
+mod native;
 mod pages;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use profundo_formats::heapsnapshot::{self, Parts};
@@ -44,13 +45,13 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
     let signals = Signals::take_also(&[], false)?;
     let unwritten = || format!("cannot write the snapshot of process {}", options.pid);
     let mut parts = Parts::create(&prefix, what).with_context(unwritten)?;
-    let told = tell(
-        options.pid,
-        !options.no_redact,
-        &options.through,
-        &mut parts,
-        &mut |_| {},
-    )?;
+    let asked = Asked {
+        pid: options.pid,
+        redact: !options.no_redact,
+        is_native: options.native,
+        through: &options.through,
+    };
+    let told = tell_any(asked, &mut parts)?;
     parts.finish().with_context(unwritten)?;
     if !options.streaming {
         let progress = Progress::start("writing the snapshot");
@@ -63,10 +64,10 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
     }
     signals.release();
     let seconds = began.elapsed().as_secs_f64();
-    let milliseconds = (told.pause + told.borrowed).as_secs_f64() * 1e3;
+    let milliseconds = told.held_up.as_secs_f64() * 1e3;
     say::note(&format!(
         "{} objects, {} references; the program was held up for {milliseconds:.1} ms, and all took {seconds:.1} s",
-        told.end.nodes, told.end.edges,
+        told.nodes, told.edges,
     ));
     say::note(&match options.streaming {
         true => format!(
@@ -81,7 +82,60 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Has a process tell of its objects. `look` may then look at the memory that they lie in.
+/// Which process is asked, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub pid: u32,
+    pub redact: bool,
+    /// For its blocks, even if it has an interpreter.
+    pub is_native: bool,
+    pub through: &'a Through,
+}
+
+/// What was told.
+#[derive(Debug, Clone, Copy)]
+pub struct AllTold {
+    pub nodes: u64,
+    pub edges: u64,
+    /// For how long the program was held up.
+    pub held_up: Duration,
+}
+
+/// Tells of the objects of an interpreter, or else of the blocks of a program.
+pub fn tell_any<S>(asked: Asked<'_>, sink: &mut S) -> Result<AllTold>
+where
+    S: Sink,
+    S::Error: std::error::Error + Send + Sync + 'static,
+{
+    let Asked {
+        pid,
+        redact,
+        through,
+        ..
+    } = asked;
+    if asked.is_native {
+        return native::tell(pid, through, sink).map_err(|why| why.told(pid, ""));
+    }
+    let why = match tell(pid, redact, through, sink, &mut |_| {}) {
+        Ok(told) => {
+            return Ok(AllTold {
+                nodes: told.end.nodes,
+                edges: told.end.edges,
+                held_up: told.pause + told.borrowed,
+            });
+        }
+        Err(why) => why,
+    };
+    match why.downcast_ref() {
+        Some(none @ Refused::NoPython) => {
+            let also = format!("{none}, and ");
+            native::tell(pid, through, sink).map_err(|why| why.told(pid, &also))
+        }
+        _ => Err(why),
+    }
+}
+
+/// Has the interpreter of a process tell of its objects. `look` may then look at the memory that they lie in.
 pub fn tell<S>(
     pid: u32,
     redact: bool,
@@ -93,13 +147,7 @@ where
     S: Sink,
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    let why = |refused: Refused| {
-        let refused = match refused {
-            Refused::Machine(gap) => Refused::Machine(gap.of_verb("snapshot")),
-            other => other,
-        };
-        anyhow!(refused).context(format!("cannot take a snapshot of process {pid}"))
-    };
+    let why = |refused: Refused| why_not(pid, refused);
     let library = carried::library()?;
     let signals = Signals::take_also(&[], false)?;
     let progress = Progress::start("looking where the program can be asked");
@@ -122,6 +170,14 @@ where
         true => Ok(told),
         false => Err(why(Refused::CopyDamaged)),
     }
+}
+
+fn why_not(pid: u32, refused: Refused) -> anyhow::Error {
+    let refused = match refused {
+        Refused::Machine(gap) => Refused::Machine(gap.of_verb("snapshot")),
+        other => other,
+    };
+    anyhow!(refused).context(format!("cannot take a snapshot of process {pid}"))
 }
 
 /// Where the parts lie while they are no snapshot yet.

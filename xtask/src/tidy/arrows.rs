@@ -81,6 +81,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "profundo-wire",
             "profundo-cpython",
             "profundo-remote",
+            "profundo-scan",
             "profundo-ingest",
             "profundo-symbols",
             "profundo-model",

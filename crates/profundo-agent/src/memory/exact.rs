@@ -21,7 +21,7 @@ use crate::memory::mapped::Mapped;
 use crate::memory::python;
 use crate::memory::sampled::Given;
 use crate::memory::state::FEW;
-use crate::{files, fork, process, session};
+use crate::{files, fork, own, process, session};
 
 /// The share of all threads that have none of their own.
 const COMMON: usize = 0;
@@ -85,6 +85,8 @@ pub fn begin(home: Home) -> Option<()> {
         .store(process::process_id(), Ordering::Release);
     // Release pairs with the acquire in `exact`.
     EXACT.store(exact.as_ptr(), Ordering::Release);
+    // SAFETY: as above.
+    show(unsafe { exact.as_ref() }, home);
     // Every block is wanted that is freed.
     FEW.fill();
     Some(())
@@ -95,6 +97,23 @@ impl Exact {
     pub fn shadow(&self) -> u64 {
         &raw const self.shadow as u64
     }
+}
+
+/// Says in the ring where the blocks are, for who looks while the program runs.
+fn show(exact: &Exact, home: Home) {
+    let search = &home.ring().header.search;
+    let (own, room) = own::room();
+    for (place, value) in search.own.iter().zip([own, room]) {
+        place.store(value, Ordering::Relaxed);
+    }
+    // Release pairs with the acquire of who looks.
+    search.shadow.store(exact.shadow(), Ordering::Release);
+}
+
+/// Says in the ring that they are not known any more.
+pub fn hide(home: Home) {
+    let search = &home.ring().header.search;
+    search.shadow.store(0, Ordering::Relaxed);
 }
 
 /// Stops for ever.
@@ -114,7 +133,10 @@ pub fn enter_child(home: Home) {
         unsafe { files::move_over(new, old.cast(), Sums::BYTES) }
     });
     match made {
-        Some(_) => exact.mark.store(process::process_id(), Ordering::Release),
+        Some(_) => {
+            exact.mark.store(process::process_id(), Ordering::Release);
+            show(exact, home);
+        }
         None => abandon(),
     }
 }

@@ -113,6 +113,9 @@ pub fn begin(control: &Control, home: Home) {
 
 /// Stops for ever: the program restricts its system calls.
 pub fn leave() {
+    if let Some(home) = crate::home::home() {
+        exact::hide(home);
+    }
     exact::leave();
     MEAN.store(0, Ordering::Relaxed);
     HEAP.store(ptr::null_mut(), Ordering::Relaxed);

@@ -22,7 +22,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Heap {
-    /// The snapshot, of profundo, Chrome, Node or Julia; or a Python process that runs
+    /// The snapshot, of profundo, Chrome, Node or Julia; or a process that runs: Python, or recorded with --memory=exact
     #[arg(value_name = "FILE|PID")]
     pub snapshot: PathBuf,
     /// A later one: print what has changed
@@ -66,6 +66,9 @@ pub struct Running {
     /// Read what strings hold, too: without it none is told from another
     #[arg(long)]
     pub no_redact: bool,
+    /// Ask for the blocks of the program's own allocator, even if it has a Python interpreter
+    #[arg(long, conflicts_with = "no_redact")]
+    pub native: bool,
     #[command(flatten)]
     pub through: Through,
 }

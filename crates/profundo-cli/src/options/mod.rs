@@ -79,7 +79,7 @@ pub enum Verb {
     TrackAllocation(TrackAllocation),
     /// Print what a heap snapshot says, or what has changed in a later one
     Heap(Heap),
-    /// Write the objects of a Python process that runs, and who holds whom, as a heap snapshot
+    /// Write the objects of a process that runs, and who holds whom, as a heap snapshot
     Snapshot(Snapshot),
     /// Print a line for each collection of garbage of a Python program
     GcLog(GcLog),

@@ -14,6 +14,8 @@ Examples:
   profundo snapshot 4711 --streaming -o big     four part files, for a heap that is too large to be held
   profundo assemble big                         later, or elsewhere: one file of them
 
+A native program has to be recorded with --memory=exact: then its blocks are known, and who may point to them.
+
 The program goes on while a copy of it (a fork) is gone through. What its strings hold is not written
 unless --no-redact is given; names of attributes, functions and classes are.";
 
@@ -38,6 +40,9 @@ pub struct Snapshot {
     /// Write what is in each page of the interpreter's own allocator instead, as JSON
     #[arg(long, conflicts_with_all = ["streaming", "no_redact", "all_one"])]
     pub pages: bool,
+    /// Write the blocks of the program's own allocator, even if it has a Python interpreter
+    #[arg(long, conflicts_with_all = ["pages", "no_redact"])]
+    pub native: bool,
     #[command(flatten)]
     pub through: Through,
 }

@@ -2,6 +2,7 @@
 
 mod broken;
 mod known;
+mod native;
 
 use std::fs;
 use std::io::{BufRead, BufReader};

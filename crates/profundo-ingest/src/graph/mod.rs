@@ -14,6 +14,7 @@
 
 mod labels;
 mod large;
+mod roots;
 mod tell;
 
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod tests;
 use profundo_scan::{Blocks, Freed, Range, Unread};
 
 pub use large::Large;
+pub use roots::{Thread, roots};
 pub use tell::tell;
 
 /// What a block is said to be.

@@ -47,6 +47,25 @@ pub fn each_seen(at: u64, words: &mut impl Words, tell: &mut impl FnMut(Seen)) -
     is_whole
 }
 
+/// Tells where the words of the other process's [`Shadow`](super::Shadow) lie, apart from those at its address, and how many
+/// bytes they may take: first those that say where others are, then those of blocks (`true`). Returns whether all was read.
+pub fn each_leaf_seen(
+    at: u64,
+    words: &mut impl Words,
+    tell: &mut impl FnMut(u64, u64, bool),
+) -> bool {
+    each_word(words, at, 2 << ROOT, &mut |words, _, branch| {
+        tell(branch, WORD << BRANCH, false);
+        each_word(words, branch, 1 << BRANCH, &mut |_, _, leaf| {
+            tell(leaf, WORD << LEAF, true);
+            true
+        })
+    })
+}
+
+/// How many bytes there are at the address of a [`Shadow`](super::Shadow).
+pub const SHADOW_BYTES: u64 = (2 << ROOT) * WORD;
+
 /// Runs `f` with each word that is not zero, and its number. `false`: it was not read, or `f` was.
 fn each_word<W: Words>(
     words: &mut W,
@@ -122,5 +141,12 @@ mod tests {
         let [first, second, third] =
             blocks.map(|(address, site, size)| (address, Some(site), size));
         assert_eq!(found, [first, (0x40, None, 33), second, third]);
+        let (mut there, mut told) = (Vec::new(), Vec::new());
+        shadow.each_leaf(|at, bytes| there.push((at, bytes as u64)));
+        assert!(each_leaf_seen(at, &mut Own, &mut |at, bytes, _| {
+            told.push((at, bytes));
+        }));
+        assert_eq!(told, there);
+        assert_eq!(SHADOW_BYTES, size_of::<Shadow>() as u64);
     }
 }

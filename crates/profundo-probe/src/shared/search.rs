@@ -24,11 +24,12 @@ pub struct Search {
     pub state: AtomicU32,
     /// Where its stack ends. Its registers lie there as well.
     pub stack: AtomicU64,
-    /// Where everything is counted: the words of all blocks, as `heap::Shadow` has them. 0 elsewhere.
+    /// Where everything is counted: the words of all blocks, as `heap::Shadow` has them, from the beginning of that on.
+    /// 0 elsewhere.
     pub shadow: AtomicU64,
     /// Where blocks are followed: an array of these, as `heap::followed::Entry`, and how many there are.
     pub followed: [AtomicU64; 2],
     /// Memory of the agent's, in which no pointer counts: pairs of a start and a number of bytes, and how many
-    /// there are. There may be zeros among them.
+    /// there are. There may be zeros among them. Where everything is counted, it is there from the beginning as well.
     pub own: [AtomicU64; 2],
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::frame;
 use super::kept::Kept;
 use super::place::{Instructions, SYSCALL};
-use crate::reading::{Held, Stop};
+use crate::reading::{Held, Registers, Stop};
 
 /// How long a call may take. It may have to wait for a lock that another thread has.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -131,6 +131,48 @@ impl Borrowed {
         self.go_on()?;
         self.go_on()?;
         Ok(registers(self.held.tid())?.rax as i64)
+    }
+
+    /// Has the process copied by the bare system call. Who made it holds the copy, which has not begun to run; let go, it ends
+    /// without having run any of the program's instructions. Its frames are laid below `end`. Returns its number as the program has it.
+    pub(super) fn copy(&mut self, end: u64) -> Result<i64, Failed> {
+        let Instructions { call, back } = self.instructions;
+        let step = |number: i64, rsi: u64, rsp: u64| libc::user_regs_struct {
+            rip: call,
+            rsp,
+            rax: number as u64,
+            orig_rax: NO_CALL,
+            rdi: 0,
+            rsi,
+            rdx: 0,
+            r10: 0,
+            ..self.before
+        };
+        // It returns to the first of them: who waits for the other end of a pipe of the program's must not wait for a copy.
+        let last = step(libc::SYS_exit_group, 0, end);
+        let last = frame::below(end, back, &last, &self.state, u64::MAX);
+        let first = step(libc::SYS_close_range, u64::from(u32::MAX), last.place);
+        let first = frame::below(last.place, back, &first, &self.state, u64::MAX);
+        for frame in [&last, &first] {
+            super::write_memory(self.held.pid(), frame.place, &frame.bytes)?;
+        }
+        let tid = self.held.tid();
+        let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE;
+        ask(tid, libc::PTRACE_SETOPTIONS, 0, options as usize)?;
+        let made = self.system(libc::SYS_clone, [0, first.place, 0, 0, 0, 0]);
+        let options = libc::PTRACE_O_TRACESYSGOOD;
+        ask(tid, libc::PTRACE_SETOPTIONS, 0, options as usize)?;
+        made
+    }
+
+    /// Its number.
+    pub(super) fn tid(&self) -> i32 {
+        self.held.tid()
+    }
+
+    /// The thread's registers as it had them itself.
+    pub(super) fn registers(&self) -> &Registers {
+        &self.held.registers
     }
 
     /// Calls a function, whose stack is below the frame. What it returns is lost.

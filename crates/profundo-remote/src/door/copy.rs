@@ -140,7 +140,7 @@ impl Drop for Copy {
 }
 
 /// Our number of a child that has this number in its own namespace.
-fn child_of(parent: u32, number: i32) -> Option<u32> {
+pub(super) fn child_of(parent: u32, number: i32) -> Option<u32> {
     let is_it = |pid: u32| {
         let status = proc::read(pid, "status");
         let status = String::from_utf8_lossy(&status);

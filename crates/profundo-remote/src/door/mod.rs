@@ -13,6 +13,7 @@ mod frame;
 mod headroom;
 mod kept;
 mod library;
+mod native;
 mod place;
 mod program;
 mod refused;
@@ -34,6 +35,7 @@ use crate::reading::{NotHeld, Stopper};
 use crate::{proc, sys};
 use borrowed::{Borrowed, Failed};
 use copy::Copy;
+pub use native::{Native, NativeThread};
 use place::{Instructions, Places};
 use program::Program;
 pub use refused::Refused;
@@ -398,57 +400,12 @@ impl<'a> Door<'a> {
         &mut self,
         f: impl FnOnce(&mut Self, &mut Borrowed) -> Result<R, Refused>,
     ) -> Result<R, Refused> {
-        const PATIENCE: Duration = Duration::from_secs(5);
-        const PAUSE: Duration = Duration::from_millis(1);
-        let mut stopper = Stopper::default();
-        stopper.has_some_patience = true;
-        let began = Instant::now();
-        loop {
-            // The first one last: signals of the process go to it unless it is held.
-            let mut threads = proc::threads(self.pid);
-            threads.sort_by_key(|&tid| tid == self.pid);
-            for tid in threads {
-                if let Some(why) = self.program.is_another(self.pid) {
-                    return Err(why);
-                }
-                let held = match stopper.hold_whatever_it_does(self.pid, tid) {
-                    Ok(held) => held,
-                    Err(NotHeld::Refused) => return Err(self.why_not_held()),
-                    Err(_) => continue,
-                };
-                let since = Instant::now();
-                // Once more: a thread that is held does not begin another program.
-                if let Some(why) = self.program.is_another(self.pid) {
-                    return Err(why);
-                }
-                if self.places.may_borrow(&held) && self.instructions.are_there(self.pid) {
-                    let instructions = self.instructions;
-                    let mut thread = Borrowed::take(held, instructions).map_err(Refused::System)?;
-                    let result = f(self, &mut thread);
-                    drop(thread);
-                    self.borrowed += since.elapsed();
-                    return result;
-                }
-            }
-            if began.elapsed() > PATIENCE {
-                return Err(match proc::stat(self.pid) {
-                    Some(stat) if !stat.has_ended() => Refused::NeverSafe,
-                    _ => Refused::Gone,
-                });
-            }
-            std::thread::sleep(PAUSE);
-        }
-    }
-
-    fn why_not_held(&self) -> Refused {
-        let says = match proc::is_traced(self.pid) {
-            true => "a debugger has it",
-            false => "its threads cannot be held (ptrace is refused)",
-        };
-        Refused::Machine(crate::permits::Gap {
-            why: format!("process {} cannot be asked: {says}", self.pid),
-            mend: None,
-        })
+        let target = (&self.program, self.instructions);
+        let (mut thread, since) = borrow(self.pid, target, &mut self.places)?;
+        let result = f(self, &mut thread);
+        drop(thread);
+        self.borrowed += since.elapsed();
+        result
     }
 
     fn write_request(&self, asked: Asked) -> Result<(), Refused> {
@@ -492,6 +449,61 @@ impl<'a> Door<'a> {
             ended: long(offset_of!(Request, ended)),
         })
     }
+}
+
+/// Borrows one of a process's threads, since the time that it is told of.
+fn borrow(
+    pid: u32,
+    (program, instructions): (&Program, Instructions),
+    places: &mut Places,
+) -> Result<(Borrowed, Instant), Refused> {
+    const PATIENCE: Duration = Duration::from_secs(5);
+    const PAUSE: Duration = Duration::from_millis(1);
+    let mut stopper = Stopper::default();
+    stopper.has_some_patience = true;
+    let began = Instant::now();
+    loop {
+        // The first one last: signals of the process go to it unless it is held.
+        let mut threads = proc::threads(pid);
+        threads.sort_by_key(|&tid| tid == pid);
+        for tid in threads {
+            if let Some(why) = program.is_another(pid) {
+                return Err(why);
+            }
+            let held = match stopper.hold_whatever_it_does(pid, tid) {
+                Ok(held) => held,
+                Err(NotHeld::Refused) => return Err(why_not_held(pid)),
+                Err(_) => continue,
+            };
+            let since = Instant::now();
+            // Once more: a thread that is held does not begin another program.
+            if let Some(why) = program.is_another(pid) {
+                return Err(why);
+            }
+            if places.may_borrow(&held) && instructions.are_there(pid) {
+                let thread = Borrowed::take(held, instructions).map_err(Refused::System)?;
+                return Ok((thread, since));
+            }
+        }
+        if began.elapsed() > PATIENCE {
+            return Err(match proc::stat(pid) {
+                Some(stat) if !stat.has_ended() => Refused::NeverSafe,
+                _ => Refused::Gone,
+            });
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn why_not_held(pid: u32) -> Refused {
+    let says = match proc::is_traced(pid) {
+        true => "a debugger has it",
+        false => "its threads cannot be held (ptrace is refused)",
+    };
+    Refused::Machine(crate::permits::Gap {
+        why: format!("process {pid} cannot be asked: {says}"),
+        mend: None,
+    })
 }
 
 /// What is asked.

@@ -15,6 +15,8 @@ pub enum Refused {
     Machine(Gap),
     /// It has no Python interpreter.
     NoPython,
+    /// Its blocks are not known.
+    Uncounted,
     /// It cannot load anything: it is linked statically, or of another C library than ours.
     Static,
     /// Its system calls are restricted by a filter of its own.
@@ -65,6 +67,9 @@ impl fmt::Display for Refused {
         match self {
             Self::Machine(gap) => write!(f, "{gap}"),
             Self::NoPython => f.write_str("it has no Python interpreter that is known (CPython 3.8 to 3.13)"),
+            Self::Uncounted => f.write_str(
+                "its blocks are not known: start it with `profundo record --memory=exact -- CMD`",
+            ),
             Self::Static => f.write_str(
                 "nothing can be loaded into it: it is linked statically, or with another C library than this profundo",
             ),

@@ -210,20 +210,7 @@ impl Held {
 
     /// Waits until it stops once more, after it was let go on for a while. `None`: it has not stopped in time.
     pub(crate) fn wait_for_stop(&self, patience: Duration) -> Option<Stop> {
-        /// Mostly it is there in some microseconds.
-        const SPINS: u32 = 2000;
-        const PAUSE: Duration = Duration::from_micros(50);
-        let began = Instant::now();
-        let mut looks = 0;
-        loop {
-            match stop_of(self.tid, None) {
-                Some(stop) => return Some(stop),
-                None if looks < SPINS => std::hint::spin_loop(),
-                None if began.elapsed() > patience => return None,
-                None => std::thread::sleep(PAUSE),
-            }
-            looks += 1;
-        }
+        wait_for_stop(self.tid, patience)
     }
 
     /// What it is to be handed when it goes on: it has stopped once more, for that.
@@ -253,6 +240,24 @@ pub(crate) enum Stop {
     Gone,
 }
 
+/// Waits until a thread of ours stops. `None`: it has not stopped in time.
+pub(crate) fn wait_for_stop(tid: i32, patience: Duration) -> Option<Stop> {
+    /// Mostly it is there in some microseconds.
+    const SPINS: u32 = 2000;
+    const PAUSE: Duration = Duration::from_micros(50);
+    let began = Instant::now();
+    let mut looks = 0;
+    loop {
+        match stop_of(tid, None) {
+            Some(stop) => return Some(stop),
+            None if looks < SPINS => std::hint::spin_loop(),
+            None if began.elapsed() > patience => return None,
+            None => std::thread::sleep(PAUSE),
+        }
+        looks += 1;
+    }
+}
+
 /// How a thread has stopped, if it has. The end of the child is left to whoever waits for that.
 fn stop_of(tid: i32, child: Option<i32>) -> Option<Stop> {
     if child == Some(tid) && has_ended(tid) {
@@ -265,8 +270,8 @@ fn stop_of(tid: i32, child: Option<i32>) -> Option<Stop> {
         0 => None,
         found if found < 0 => Some(Stop::Gone),
         _ if !libc::WIFSTOPPED(status) => Some(Stop::Gone),
-        // Ours says so above the signal; any other stop is that of a signal to be delivered.
-        _ if status >> 16 == libc::PTRACE_EVENT_STOP => Some(Stop::Held { signal: 0 }),
+        // Ours says so above the signal, and so does one for a clone; any other stop is that of a signal to be delivered.
+        _ if status >> 16 != 0 => Some(Stop::Held { signal: 0 }),
         _ => Some(Stop::Held {
             signal: libc::WSTOPSIG(status),
         }),

@@ -21,7 +21,7 @@ mod states;
 mod wait;
 
 pub(crate) use blocked::{Blocked, Look, is_after_a_call, look, schedule};
-pub(crate) use held::{Held, NotHeld, Stop, Stopper};
+pub(crate) use held::{Held, NotHeld, Registers, Stop, Stopper, wait_for_stop};
 pub(crate) use interpreter::{Interpreter, version_in_file};
 pub(crate) use memory::PageMemory;
 pub(crate) use process::{Counts, Process, Reading, Unread};

@@ -1,13 +1,16 @@
 //! Finding the session of a process from another command, to start and stop its sampling.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use profundo_probe::shared::{Control, SessionState, entry_state};
+use profundo_probe::shared::{Control, SessionState, entry_state, file};
+use profundo_scan::map_lines;
 
 use crate::map::SharedMap;
 use crate::session::directory::{is_recorded, open_control};
+use crate::session::rings::RingMap;
 use crate::session::stale::list;
 use crate::sys;
 
@@ -95,6 +98,32 @@ impl SessionHandle {
         }
     }
 
+    fn counted(self, pid: u32, maps: &[u8]) -> Option<Counted> {
+        let rings = self.control().rings.iter().enumerate();
+        let (shadow, own) = rings
+            .filter(|(_, ring)| {
+                ring.state.load(Ordering::Relaxed) == entry_state::TAKEN
+                    && ring.pid.load(Ordering::Relaxed) == pid
+            })
+            .find_map(|(number, _)| {
+                let path = self.path.join(format!("{}{number}", file::RING));
+                // It may be that of a program that the process was before.
+                let name = path.as_os_str().as_bytes();
+                map_lines(maps).find(|(_, line)| line.plain_path() == name)?;
+                let map = RingMap::open(&path).ok()?;
+                let search = &map.ring().header.search;
+                // Acquire pairs with the agent's release.
+                let shadow = search.shadow.load(Ordering::Acquire);
+                let own = search.own.each_ref().map(|it| it.load(Ordering::Relaxed));
+                (shadow != 0).then_some((shadow, own))
+            })?;
+        Some(Counted {
+            session: self.path,
+            shadow,
+            own,
+        })
+    }
+
     fn concerns(&self, pid: u32) -> bool {
         let has_it = |ring: &profundo_probe::shared::RingEntry| {
             ring.state.load(Ordering::Relaxed) == entry_state::TAKEN
@@ -108,6 +137,23 @@ impl SessionHandle {
 /// Only this user's sessions are found.
 pub fn find_session(pid: u32) -> Option<SessionHandle> {
     sessions().find(|session| session.concerns(pid))
+}
+
+/// Where the blocks of a process are written down that is counted exactly.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    /// The directory of its session.
+    pub(crate) session: PathBuf,
+    /// Where the words of its blocks are in it.
+    pub(crate) shadow: u64,
+    /// Where its agent's own memory is written down, and for how much there is room.
+    pub(crate) own: [u64; 2],
+}
+
+/// That of a process, if there is one.
+pub(crate) fn find_counted(pid: u32) -> Option<Counted> {
+    let maps = crate::proc::read(pid, "maps");
+    sessions().find_map(|session| session.counted(pid, &maps))
 }
 
 /// The sessions of this user that are being recorded.

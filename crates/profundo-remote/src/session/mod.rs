@@ -10,6 +10,7 @@ mod stale;
 mod sums;
 
 pub(crate) use directory::Directory;
+pub(crate) use find::{Counted, find_counted};
 pub use find::{SessionHandle, find_session};
 pub(crate) use remains::copies_with;
 pub use remains::{Remains, find_remains};

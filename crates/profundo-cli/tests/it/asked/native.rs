@@ -1,0 +1,263 @@
+//! Native programs whose blocks are all known: each is in the snapshot, with what it holds, and the program goes on as if
+//! nothing had been.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use profundo_formats::heapsnapshot;
+use profundo_model::graph::{Graph, Label, NodeId};
+
+use super::Asked;
+use crate::machine::{Folder, c_program, skip};
+
+/// A list, a ring, and two blocks that are lost, of which the first holds the second. One thread waits with a block that
+/// only it knows, another one asks for blocks and frees them all the time. It ends when it is told to.
+const PROGRAM: &str = r#"
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LENGTH = 1000 };
+struct node { struct node *next; char more[40]; };
+struct node *volatile list, *volatile ring;
+static FILE *out;
+static atomic_int over, are_there;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static __attribute__((noinline)) void make(void) {
+    struct node *last = 0;
+    for (int i = 0; i < LENGTH; i++) {
+        struct node *node = calloc(1, sizeof *node);
+        node->next = last;
+        last = node;
+    }
+    list = last;
+    for (struct node *node = list; node; node = node->next)
+        fprintf(out, "list %lu\n", (unsigned long)node);
+    struct node *a = calloc(1, 64), *b = calloc(1, 64);
+    a->next = b;
+    b->next = a;
+    ring = a;
+    fprintf(out, "ring %lu\nring %lu\n", (unsigned long)a, (unsigned long)b);
+    struct node *lost = calloc(1, 4000);
+    lost->next = calloc(1, 200);
+    fprintf(out, "lost %lu\nlost %lu\n", (unsigned long)lost, (unsigned long)lost->next);
+}
+
+/* Nothing of the above is left on the stack. */
+static __attribute__((noinline)) void wipe(void) {
+    volatile char room[1 << 16];
+    for (size_t i = 0; i < sizeof room; i++) room[i] = 0;
+}
+
+static void *wait_with_a_block(void *nothing) {
+    char *volatile block = malloc(333);
+    fprintf(out, "held %lu\n", (unsigned long)block);
+    are_there++;
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+    free(block);
+    return nothing;
+}
+
+static void *churn(void *nothing) {
+    are_there++;
+    while (!over) {
+        char *block = malloc(500);
+        block[0] = 1;
+        free(block);
+    }
+    return nothing;
+}
+
+int main(int count, char **words) {
+    out = fopen(words[1], "w");
+    fprintf(out, "process %d\n", getpid());
+    make();
+    wipe();
+    pthread_t waits, churns;
+    pthread_mutex_lock(&lock);
+    pthread_create(&waits, 0, wait_with_a_block, 0);
+    while (are_there < 1) usleep(1000);
+    pthread_create(&churns, 0, churn, 0);
+    while (are_there < 2) usleep(1000);
+    fclose(out);
+    puts("ready");
+    fflush(stdout);
+    char byte;
+    while (read(0, &byte, 1) > 0) {}
+    over = 1;
+    pthread_mutex_unlock(&lock);
+    pthread_join(waits, 0);
+    pthread_join(churns, 0);
+    int length = 0;
+    for (struct node *node = list; node; node = node->next) length++;
+    int is_well = length == LENGTH && ring->next->next == ring;
+    is_well &= waitpid(-1, 0, 0) == -1 && errno == ECHILD;
+    puts(is_well ? "nothing was noticed" : "something was noticed");
+    return 0;
+}
+"#;
+
+/// What the program has said of its blocks, by their kind.
+fn truth(path: &Path) -> HashMap<String, Vec<u64>> {
+    let mut truth: HashMap<String, Vec<u64>> = HashMap::new();
+    for line in fs::read_to_string(path).unwrap().lines() {
+        let (kind, number) = line.split_once(' ').unwrap();
+        let all = truth.entry(kind.to_owned()).or_default();
+        all.push(number.parse().unwrap());
+    }
+    truth
+}
+
+/// The program, recorded like that. `None`: there is no compiler.
+fn begin(folder: &Folder, memory: &str) -> Option<(Asked, HashMap<String, Vec<u64>>)> {
+    let Some(program) = c_program(folder, "blocks", PROGRAM) else {
+        skip("there is no C compiler");
+        return None;
+    };
+    let told = folder.path().join("truth");
+    let mut command = folder.profundo(&["record", memory, "-o", "r.profundo", "--"]);
+    command.arg(program).arg(&told).stderr(Stdio::null());
+    let asked = Asked::of(command);
+    Some((asked, truth(&told)))
+}
+
+fn ends_well(asked: Asked) {
+    let (said, code) = asked.end();
+    assert_eq!((said.as_str(), code), ("nothing was noticed\n", Some(0)));
+}
+
+fn node_of(graph: &Graph, address: u64) -> NodeId {
+    let mut all = graph.nodes();
+    all.find(|&node| graph.id(node) == address)
+        .unwrap_or_else(|| panic!("{address:#x} is missing"))
+}
+
+/// To what it points, and what each of these references is called.
+fn held(graph: &Graph, node: NodeId) -> Vec<(String, u64)> {
+    let edges = graph.edges_of(node);
+    edges
+        .map(|edge| {
+            let name = match graph.label(edge) {
+                Label::Name(name) => String::from_utf8_lossy(graph.text(name)).into_owned(),
+                Label::Index(index) => index.to_string(),
+            };
+            (name, graph.id(graph.edge_to(edge)))
+        })
+        .collect()
+}
+
+/// To what the nodes of this name point.
+fn held_by(graph: &Graph, name: &str) -> Vec<(String, u64)> {
+    let is_it = |node: &NodeId| graph.text(graph.name(*node)) == name.as_bytes();
+    let nodes = graph.nodes().filter(is_it);
+    nodes.flat_map(|node| held(graph, node)).collect()
+}
+
+#[test]
+fn each_block_of_a_native_program_is_there_with_what_it_holds() {
+    let folder = Folder::new();
+    let Some((asked, truth)) = begin(&folder, "--memory=exact") else {
+        return;
+    };
+    let pid = truth["process"][0].to_string();
+    let (list, ring, lost) = (&truth["list"], &truth["ring"], &truth["lost"]);
+    for _ in 0..3 {
+        let said = folder.said(&["snapshot", &pid, "-o", "x.heapsnapshot"]);
+        said.succeeded();
+        assert!(said.err.contains("held up for"), "{said:#?}");
+        let graph = heapsnapshot::read_file(folder.path().join("x.heapsnapshot")).unwrap();
+        let node = |address| node_of(&graph, address);
+        let may = |address| vec![("may +0".to_owned(), address)];
+        for pair in list.windows(2) {
+            assert_eq!(held(&graph, node(pair[0])), may(pair[1]));
+            assert_eq!(graph.size(node(pair[0])), 48);
+        }
+        assert!(held(&graph, node(list[999])).is_empty());
+        assert_eq!(held(&graph, node(ring[0])), may(ring[1]));
+        assert_eq!(held(&graph, node(ring[1])), may(ring[0]));
+        assert_eq!(held(&graph, node(lost[0])), may(lost[1]));
+        let data: Vec<u64> = held_by(&graph, "blocks").iter().map(|it| it.1).collect();
+        assert!(data.contains(&list[0]) && data.contains(&ring[0]));
+        let lost_ones = held_by(&graph, "(Unreachable)");
+        assert!(
+            lost_ones.contains(&("nobody".to_owned(), lost[0])),
+            "{lost_ones:?}"
+        );
+        assert!(lost_ones.iter().all(|it| it.1 != lost[1]
+            && it.1 != truth["held"][0]
+            && !list.contains(&it.1)
+            && !ring.contains(&it.1)));
+        let name = graph.text(graph.name(node(lost[0])));
+        assert_eq!(name, b"block of 4000 bytes");
+    }
+    let said = folder.said(&["heap", &pid, "--types"]);
+    said.succeeded();
+    assert!(said.out.contains("block of 48 bytes"), "{said:#?}");
+    ends_well(asked);
+}
+
+#[test]
+fn whose_blocks_are_not_known_is_refused() {
+    let folder = Folder::new();
+    let Some((asked, truth)) = begin(&folder, "--memory") else {
+        return;
+    };
+    let pid = truth["process"][0].to_string();
+    for words in [&["snapshot", &pid, "-o", "x"][..], &["heap", &pid]] {
+        let said = folder.said(words);
+        said.refused(1, "its blocks are not known: start it with");
+        assert!(said.err.contains("no Python interpreter"), "{said:#?}");
+    }
+    let said = folder.said(&["snapshot", &pid, "--native", "-o", "x"]);
+    said.refused(1, "its blocks are not known: start it with");
+    assert!(!folder.path().join("x").exists());
+    ends_well(asked);
+}
+
+/// Children of a process that have not ended.
+fn children(pid: &str) -> usize {
+    let of = |entry: fs::DirEntry| {
+        let line = fs::read_to_string(entry.path().join("stat")).ok()?;
+        let (_, fields) = line.rsplit_once(") ")?;
+        let fields: Vec<&str> = fields.split(' ').collect();
+        (fields[1] == pid && !matches!(fields[0], "Z" | "X")).then_some(())
+    };
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(of).count()
+}
+
+#[test]
+fn who_asks_may_be_killed_at_any_time() {
+    let folder = Folder::new();
+    let Some((asked, truth)) = begin(&folder, "--memory=exact") else {
+        return;
+    };
+    let pid = truth["process"][0].to_string();
+    for milliseconds in [1, 5, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40, 50, 60] {
+        let mut command = folder.profundo(&["snapshot", &pid, "-o", "x.heapsnapshot"]);
+        let mut asks = command.stderr(Stdio::null()).spawn().unwrap();
+        thread::sleep(Duration::from_millis(milliseconds));
+        asks.kill().unwrap();
+        asks.wait().unwrap();
+        let began = Instant::now();
+        while children(&pid) > 0 {
+            assert!(began.elapsed() < Duration::from_secs(60), "a copy is left");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+    folder
+        .said(&["snapshot", &pid, "-o", "x.heapsnapshot"])
+        .succeeded();
+    ends_well(asked);
+}

@@ -1,0 +1,103 @@
+//! Where the references begin: threads, the data of files, and memory that is neither.
+
+use std::path::Path;
+
+use profundo_scan::{Area, Kind};
+
+use super::{Group, Part, Root};
+
+/// A thread at the moment that is told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// The kernel's number of it.
+    pub tid: u32,
+    /// What it is called.
+    pub name: String,
+    /// Its stack pointer; `None` if that is not known, for it was running.
+    pub stack: Option<u64>,
+    /// Registers that are known, by name.
+    pub registers: Vec<(&'static str, u64)>,
+}
+
+/// The roots of a process whose main thread is `main`, and which memory is whose.
+pub fn roots(threads: &[Thread], main: u32, areas: &[Area]) -> (Vec<Root>, Vec<Part>) {
+    let mut roots: Vec<Root> = threads.iter().map(of_thread).collect();
+    let mut parts = Vec::new();
+    for area in areas {
+        let (start, end) = area.range;
+        let root = match &area.kind {
+            Kind::MainStack | Kind::Stack => {
+                let is_main = area.kind == Kind::MainStack;
+                let is_its = |thread: &Thread| match thread.stack {
+                    Some(stack) => (start.saturating_sub(PAGE)..end).contains(&stack),
+                    None => is_main && thread.tid == main,
+                };
+                match threads.iter().position(is_its) {
+                    Some(thread) => thread,
+                    None => of_name(
+                        &mut roots,
+                        Group::Threads,
+                        "stacks of threads that were running, or have ended",
+                        Some(start),
+                    ),
+                }
+            }
+            Kind::Data(path) => {
+                let path = String::from_utf8_lossy(path);
+                let name = Path::new(&*path).file_name();
+                let name = name.map_or(path.clone(), |name| name.to_string_lossy());
+                of_name(&mut roots, Group::Data, &name, Some(start))
+            }
+            Kind::Heap | Kind::Other => {
+                of_name(&mut roots, Group::Other, "memory outside of blocks", None)
+            }
+        };
+        if let Some(root) = roots.get_mut(root)
+            && root.group == Group::Threads
+            && root.start == Some(0)
+        {
+            root.start = Some(start);
+        }
+        parts.push(Part {
+            range: area.range,
+            root,
+            is_shared: area.is_shared,
+        });
+    }
+    (roots, parts)
+}
+
+/// A stack begins with what a function may use below its stack pointer.
+const PAGE: u64 = 4096;
+
+fn of_thread(thread: &Thread) -> Root {
+    let Thread {
+        tid,
+        name,
+        stack,
+        registers,
+    } = thread;
+    let running = if stack.is_none() { ", running" } else { "" };
+    Root {
+        group: Group::Threads,
+        name: format!("thread {tid} ({name}){running}"),
+        // Until its stack is met.
+        start: Some(0),
+        registers: registers.clone(),
+    }
+}
+
+fn of_name(roots: &mut Vec<Root>, group: Group, name: &str, start: Option<u64>) -> usize {
+    let known = roots
+        .iter()
+        .position(|root| root.group == group && root.name == name);
+    known.unwrap_or_else(|| {
+        roots.push(Root {
+            group,
+            name: name.to_owned(),
+            start,
+            registers: Vec::new(),
+        });
+        roots.len() - 1
+    })
+}
