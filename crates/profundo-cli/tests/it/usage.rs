@@ -173,6 +173,8 @@ fn the_manual_has_a_page_for_each_command() {
         "flame",
         "track-allocation",
         "heap",
+        "snapshot",
+        "gc-log",
         "assemble",
         "ctl",
         "doctor",
