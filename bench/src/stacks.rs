@@ -67,7 +67,7 @@ pub fn count(profile: &Profile) -> Counts {
         let mut reaches_root = true;
         for id in profile.stacks.locations(sample.stack) {
             let location = profile.locations.get(id);
-            reaches_root &= !matches!(location.kind, LocationKind::Reason(_));
+            reaches_root &= !matches!(location.kind, LocationKind::Reason(it) if it.is_gap());
             // The last one is the function itself; those before were inlined into it.
             let function = location.frames.last();
             functions.extend(function.map(|&frame| last_part(profile.function_name(frame))));

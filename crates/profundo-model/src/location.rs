@@ -92,6 +92,11 @@ impl Reason {
         Reason::Collecting,
     ];
 
+    /// Whether something of the stack is missing there.
+    pub fn is_gap(self) -> bool {
+        self != Self::Collecting
+    }
+
     /// The name that reports show.
     pub fn name(self) -> &'static str {
         match self {

@@ -124,7 +124,9 @@ impl Recording {
         for sample in &self.profile.samples {
             let mut is_broken = false;
             for location in self.profile.stacks.locations(sample.stack) {
-                if let LocationKind::Reason(reason) = self.profile.locations.get(location).kind {
+                if let LocationKind::Reason(reason) = self.profile.locations.get(location).kind
+                    && reason.is_gap()
+                {
                     *reasons.entry(reason.name()).or_default() += 1;
                     is_broken = true;
                 }

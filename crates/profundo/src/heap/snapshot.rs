@@ -23,7 +23,7 @@ pub struct Snapshot {
     paused: Duration,
 }
 
-/// Takes it. Where that fails, nothing is left.
+/// Takes it. Where that fails, nothing of it is left, and nothing of others is touched.
 pub(super) fn take(options: &Options, path: PathBuf) -> Result<Snapshot> {
     let _quiet = heap::quietly();
     take_to(options, &path)
@@ -69,7 +69,10 @@ fn take_to(options: &Options, path: &Path) -> Result<Snapshot> {
     };
     drop(copied);
     if !options.is_streaming {
-        heapsnapshot::assemble_and_remove(path, path)?;
+        heapsnapshot::assemble_and_remove(path, path).inspect_err(|_| {
+            // What has failed is said already. The parts are ours: they were written above.
+            let _ = heapsnapshot::remove_parts(path);
+        })?;
     }
     Ok(snapshot)
 }

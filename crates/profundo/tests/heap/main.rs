@@ -6,6 +6,7 @@ mod copies;
 mod graph;
 mod options;
 mod pages;
+mod peek;
 mod shapes;
 mod storm;
 
