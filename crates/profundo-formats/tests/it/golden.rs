@@ -45,15 +45,24 @@ fn golden_files_read_as_ever() {
 #[test]
 fn the_writer_writes_as_ever() {
     // Those with `reasons` are from when nothing told what threads wait for, and those without from when
-    // there was one reason less.
-    same_bytes("full-waits", &crate::write(&crate::small::small()));
-    same_bytes("full-energy", &crate::write(&crate::small::with_energy()));
-    same_bytes("full-traffic", &crate::write(&crate::small::reading()));
+    // there was one reason less. Those without `collecting` are from when there was no mark for collections of garbage.
+    same_bytes("full-collecting", &crate::write(&crate::small::small()));
+    same_bytes(
+        "full-energy-collecting",
+        &crate::write(&crate::small::with_energy()),
+    );
+    same_bytes(
+        "full-traffic-collecting",
+        &crate::write(&crate::small::reading()),
+    );
     // `full-gauges` is from when it could not be said that nobody knows what is in use.
-    same_bytes("full-in-use", &crate::write(&crate::small::gauged()));
+    same_bytes(
+        "full-in-use-collecting",
+        &crate::write(&crate::small::gauged()),
+    );
     let (whole, cut) = crate::stream::small();
-    same_bytes("streamed-waits", &whole);
-    same_bytes("streamed-cut-waits", &whole[..cut]);
+    same_bytes("streamed-collecting", &whole);
+    same_bytes("streamed-cut-collecting", &whole[..cut]);
 }
 
 fn same_bytes(name: &str, written: &[u8]) {
