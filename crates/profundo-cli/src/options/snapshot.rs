@@ -10,14 +10,14 @@ use super::values::some_seconds;
 const EXAMPLES: &str = "\
 Examples:
   profundo snapshot 4711                        writes profundo.python3.4711.heapsnapshot
-  profundo heap profundo.python3.4711.heapsnapshot     what fills it, and who holds it
-  profundo snapshot 4711 --streaming -o big     four part files, for a heap that is too large to be held
+  profundo heap profundo.python3.4711.heapsnapshot     what fills it
+  profundo snapshot 4711 --streaming -o big     four part files, for a heap that is very large
   profundo assemble big                         later, or elsewhere: one file of them
 
 A native program has to be recorded with --memory=exact: then its blocks are known, and who may point to them.
 
-The program goes on while a copy of it (a fork) is gone through. What its strings hold is not written
-unless --no-redact is given; names of attributes, functions and classes are.";
+The program goes on while a copy of it (a fork) is gone through. What its strings hold is not
+written unless --no-redact is given; names of attributes, functions and classes are.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
