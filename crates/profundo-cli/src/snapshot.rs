@@ -159,7 +159,6 @@ where
     let options = profundo_remote::door::Objects {
         redact,
         patience: through.timeout,
-        filtered: through.filtered,
     };
     let told = door.objects(options, &mut |item| objects.item(item), look);
     drop(progress);

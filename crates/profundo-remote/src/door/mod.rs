@@ -47,8 +47,6 @@ pub struct Objects {
     pub redact: bool,
     /// How long the interpreter may take to let us in.
     pub patience: Duration,
-    /// Whether a program is asked that restricts its system calls.
-    pub filtered: bool,
 }
 
 /// The memory of a copy that has told everything, and is still there.
