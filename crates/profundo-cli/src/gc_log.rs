@@ -13,10 +13,7 @@ use profundo_remote::{EngineChoice, Options, Recorder};
 use profundo_wire::recording::{Collection, Event};
 
 use crate::attach::{HEED, is_over};
-use crate::launch::{
-    Child, Ended, Environment, Got, Program, Signals, Unstarted, bury, end_as, has_ended, pass_on,
-    stop_too, was_stopped,
-};
+use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, mind};
 use crate::options::GcLog;
 use crate::{carried, say};
 
@@ -77,14 +74,7 @@ fn of_program(options: &GcLog) -> Result<ExitCode> {
         ..Options::default()
     })?;
     let signals = Signals::take()?;
-    let limits: Vec<(u32, u64)> = recorder
-        .child_limits()
-        .iter()
-        .map(|limit| (limit.resource, limit.soft))
-        .collect();
-    let environment = Environment::with(recorder.environment());
-    let child = Child::fork(&program, &environment, &limits, &signals, None)
-        .context("cannot start a process")?;
+    let child = fork_recorded(&program, &recorder, [], &signals, None)?;
     let pid = child.pid();
     recorder.watch(pid as u32)?;
     let wake = recorder.wake_handle();
@@ -133,17 +123,8 @@ fn accompany(
 ) -> Result<Ended> {
     loop {
         recorder.turn_within(HEED, &mut |event| listener.event(event));
-        while let Some(got) = signals.next() {
-            if let Got::ForUs { signal, sender } = got {
-                pass_on(pid, signal, sender);
-            }
-        }
-        if let Some(ended) = has_ended(pid).context("the program is out of sight")? {
-            recorder.exited(pid as u32, ended.into());
+        if let Some(ended) = mind(recorder, signals, pid)? {
             return Ok(ended);
-        }
-        if was_stopped(pid) {
-            stop_too(pid);
         }
     }
 }

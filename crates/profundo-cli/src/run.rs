@@ -8,10 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use profundo_remote::{EngineChoice, Options, Recorder, Remains};
 
-use crate::launch::{
-    Child, Ended, Environment, Got, Program, Signals, Unstarted, bury, end_as, has_ended, pass_on,
-    stop_too, was_stopped,
-};
+use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, mind};
 use crate::options::{self, Record, Recording, Run};
 use crate::report::{Shape, Stream};
 use crate::sink::{Done, Sink};
@@ -107,18 +104,10 @@ pub fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
         ..Options::default()
     })?;
     let signals = Signals::take()?;
-    let limits: Vec<(u32, u64)> = recorder
-        .child_limits()
-        .iter()
-        .map(|limit| (limit.resource, limit.soft))
-        .collect();
-    let mut variables = recorder.environment();
-    if options.perf_map {
-        variables.push((perf_map::VARIABLE.into(), "1".into()));
-    }
-    let environment = Environment::with(variables);
-    let child = Child::fork(&program, &environment, &limits, &signals, None)
-        .context("cannot start a process")?;
+    let perf_map = options
+        .perf_map
+        .then(|| (perf_map::VARIABLE.into(), "1".into()));
+    let child = fork_recorded(&program, &recorder, perf_map, &signals, None)?;
     let pid = child.pid();
     let path = match &options.output {
         Some(path) => path.clone(),
@@ -166,17 +155,8 @@ fn accompany(
     let mut schedule = Schedule::new(options);
     loop {
         recorder.turn_within(schedule.left(), &mut |event| sink.event(event));
-        while let Some(got) = signals.next() {
-            if let Got::ForUs { signal, sender } = got {
-                pass_on(pid, signal, sender);
-            }
-        }
-        if let Some(ended) = has_ended(pid).context("the program is out of sight")? {
-            recorder.exited(pid as u32, ended.into());
+        if let Some(ended) = mind(recorder, signals, pid)? {
             return Ok(ended);
-        }
-        if was_stopped(pid) {
-            stop_too(pid);
         }
         if let Some(paused) = schedule.due() {
             recorder.set_paused(paused);

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use profundo_ingest::Ingest;
 use profundo_model::Profile;
 use profundo_remote::permits::{Finding, Gap, Verdict};
 use profundo_remote::{EngineChoice, Options, Recorder};
 
-use crate::launch::{Child, Environment, Program, Signals, bury, has_ended};
+use crate::launch::{Program, Signals, bury, fork_recorded, has_ended};
 use crate::{carried, say};
 
 /// Some tens of milliseconds of every system's own shell.
@@ -66,14 +66,7 @@ fn recorded() -> Result<Profile> {
         ..Options::default()
     })?;
     let signals = Signals::take()?;
-    let limits: Vec<(u32, u64)> = recorder
-        .child_limits()
-        .iter()
-        .map(|limit| (limit.resource, limit.soft))
-        .collect();
-    let environment = Environment::with(recorder.environment());
-    let child = Child::fork(&program, &environment, &limits, &signals, None)
-        .context("cannot start a process")?;
+    let child = fork_recorded(&program, &recorder, [], &signals, None)?;
     let pid = child.pid();
     let mut ingest = Ingest::new(recorder.start());
     recorder.watch(pid as u32)?;

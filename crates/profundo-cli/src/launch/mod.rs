@@ -7,6 +7,7 @@ mod beginning;
 mod child;
 mod end;
 mod program;
+mod recorded;
 mod signals;
 
 pub use child::{Child, Environment, Streams, pipe};
@@ -14,4 +15,5 @@ pub use end::{
     Ended, bury, end_as, end_by_broken_pipe, has_ended, pass_on, send, stop_too, was_stopped,
 };
 pub use program::{Program, Unstarted};
+pub use recorded::{fork_recorded, mind};
 pub use signals::{Got, Signals};

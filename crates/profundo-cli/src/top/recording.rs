@@ -14,9 +14,7 @@ use profundo_wire::recording::{Event, HowEnded, Start};
 use super::bell::Bell;
 use super::keeper::Message;
 use super::told::Told;
-use crate::launch::{
-    Child, Ended, Environment, Program, Signals, Streams, Unstarted, bury, has_ended,
-};
+use crate::launch::{Ended, Program, Signals, Streams, Unstarted, bury, fork_recorded, has_ended};
 use crate::{carried, options};
 
 /// How often it looks whether it is to end.
@@ -245,14 +243,7 @@ fn start_program(
     recorder: &mut Recorder,
     signals: &Signals,
 ) -> Result<i32> {
-    let limits: Vec<(u32, u64)> = recorder
-        .child_limits()
-        .iter()
-        .map(|limit| (limit.resource, limit.soft))
-        .collect();
-    let environment = Environment::with(recorder.environment());
-    let child = Child::fork(program, &environment, &limits, signals, Some(streams))
-        .context("cannot start a process")?;
+    let child = fork_recorded(program, recorder, [], signals, Some(streams))?;
     let pid = child.pid();
     recorder.watch(pid as u32)?;
     if let Err(error) = child.release() {

@@ -1,0 +1,43 @@
+//! A program that is started to be recorded: how it begins, and what is to be minded while it runs.
+
+use std::ffi::OsString;
+
+use anyhow::{Context, Result};
+use profundo_remote::Recorder;
+
+use super::{
+    Child, Ended, Environment, Got, Program, Signals, Streams, has_ended, pass_on, stop_too,
+    was_stopped,
+};
+
+/// A child that waits to become the program, with what the recorder wants it to have, and these variables besides.
+pub fn fork_recorded(
+    program: &Program,
+    recorder: &Recorder,
+    besides: impl IntoIterator<Item = (OsString, OsString)>,
+    signals: &Signals,
+    streams: Option<&Streams>,
+) -> Result<Child> {
+    let limits = recorder.child_limits();
+    let limits = limits.iter().map(|limit| (limit.resource, limit.soft));
+    let limits: Vec<(u32, u64)> = limits.collect();
+    let environment = Environment::with(recorder.environment().into_iter().chain(besides));
+    Child::fork(program, &environment, &limits, signals, streams).context("cannot start a process")
+}
+
+/// Passes on what signals say, stops when the program stops, and tells the recorder when it has ended.
+pub fn mind(recorder: &mut Recorder, signals: &Signals, pid: i32) -> Result<Option<Ended>> {
+    while let Some(got) = signals.next() {
+        if let Got::ForUs { signal, sender } = got {
+            pass_on(pid, signal, sender);
+        }
+    }
+    if let Some(ended) = has_ended(pid).context("the program is out of sight")? {
+        recorder.exited(pid as u32, ended.into());
+        return Ok(Some(ended));
+    }
+    if was_stopped(pid) {
+        stop_too(pid);
+    }
+    Ok(None)
+}
