@@ -73,7 +73,7 @@ pub use heap::{
     heap_samples, is_recorded, keep_only, measured, memory_by_line,
 };
 pub use heap::{Growth, ProcessMemory, Use, gauges};
-pub use held::{Held, held, is_held_untold};
+pub use held::{Held, Named, held, holds_text, is_held_untold};
 pub use interval::{Estimate, Interval, Mass, effective_samples};
 pub use io::{Io, IoAmount, IoRow, io};
 pub use kind::{KindShares, Split};

@@ -2,6 +2,7 @@
 
 mod native;
 mod pages;
+mod types;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -114,7 +115,7 @@ where
         ..
     } = asked;
     if asked.is_native {
-        return native::tell(pid, through, sink).map_err(|why| why.told(pid, ""));
+        return native::tell(asked, sink).map_err(|why| why.told(pid, ""));
     }
     let why = match tell(pid, redact, through, sink, &mut |_| {}) {
         Ok(told) => {
@@ -129,7 +130,7 @@ where
     match why.downcast_ref() {
         Some(none @ Refused::NoPython) => {
             let also = format!("{none}, and ");
-            native::tell(pid, through, sink).map_err(|why| why.told(pid, &also))
+            native::tell(asked, sink).map_err(|why| why.told(pid, &also))
         }
         _ => Err(why),
     }

@@ -91,7 +91,16 @@ pub(super) fn of_frames<'a>(frames: impl Iterator<Item = FrameText<'a>>) -> Opti
 
 /// Where blocks come from.
 pub(super) fn is_entry(function: &str) -> bool {
-    function.starts_with("operator new") || matches!(function, "malloc" | "calloc" | "realloc")
+    const C: [&str; 7] = [
+        "malloc",
+        "calloc",
+        "realloc",
+        "reallocarray",
+        "aligned_alloc",
+        "posix_memalign",
+        "memalign",
+    ];
+    function.starts_with("operator new") || C.contains(&function)
 }
 
 /// Without the names of versions that stand between.

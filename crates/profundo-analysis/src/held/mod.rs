@@ -8,12 +8,14 @@
 
 mod cpp;
 mod frame;
+mod named;
 mod python;
 mod text;
 
 use profundo_model::{FrameId, Profile, StackId};
 
 use frame::{Container, FrameText, Kind};
+pub use named::{Named, holds_text};
 
 /// What a block holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

@@ -1,18 +1,17 @@
-//! The blocks of a native program that runs, as a graph. What each of them is nobody knows here but by its size.
+//! The blocks of a native program that runs, as a graph.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 
 use anyhow::anyhow;
-use profundo_ingest::graph::{self, Heap, Part, Read, Thread, Type, Untold};
+use profundo_ingest::graph::{self, Heap, Part, Read, Thread, Untold};
 use profundo_model::graph::Sink;
 use profundo_remote::door::{Native, Refused};
-use profundo_scan::Unread;
+use profundo_scan::{Blocks, Unread};
 
-use super::{AllTold, why_not};
+use super::types::Types;
+use super::{AllTold, Asked, why_not};
 use crate::attach::is_over;
 use crate::launch::Signals;
-use crate::options::Through;
 use crate::progress::Progress;
 
 /// Why nothing was told.
@@ -35,16 +34,25 @@ impl Failed {
 }
 
 /// Tells of all blocks of a process, and of what may point to them.
-pub fn tell<S>(pid: u32, through: &Through, sink: &mut S) -> Result<AllTold, Failed>
+pub fn tell<S>(asked: Asked<'_>, sink: &mut S) -> Result<AllTold, Failed>
 where
     S: Sink,
     S::Error: std::error::Error + Send + Sync + 'static,
 {
+    let Asked { pid, redact, .. } = asked;
     let signals = Signals::take_also(&[], false).map_err(|why| Failed::Other(why.into()))?;
     let progress = Progress::start("looking through its memory");
-    let mut native = Native::copy(pid, through.filtered).map_err(Failed::Refused)?;
-    let mut types = Types::default();
-    let (blocks, freed) = (native.blocks(|size| types.of_size(size))).map_err(Failed::Refused)?;
+    let mut native = Native::copy(pid, asked.through.filtered).map_err(Failed::Refused)?;
+    let (mut blocks, freed) = native.blocks().map_err(Failed::Refused)?;
+    drop(progress);
+    let progress = Progress::start("looking up what its blocks are");
+    let mut types = Types::of(pid, native.recording().as_deref(), &blocks, redact);
+    for block in &mut blocks {
+        block.whose = types.row(block.whose, block.size);
+    }
+    let blocks = Blocks::new(blocks);
+    drop(progress);
+    let progress = Progress::start("looking through its memory");
     let threads = std::mem::take(&mut native.threads).into_iter();
     let threads: Vec<Thread> = threads
         .map(|it| Thread {
@@ -58,7 +66,7 @@ where
     let heap = Heap {
         blocks: &blocks,
         freed: &freed,
-        types: &types.all,
+        types: types.all(),
         roots: &roots,
         parts: &parts,
     };
@@ -88,26 +96,6 @@ where
         edges: told.edges,
         held_up,
     })
-}
-
-/// What blocks are called, by their sizes.
-#[derive(Debug, Default)]
-struct Types {
-    rows: HashMap<u64, u32>,
-    all: Vec<Type>,
-}
-
-impl Types {
-    fn of_size(&mut self, size: u64) -> u32 {
-        *self.rows.entry(size).or_insert_with(|| {
-            let bytes = if size == 1 { "byte" } else { "bytes" };
-            self.all.push(Type {
-                name: format!("block of {size} {bytes}"),
-                ..Type::default()
-            });
-            self.all.len() as u32 - 1
-        })
-    }
 }
 
 /// The memory of the copy, until somebody wants it to end.

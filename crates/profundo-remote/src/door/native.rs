@@ -9,10 +9,11 @@
 //! read while all threads are held.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use profundo_probe::heap::seen::{SHADOW_BYTES, Words, each_leaf_seen, each_seen};
-use profundo_scan::{Area, Block, Blocks, Freed, Memory, Range, Unread, areas, chunks, map_lines};
+use profundo_scan::{Area, Block, Freed, Memory, Range, Unread, areas, chunks, map_lines};
 
 use super::borrowed::{Borrowed, ask};
 use super::copy::child_of;
@@ -21,7 +22,7 @@ use super::program::Program;
 use super::{ROOM, Refused, borrow, failed, has_own_filter, headroom, map};
 use crate::permits::may_be_read;
 use crate::reading::{Held, Registers, Stop, Stopper, wait_for_stop};
-use crate::session::{Counted, find_counted};
+use crate::session::{Counted, Remains, find_counted};
 use crate::{proc, sys};
 
 use std::os::unix::ffi::OsStrExt;
@@ -195,11 +196,14 @@ impl Native {
         Ok(())
     }
 
-    /// Its blocks, and where blocks were that are free. `whose` says of a size what a block of it is to be known by.
-    pub fn blocks(
-        &mut self,
-        mut whose: impl FnMut(u64) -> u32,
-    ) -> Result<(Blocks, Vec<Freed>), Refused> {
+    /// The file that the program is recorded into, if it is into one.
+    pub fn recording(&self) -> Option<PathBuf> {
+        Remains::read(self.counted.session.clone()).map(|remains| remains.recording)
+    }
+
+    /// Its blocks, each with the number of the stack that it was allocated on (0: of those that have none), and where blocks
+    /// were that are free.
+    pub fn blocks(&mut self) -> Result<(Vec<Block>, Vec<Freed>), Refused> {
         let Some([memory, _]) = &mut self.memory else {
             return Err(Refused::CopyGone);
         };
@@ -216,10 +220,10 @@ impl Native {
         let is_whole = each_seen(self.counted.shadow, &mut words, &mut |seen| {
             let range = (seen.address, seen.address.saturating_add(seen.size));
             match seen.site {
-                Some(_) => blocks.push(Block {
+                Some(whose) => blocks.push(Block {
                     start: seen.address,
                     size: seen.size,
-                    whose: whose(seen.size),
+                    whose,
                 }),
                 None => freed.push(hole(range, true)),
             }
@@ -233,7 +237,7 @@ impl Native {
             freed.extend(chunks.map(|it| hole(it.range, false)));
         }
         freed.sort_unstable();
-        Ok((Blocks::new(blocks), freed))
+        Ok((blocks, freed))
     }
 
     /// Runs `f` with all that is there of a range, piece by piece.

@@ -82,7 +82,8 @@ impl Remains {
         }
     }
 
-    fn read(directory: PathBuf) -> Option<Self> {
+    /// What was left in a session's directory.
+    pub(crate) fn read(directory: PathBuf) -> Option<Self> {
         let bytes = fs::read(directory.join(RECORDING)).ok()?;
         let mut lines = bytes.splitn(8, |&byte| byte == b'\n');
         let mut number = || std::str::from_utf8(lines.next()?).ok()?.parse::<u64>().ok();

@@ -4,13 +4,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use profundo_analysis::holds_text;
 use profundo_capture::heap::{self, Skipped};
 use profundo_formats::heapsnapshot::{self, Parts};
 use profundo_ingest::graph::{self, Heap, Told, Untold};
 
 use super::options::Options;
 use super::roots::{Memory, roots};
-use super::types::{is_text, types};
+use super::types::types;
 use crate::error::{Error, Result};
 
 /// A snapshot that was taken.
@@ -35,7 +36,7 @@ fn take_to(options: &Options, path: &Path) -> Result<Snapshot> {
     let mut copied = heap::copy()?;
     let mut types = types();
     for it in &mut types {
-        it.shows_text = !options.redact && is_text(&it.name);
+        it.shows_text = !options.redact && holds_text(&it.name);
     }
     let (blocks, freed) = copied.blocks()?;
     let (roots, parts) = roots(&copied);

@@ -2,15 +2,12 @@
 
 use std::sync::Mutex;
 
-use profundo_analysis::held;
+use profundo_analysis::Named;
 use profundo_capture::heap::{self, Sites};
 use profundo_ingest::graph::Type;
-use profundo_model::{Language, Profile, StackId};
 
 use crate::allocs::own::Trimmer;
 use crate::names::SYMBOLIZER;
-
-const UNKNOWN: &str = "UnknownType";
 
 /// What is known already, by the numbers of the sites: what a site is does not change.
 static KNOWN: Mutex<Vec<Type>> = Mutex::new(Vec::new());
@@ -35,10 +32,7 @@ pub(super) fn types() -> Vec<Type> {
 fn find_rest(types: &mut Vec<Type>) {
     let known = types.len().saturating_sub(1) as u32;
     let Sites { count, stacks } = heap::sites(known);
-    let unknown = Type {
-        name: UNKNOWN.to_owned(),
-        ..Type::default()
-    };
+    let unknown = type_of(Named::default());
     types.resize(types.len().max(count as usize + 1), unknown);
     if count <= known {
         return;
@@ -51,45 +45,16 @@ fn find_rest(types: &mut Vec<Type>) {
         if let Some(place) = types.get_mut(sample.weight.0 as usize)
             && let Some(stack) = trimmer.trim(&mut profile, sample.stack)
         {
-            *place = type_of(&profile, stack);
+            *place = type_of(Named::by(&profile, stack));
         }
     }
 }
 
-fn type_of(profile: &Profile, stack: StackId) -> Type {
-    let held = held(profile, stack);
-    let is_known = !held.type_name.is_empty();
-    let name = match is_known {
-        true => held.type_name,
-        // Only who asked is known.
-        false => match asker(profile, stack) {
-            Some(function) => format!("{UNKNOWN} ({function})"),
-            None => UNKNOWN.to_owned(),
-        },
-    };
+fn type_of(named: Named) -> Type {
+    let Named { name, is_known } = named;
     Type {
         name,
         is_known,
         shows_text: false,
     }
-}
-
-/// The innermost function that is not the library's way to a block.
-fn asker(profile: &Profile, stack: StackId) -> Option<&str> {
-    const LIBRARY: [&str; 4] = ["alloc::", "core::", "std::", "hashbrown::"];
-    let locations = profile.stacks.locations(stack);
-    let frames = locations.flat_map(|at| profile.locations.get(at).frames.iter().copied());
-    let is_librarys = |name: &str| {
-        let bare = name.trim_start_matches('<');
-        LIBRARY.iter().any(|library| bare.starts_with(library))
-    };
-    frames
-        .filter(|&frame| profile.frames.get(frame).language != Language::Runtime)
-        .map(|frame| profile.function_name(frame))
-        .find(|name| !name.is_empty() && !is_librarys(name))
-}
-
-/// Whether a block of this type holds text.
-pub(super) fn is_text(name: &str) -> bool {
-    matches!(name, "String" | "Box<str>" | "Box<[u8]>" | "Vec<u8>")
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -199,12 +199,104 @@ fn each_block_of_a_native_program_is_there_with_what_it_holds() {
             && !list.contains(&it.1)
             && !ring.contains(&it.1)));
         let name = graph.text(graph.name(node(lost[0])));
-        assert_eq!(name, b"block of 4000 bytes");
+        // Types have no names in C. That is who asked.
+        assert_eq!(name, b"UnknownType (make)");
     }
     let said = folder.said(&["heap", &pid, "--types"]);
     said.succeeded();
-    assert!(said.out.contains("block of 48 bytes"), "{said:#?}");
+    assert!(said.out.contains("UnknownType (make)"), "{said:#?}");
     ends_well(asked);
+}
+
+const RUST: &str = r#"
+use std::collections::HashMap;
+use std::rc::Rc;
+struct Node { next: Option<Box<Node>>, name: String }
+fn main() {
+    let mut list = None;
+    for number in 0..100 {
+        list = Some(Box::new(Node { next: list, name: format!("node number {number}") }));
+    }
+    let map: HashMap<u64, Vec<u64>> = (0..50).map(|it| (it, vec![it; 10])).collect();
+    let shared: Vec<Rc<[u8; 50]>> = (0..20).map(|_| Rc::new([1; 50])).collect();
+    std::fs::write("pid", std::process::id().to_string()).unwrap();
+    println!("ready");
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+    assert!(list.is_some_and(|it| it.next.is_some() && it.name.ends_with("99")));
+    assert_eq!((map.len(), shared.len()), (50, 20));
+}
+"#;
+
+const CPP: &str = r#"
+#include <map>
+#include <memory>
+#include <stdio.h>
+#include <string>
+#include <unistd.h>
+#include <vector>
+struct Base { virtual ~Base() {} };
+struct Derived : Base { long more[10]; };
+int main() {
+    std::map<int, std::string> map;
+    std::vector<std::unique_ptr<Base>> all;
+    for (int i = 0; i < 100; i++) {
+        map[i] = std::string(100, 'a');
+        all.push_back(std::make_unique<Derived>());
+    }
+    FILE *file = fopen("pid", "w");
+    fprintf(file, "%d", getpid());
+    fclose(file);
+    puts("ready");
+    fflush(stdout);
+    char byte;
+    while (read(0, &byte, 1) > 0) {}
+    return !(map.size() == 100 && all.size() == 100);
+}
+"#;
+
+#[test]
+fn blocks_are_called_by_what_they_are_for() {
+    let folder = Folder::new();
+    let rust = [
+        ("Box<program::Node>", 100),
+        ("String", 100),
+        ("Vec<u64>", 50),
+        ("HashMap<u64, Vec<u64>>", 1),
+        ("Rc<[u8; 50]>", 20),
+    ];
+    let cpp = [
+        ("std::map<int, std::string>", 100),
+        ("std::string", 100),
+        ("std::unique_ptr<Derived>", 100),
+        ("std::vector<std::unique_ptr<Base>>", 1),
+    ];
+    let made = [
+        ("rustc", "program.rs", RUST, &rust[..]),
+        ("g++", "program.cpp", CPP, &cpp[..]),
+    ];
+    for (compiler, file, source, types) in made {
+        folder.file(file, source);
+        let mut compile = Command::new(compiler);
+        compile.args(["-g", file, "-o", "program"]);
+        let compiled = compile.current_dir(folder.path()).status();
+        if !compiled.is_ok_and(|status| status.success()) {
+            skip(&format!("there is no {compiler}"));
+            continue;
+        }
+        let mut command = folder.profundo(&["record", "--memory=exact", "-o", "t.profundo", "--"]);
+        command.arg("./program").stderr(Stdio::null());
+        let asked = Asked::of(command);
+        let pid = fs::read_to_string(folder.path().join("pid")).unwrap();
+        let said = folder.said(&["snapshot", &pid, "-o", "t.heapsnapshot"]);
+        said.succeeded();
+        let graph = heapsnapshot::read_file(folder.path().join("t.heapsnapshot")).unwrap();
+        for &(name, wanted) in types {
+            let is_it = |node: &NodeId| graph.text(graph.name(*node)) == name.as_bytes();
+            assert_eq!(graph.nodes().filter(is_it).count(), wanted, "{name}");
+        }
+        assert_eq!(asked.end().1, Some(0));
+    }
 }
 
 #[test]
