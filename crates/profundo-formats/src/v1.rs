@@ -23,6 +23,7 @@ mod place;
 mod read;
 mod sample;
 mod stream;
+mod traced;
 mod traffic;
 mod write;
 

@@ -41,6 +41,7 @@ mod stack;
 mod string;
 mod task;
 mod thread;
+mod traced;
 mod traffic;
 mod wait;
 
@@ -65,5 +66,6 @@ pub use stack::{Stack, StackTable};
 pub use string::StringTable;
 pub use task::{Task, TaskTable};
 pub use thread::{Process, ProcessEnd, Thread, ThreadTable};
+pub use traced::{Call, Callers, Clock, Line, Traced};
 pub use traffic::{Bytes, Traffic};
 pub use wait::Wait;

@@ -43,6 +43,9 @@ pub enum SampleKind {
     Cpu,
     /// Elapsed time of threads and tasks.
     Wall,
+    /// Every call was measured: a sample is what a function took itself in one place of the tree of calls, all its calls
+    /// added up.
+    Traced,
     /// What was allocated, where that was made the samples of a profile: a weight is no time, but
     /// bytes or blocks.
     Heap(Measure),

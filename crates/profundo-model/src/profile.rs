@@ -3,7 +3,7 @@
 use crate::{
     File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Growing, Heap, Language,
     LocationId, LocationKind, LocationTable, Meta, ModuleTable, Process, Sample, SourceLines,
-    StackTable, StringTable, TaskTable, ThreadTable, Traffic,
+    StackTable, StringTable, TaskTable, ThreadTable, Traced, Traffic,
 };
 
 /// A profile.
@@ -37,6 +37,8 @@ pub struct Profile {
     pub traffic: Vec<Traffic>,
     /// What was allocated, where that was recorded.
     pub heap: Heap,
+    /// Calls and lines, where each of them was counted.
+    pub traced: Traced,
     /// Samples, in the order in which they were taken, oldest first.
     pub samples: Vec<Sample>,
 }

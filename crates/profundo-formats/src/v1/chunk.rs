@@ -49,6 +49,9 @@ pub(super) const SEARCHED: Kind = *b"SRCH";
 pub(super) const SITES: Kind = *b"SITE";
 pub(super) const MOMENTS: Kind = *b"MOMT";
 pub(super) const GAUGES: Kind = *b"GAUG";
+pub(super) const TRACED: Kind = *b"TRCD";
+pub(super) const CALLS: Kind = *b"CALL";
+pub(super) const LINES: Kind = *b"LINE";
 pub(super) const SAMPLES: Kind = *b"SAMP";
 pub(super) const END: Kind = *b"END.";
 

@@ -1,7 +1,7 @@
 //! The numbers that enum values have in a file: their places in these lists, which only ever
 //! grow at the end. A reader that meets a higher number takes the nearest thing and says so.
 
-use profundo_model::{Domain, Engine, Gil, Language, Role, SampleKind, State};
+use profundo_model::{Clock, Domain, Engine, Gil, Language, Role, SampleKind, State};
 
 use crate::Error;
 
@@ -14,7 +14,9 @@ pub(super) const ENGINES: &[Engine] = &[
     Engine::ProcPoll,
 ];
 
-pub(super) const KINDS: &[SampleKind] = &[SampleKind::Cpu, SampleKind::Wall];
+pub(super) const KINDS: &[SampleKind] = &[SampleKind::Cpu, SampleKind::Wall, SampleKind::Traced];
+
+pub(super) const CLOCKS: &[Clock] = &[Clock::Wall, Clock::Cpu];
 
 pub(super) const LANGUAGES: &[Language] = &[
     Language::Rust,

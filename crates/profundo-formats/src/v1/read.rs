@@ -11,7 +11,7 @@ use super::chunk::{self, Next, Packed, Unpacker};
 use super::code::value_of;
 use super::column::Columns;
 use super::sample::LastSeen;
-use super::{gauge, growing, heap, meta, name, owner, place, sample, traffic};
+use super::{gauge, growing, heap, meta, name, owner, place, sample, traced, traffic};
 use crate::{Damage, Error, Warning};
 
 /// Reads the chunks from `offset` on.
@@ -140,6 +140,9 @@ impl Decoder {
             chunk::SITES => (self.profile.heap.sites.len(), heap::sites::decode),
             chunk::MOMENTS => (self.profile.heap.moments.len(), heap::moments::decode),
             chunk::GAUGES => (self.profile.heap.gauges.len(), gauge::decode),
+            chunk::TRACED => (0, traced::about::decode),
+            chunk::CALLS => (self.profile.traced.calls.len(), traced::calls::decode),
+            chunk::LINES => (self.profile.traced.lines.len(), traced::lines::decode),
             chunk::SAMPLES => (self.profile.samples.len(), sample::decode),
             // Rows that are there already.
             chunk::MODULES_AGAIN => (self.profile.modules.len(), place::modules::decode),
@@ -177,6 +180,8 @@ impl Decoder {
                 chunk::UNREACHABLE,
                 chunk::MOMENTS,
                 chunk::GAUGES,
+                chunk::CALLS,
+                chunk::LINES,
             ]
             .contains(&chunk.kind);
             if last > u64::from(u32::MAX) && has_ids {

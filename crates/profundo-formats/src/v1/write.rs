@@ -11,7 +11,7 @@ use profundo_model::{
 use super::chunk::{self, ChunkWriter, Kind};
 use super::column::Payload;
 use super::sample::LastSeen;
-use super::{gauge, growing, heap, meta, name, owner, place, sample, traffic};
+use super::{gauge, growing, heap, meta, name, owner, place, sample, traced, traffic};
 use crate::Error;
 
 /// Samples in a chunk: at 1000 a second a cut file loses the last 16 s of one thread at most, and
@@ -316,7 +316,27 @@ impl<W: Write> Encoder<W> {
         self.frames(profile, profile.frames.len())?;
         self.files(profile, profile.files.len())?;
         self.strings(profile, profile.strings.len())?;
-        self.sources(profile)
+        self.sources(profile)?;
+        self.traced(profile)
+    }
+
+    /// Calls and lines, behind the rows that they need.
+    fn traced(&mut self, profile: &Profile) -> Result<(), Error> {
+        let traced = &profile.traced;
+        if traced.is_empty() {
+            return Ok(());
+        }
+        let payload = traced::about::encode(traced)?;
+        self.out.write(chunk::TRACED, payload.as_bytes())?;
+        for (number, part) in traced.calls.chunks(ROWS).enumerate() {
+            let payload = traced::calls::encode(part, number * ROWS);
+            self.out.write(chunk::CALLS, payload.as_bytes())?;
+        }
+        for (number, part) in traced.lines.chunks(ROWS).enumerate() {
+            let payload = traced::lines::encode(part, number * ROWS);
+            self.out.write(chunk::LINES, payload.as_bytes())?;
+        }
+        Ok(())
     }
 
     fn sources(&mut self, profile: &Profile) -> Result<(), Error> {

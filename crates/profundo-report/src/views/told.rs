@@ -55,6 +55,7 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
         match meta.kind {
             SampleKind::Cpu => "cpu",
             SampleKind::Wall => "wall",
+            SampleKind::Traced => "traced",
             SampleKind::Heap(measure) => measured(measure),
         },
     );

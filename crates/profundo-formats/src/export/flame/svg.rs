@@ -71,6 +71,7 @@ fn head(
     let meta = &view.profile.meta;
     let clock = match meta.kind {
         SampleKind::Cpu => "CPU time",
+        SampleKind::Traced => "time of traced calls",
         SampleKind::Wall => "elapsed time of threads and tasks",
         // It is said by its weights.
         SampleKind::Heap(_) => "memory",

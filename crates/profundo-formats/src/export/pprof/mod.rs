@@ -111,6 +111,7 @@ impl<W: Write> Writer<'_, W> {
         let clock = match meta.kind {
             SampleKind::Cpu => "cpu",
             SampleKind::Wall => "wall",
+            SampleKind::Traced => "traced",
             // Of which there is but one, which says what it is.
             SampleKind::Heap(_) => "memory",
         };
