@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 
 use crate::home::{Whose, home};
-use crate::{memory, process, real, restrict, session};
+use crate::{calls, memory, process, real, restrict, session};
 
 /// Has the C library tell us when the program leaves `main` or calls `exit`. What was registered
 /// first is called last.
@@ -37,6 +37,7 @@ fn note(code: c_int) {
         }
         return;
     };
+    calls::end();
     let header = &home.ring().header;
     let (used, ends) = (process::usage(), &header.ends);
     header.exit_code.store(code, Ordering::Relaxed);

@@ -9,7 +9,7 @@ use core::mem::MaybeUninit;
 
 use crate::loadable::Target;
 use crate::real::{self, Strings};
-use crate::{environment, files, quiet, signals};
+use crate::{calls, environment, files, quiet, signals};
 
 /// # Safety
 /// As for `execve`.
@@ -108,7 +108,9 @@ unsafe fn replace(
         environment::with_ours(target, list, |list| {
             let signals = signals::before_exec();
             let is_quiet = quiet::before_exec();
+            calls::before_exec();
             let result = f(list);
+            calls::go_on();
             quiet::after_exec(is_quiet);
             signals::after_exec(signals);
             result

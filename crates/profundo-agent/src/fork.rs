@@ -10,7 +10,7 @@ use profundo_probe::shared::{Listings, Ring, start_kind};
 use profundo_probe::{sys, urgent};
 
 use crate::home::{Home, Whose, home};
-use crate::{files, memory, python, real, session, shell, start};
+use crate::{calls, files, memory, python, real, session, shell, start};
 
 /// Has the C library tell us of each fork.
 pub fn watch() {
@@ -51,6 +51,7 @@ fn enter_child(home: Home) {
     if !had_ring {
         // A parent without a ring has children without one.
         memory::abandon();
+        calls::stop();
         return;
     }
     let follows = control.follow.load(Ordering::Relaxed) != 0
@@ -62,6 +63,7 @@ fn enter_child(home: Home) {
         // SAFETY: the ring is ours, and there is no other thread that could use it.
         unsafe { files::map_zeroed_over(home.ring_address(), Ring::BYTES) };
         memory::abandon();
+        calls::stop();
         return;
     };
     // SAFETY: both are rings: the new one is mapped, and the parent's still is.
@@ -76,6 +78,7 @@ fn enter_child(home: Home) {
     let header = &home.ring().header;
     header.parent_ring.store(parent, Ordering::Relaxed);
     memory::enter_child(home);
+    calls::enter_child(number);
     python::look_in_child(home);
     home.set_records(true);
     start::introduce(home, start_kind::FORK);

@@ -15,7 +15,7 @@ use profundo_probe::{regs, sys};
 
 use crate::home::Home;
 use crate::real::{self, ThrdFunction, ThreadFunction};
-use crate::{fork, memory, process, python, session, start, timers};
+use crate::{calls, fork, memory, process, python, session, start, timers};
 
 /// How many threads can be in the making at one time; others are not entered.
 const PLACES: usize = 512;
@@ -159,6 +159,7 @@ fn with_start(
     if let Some(home) = home {
         python::look_if_asked(home);
     }
+    calls::new_thread();
     let place = home
         .filter(|_| session::control().is_some_and(session::has_not_ended))
         .and_then(|home| home.starts().put(function, argument));
@@ -261,6 +262,7 @@ unsafe extern "C" fn at_end(value: *mut c_void) {
     // SAFETY: as in `enter_quietly`.
     let probe = unsafe { home.probe() };
     memory::end_thread();
+    calls::end_thread();
     let cpu = process::time(libc::CLOCK_THREAD_CPUTIME_ID);
     probe.threads.end(&probe.caches, sys::thread_id(), cpu);
     let header = &home.ring().header;

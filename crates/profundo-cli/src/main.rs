@@ -28,6 +28,7 @@ mod sink;
 mod snapshot;
 mod sources;
 mod top;
+mod trace;
 mod track;
 mod unnamed;
 
@@ -95,6 +96,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Doctor(options) => doctor::doctor(&options),
         Verb::Heap(options) => heap::heap(&options),
         Verb::Snapshot(options) => snapshot::snapshot(&options),
+        Verb::Trace(options) => trace::trace(&options),
         Verb::GcLog(options) => gc_log::gc_log(&options),
         Verb::Assemble(options) => assemble::assemble(&options),
         Verb::TrackAllocation(options) => track::track(&options),

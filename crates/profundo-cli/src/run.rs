@@ -56,9 +56,9 @@ pub const UNBEGUN: &str = "nothing was run, because the recording could not be b
 
 /// A program that has run.
 pub struct Recorded {
-    path: PathBuf,
+    pub path: PathBuf,
     pub ended: Ended,
-    done: Done,
+    pub done: Done,
 }
 
 /// Says why the file is not whole. Returns whether it is not.
@@ -74,12 +74,24 @@ pub fn tell_failure(recorded: &Recorded) -> bool {
     true
 }
 
-/// Runs a program and records it, whole.
+/// How a program is run and recorded.
+pub struct Plan<'a> {
+    /// How.
+    pub options: Options,
+    /// Where the recording goes, unless it is called by the program.
+    pub output: Option<&'a Path>,
+    /// How large it may grow.
+    pub max_size: u64,
+    /// Whether it keeps lines of source code.
+    pub keeps_source: bool,
+    /// Whether the interpreter writes a perf map.
+    pub perf_map: bool,
+    /// When to begin, and for how long.
+    pub schedule: Schedule,
+}
+
+/// Runs a program and records it, whole, as the options for that say.
 pub fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
-    let program = Program::find(words)?;
-    if let Some(path) = &options.output {
-        reading::may_replace(path).context(UNBEGUN)?;
-    }
     let agent = match options.engine {
         options::EngineChoice::PerfRing => None,
         _ => Some(carried::file(match options.memory() {
@@ -87,7 +99,7 @@ pub fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
             Some(_) => carried::For::Memory,
         })?),
     };
-    let mut recorder = Recorder::create(Options {
+    let how = Options {
         period: options.period(),
         engine: match options.engine {
             options::EngineChoice::Auto => EngineChoice::Auto,
@@ -102,18 +114,38 @@ pub fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
         paused: options.paused || options.start_after.is_some(),
         agent,
         ..Options::default()
-    })?;
+    };
+    carry_out(
+        Plan {
+            options: how,
+            output: options.output.as_deref(),
+            max_size: options.max_size.0,
+            keeps_source: !options.no_source,
+            perf_map: options.perf_map,
+            schedule: Schedule::new(options.start_after, options.duration),
+        },
+        words,
+    )
+}
+
+/// Runs a program and records it, whole.
+pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
+    let program = Program::find(words)?;
+    if let Some(path) = plan.output {
+        reading::may_replace(path).context(UNBEGUN)?;
+    }
+    let mut recorder = Recorder::create(plan.options)?;
     let signals = Signals::take()?;
-    let perf_map = options
+    let perf_map = plan
         .perf_map
         .then(|| (perf_map::VARIABLE.into(), "1".into()));
     let child = fork_recorded(&program, &recorder, perf_map, &signals, None)?;
     let pid = child.pid();
-    let path = match &options.output {
-        Some(path) => path.clone(),
+    let path = match plan.output {
+        Some(path) => path.to_owned(),
         None => default_path(&program, pid),
     };
-    let mut sink = Sink::create(&path, recorder.start(), options.max_size.0)?;
+    let mut sink = Sink::create(&path, recorder.start(), plan.max_size)?;
     // Should we be killed, this tells whose memory it is. Without it, the file alone is left.
     let _ = std::path::absolute(&path).map(|recording| {
         Remains {
@@ -131,16 +163,16 @@ pub fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
         let _ = std::fs::remove_file(&path);
         bail!(Unstarted::refused(&program.path, &error));
     }
-    let ended = accompany(&mut recorder, &mut sink, &signals, pid, options)?;
+    let ended = accompany(&mut recorder, &mut sink, &signals, pid, plan.schedule)?;
     let finish = recorder.finish(&mut |event| sink.event(event));
     drop(watch);
     bury(pid);
     // What follows is ours alone, and Ctrl-C may end it: what was recorded is in the file.
     signals.release();
-    if options.perf_map {
+    if plan.perf_map {
         perf_map::tell_refusals(&mut sink);
     }
-    let done = sink.finish(finish, !options.no_source);
+    let done = sink.finish(finish, plan.keeps_source);
     Ok(Recorded { path, ended, done })
 }
 
@@ -150,9 +182,8 @@ fn accompany(
     sink: &mut Sink,
     signals: &Signals,
     pid: i32,
-    options: &Recording,
+    mut schedule: Schedule,
 ) -> Result<Ended> {
-    let mut schedule = Schedule::new(options);
     loop {
         recorder.turn_within(schedule.left(), &mut |event| sink.event(event));
         if let Some(ended) = mind(recorder, signals, pid)? {
@@ -169,7 +200,7 @@ fn accompany(
 
 /// When sampling starts and stops by itself.
 #[derive(Debug)]
-struct Schedule {
+pub struct Schedule {
     began: Instant,
     start: Option<Duration>,
     stop: Option<Duration>,
@@ -178,13 +209,13 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn new(options: &Recording) -> Self {
-        let start = options.start_after;
+    /// Begins after so long, if that is said, and stops so long after that.
+    pub fn new(start: Option<Duration>, duration: Option<Duration>) -> Self {
         Self {
             began: Instant::now(),
             start,
-            stop: options.duration.filter(|_| start.is_none()),
-            duration: options.duration,
+            stop: duration.filter(|_| start.is_none()),
+            duration,
         }
     }
 

@@ -98,7 +98,7 @@ const LONGEST_TEXT: u64 = 1 << 20;
 const LONGEST_TABLE: u64 = 1 << 28;
 
 /// Where the characters of a text lie, if an object is one.
-pub(crate) fn text(layout: &Layout, memory: &mut impl Memory, object: u64) -> Option<TextShape> {
+pub fn text(layout: &Layout, memory: &mut impl Memory, object: u64) -> Option<TextShape> {
     let length = memory.word(object.wrapping_add(TEXT_LENGTH))?;
     let state = half(memory, object.wrapping_add(TEXT_STATE))?;
     let (width, is_compact, is_ascii) = (state >> 2 & 7, state >> 5 & 1, state >> 6 & 1);

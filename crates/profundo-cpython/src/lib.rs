@@ -35,7 +35,7 @@ mod threads;
 mod torn;
 mod walk;
 
-pub use code::{CodeKey, CodeShape, TextShape, code_key, code_shape};
+pub use code::{CodeKey, CodeShape, TextShape, code_key, code_shape, text};
 pub use debug::{DEBUG_WORDS, Refusal, layout_from_debug_offsets};
 pub use gil::{is_collecting, is_holder, is_in_lock};
 pub use layout::{Attributes, Chain, Collecting, Gil, Layout, NEWEST, OLDEST};

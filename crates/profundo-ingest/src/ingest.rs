@@ -9,6 +9,7 @@ use profundo_model::{
     Energy, EnergyZone, Engine, Growing, Heap, LocationId, Loss, Meta, Nanos, Process, ProcessEnd,
     ProcessId, Profile, Sample, SampleKind, StringId, ThreadId,
 };
+use profundo_wire::traced::TracedCalls;
 use profundo_wire::recording::{
     self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start,
 };
@@ -27,6 +28,7 @@ use crate::stacks::Stacks;
 use crate::traffic::traffic_of;
 use crate::waits::{Waits, waiting};
 
+mod calls;
 mod clear;
 mod kinds;
 mod memory;
@@ -82,6 +84,8 @@ pub struct Ingest {
     cleared: u64,
     /// Whether the only process keeps its own numbers.
     is_single: bool,
+    /// What processes have called, which is taken in at the end: only then the clock is known well.
+    calls: Vec<(u32, TracedCalls)>,
     /// How many processes the profile had when it was gone on with.
     rows_before: usize,
     /// Rows of the stack table from which on stacks that are new are cut short.
@@ -176,6 +180,7 @@ impl Ingest {
             sites: Sites::of(&profile.heap),
             cleared: 0,
             is_single: false,
+            calls: Vec::new(),
             most_stacks: MOST_STACKS,
             generated: Owners::default(),
             extents: Extents::default(),
@@ -293,6 +298,7 @@ impl Ingest {
                 self.gauges.untold.push((id, told));
             }
             Event::Unreachable { process, found } => self.unreachable(process, &found),
+            Event::Calls { process, calls } => self.calls.push((process, calls)),
             Event::Cleared(at) => self.clear(at),
             Event::Ended(end) => self.ended(&end),
             Event::Collections { .. } => {}
@@ -333,6 +339,7 @@ impl Ingest {
         };
         self.sites.retry(when, &mut self.profile.heap);
         self.take_in_unknown_sites();
+        self.take_in_calls();
         self.settle_times();
         let meta = &mut self.profile.meta;
         meta.duration = Nanos(finish.duration);

@@ -24,6 +24,7 @@ mod modules;
 mod objects;
 mod people;
 mod stacks;
+mod traced;
 mod traffic;
 mod waits;
 

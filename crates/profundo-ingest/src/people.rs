@@ -200,6 +200,34 @@ impl People {
         (row.id, task)
     }
 
+    /// A thread by the kernel's number of it, and its own task. 0: the first that there is.
+    pub(crate) fn by_tid(
+        &mut self,
+        profile: &mut Profile,
+        numbers: &mut Numbers,
+        tid: u32,
+    ) -> (ThreadId, TaskId) {
+        /// Threads that nobody has told of have numbers from here on.
+        const UNTOLD: u32 = 1 << 31;
+        let is_it = |row: &Row| match tid {
+            0 => true,
+            _ => profile.threads.get(row.id).tid == tid,
+        };
+        let known = self.threads.iter().filter(|(_, row)| is_it(row));
+        // Numbers of threads that have ended are used again.
+        let known = match tid {
+            0 => known.min_by_key(|(number, _)| **number),
+            _ => known.max_by_key(|(number, _)| **number),
+        };
+        let number = known.map_or(UNTOLD | tid, |(&number, _)| number);
+        let row = self.row(profile, numbers, number, tid);
+        let task = match row.root {
+            Some(task) => task,
+            None => self.root(profile, number, row),
+        };
+        (row.id, task)
+    }
+
     /// A thread by its number; where that is not known any more, by the kernel's, and if nothing was
     /// heard of it either, the first of its process.
     pub(crate) fn thread(

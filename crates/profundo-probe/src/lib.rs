@@ -18,6 +18,7 @@ extern crate std;
 pub mod again;
 pub mod buffer;
 pub mod caches;
+pub mod calls;
 pub mod claims;
 pub mod clock;
 pub mod code;

@@ -35,6 +35,15 @@ pub enum Memory {
     Exact,
 }
 
+/// Which calls are counted, and how long they take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Calls {
+    /// Also those of functions of C's that the interpreter calls.
+    pub builtins: bool,
+    /// By the CPU time of each thread, not by the clock on the wall.
+    pub cpu: bool,
+}
+
 /// How to record.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -57,6 +66,8 @@ pub struct Options {
     pub traffic: bool,
     /// Whether interpreters tell of their collections of garbage.
     pub collections: bool,
+    /// What interpreters count of their calls.
+    pub calls: Option<Calls>,
     /// Whether memory is looked at, and which allocations.
     pub memory: Option<Memory>,
     /// Whether to begin without sampling, until told.
@@ -82,6 +93,7 @@ impl Default for Options {
             energy: None,
             traffic: true,
             collections: false,
+            calls: None,
             memory: None,
             paused: false,
             agent: None,

@@ -6,6 +6,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::traced::TracedCalls;
+
 /// What made the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Engine {
@@ -233,6 +235,13 @@ pub enum Event<'a> {
         sites: Vec<SiteSum>,
         /// The most that there was.
         peak: Peak,
+    },
+    /// What a process has called, told when it has ended.
+    Calls {
+        /// The process's key.
+        process: u32,
+        /// Those calls.
+        calls: TracedCalls,
     },
     /// It was looked which blocks of a process nobody points to, just before its end.
     Unreachable {

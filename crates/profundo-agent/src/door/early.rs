@@ -10,8 +10,8 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::{api, collections};
-use crate::session;
 use crate::symbols::{self, Scope};
+use crate::{calls, session};
 
 type Malloc = unsafe extern "C-unwind" fn(*mut c_void, usize) -> *mut c_void;
 type Calloc = unsafe extern "C-unwind" fn(*mut c_void, usize, usize) -> *mut c_void;
@@ -48,8 +48,7 @@ type Exchange = unsafe extern "C" fn(c_int, *mut Allocator);
 /// Goes in as soon as may be, if anything is wanted there. The interpreter was found, and has not begun.
 pub fn watch() {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
-    let wanted = session::control().is_some_and(|it| it.collections.load(Ordering::Relaxed) != 0);
-    if !wanted || IS_DONE.swap(true, Ordering::Relaxed) {
+    if !(wants_collections() || calls::wanted() != 0) || IS_DONE.swap(true, Ordering::Relaxed) {
         return;
     }
     const NAMES: [&CStr; 3] = [
@@ -80,6 +79,10 @@ pub fn watch() {
         };
         transmute::<usize, Exchange>(set)(OBJECTS, &mut ours);
     }
+}
+
+fn wants_collections() -> bool {
+    session::control().is_some_and(|it| it.collections.load(Ordering::Relaxed) != 0)
 }
 
 /// Whether ours was ever called.
@@ -136,7 +139,12 @@ fn go_in_if_begun() {
 
 /// Called by the interpreter's main thread, which holds the lock.
 unsafe extern "C" fn inside(_: *mut c_void) -> c_int {
-    collections::begin(null_mut());
+    if wants_collections() {
+        collections::begin(null_mut());
+    }
+    if calls::wanted() != 0 {
+        calls::begin();
+    }
     0
 }
 

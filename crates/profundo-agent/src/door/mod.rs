@@ -23,7 +23,9 @@ use profundo_probe::sys;
 use crate::process;
 use crate::real::{self, ThreadFunction};
 use crate::symbols::{self, Scope};
-use api::Api;
+pub use api::{Api, find as api};
+pub use table::Kept;
+pub(crate) use table::table;
 
 /// Asks the interpreter to let us in, or takes that back. What came of it is told in the request's `refused`.
 ///

@@ -39,7 +39,7 @@ macro_rules! table {
     };
 }
 
-pub(super) use table;
+pub(crate) use table;
 
 /// Something that is made once, if it can be.
 pub struct Kept<T> {

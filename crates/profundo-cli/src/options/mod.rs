@@ -10,6 +10,7 @@ mod measuring;
 mod recording;
 mod snapshot;
 mod top;
+mod trace;
 mod tracking;
 mod values;
 
@@ -21,6 +22,7 @@ use clap_complete::Shell;
 
 pub use exporting::{Export, ExportFormat, Flame, misfit};
 pub use gc_log::GcLog;
+pub use trace::Trace;
 pub use heap::{Assemble, Heap};
 pub use looking::{Looking, Paper, Style, What};
 use values::{rate, some_seconds};
@@ -75,6 +77,8 @@ pub enum Verb {
     Export(Export),
     /// Draw a recording as a flame graph: an SVG file to click through
     Flame(Flame),
+    /// Count and measure every call, then print who was called how often
+    Trace(Trace),
     /// Count what each line of source allocates, and write it beside the sources
     TrackAllocation(TrackAllocation),
     /// Print what a heap snapshot says, or what has changed in a later one

@@ -17,6 +17,16 @@ pub enum SessionState {
     Paused = 2,
 }
 
+/// What of calls is counted.
+pub mod trace_flag {
+    /// Calls of the interpreter's functions.
+    pub const CALLS: u32 = 1;
+    /// Those of C's that it calls as well.
+    pub const BUILTINS: u32 = 2;
+    /// By the CPU time of each thread, not by the clock on the wall.
+    pub const CPU_CLOCK: u32 = 4;
+}
+
 /// What a [`RingEntry`] can be.
 pub mod entry_state {
     /// There is no such file.
@@ -84,7 +94,9 @@ pub struct Control {
     pub heeded: AtomicU32,
     /// 1 if interpreters are to tell of their collections of garbage.
     pub collections: AtomicU32,
-    reserved: [AtomicU32; 18],
+    /// What of calls interpreters are to count: [`trace_flag`]s. 0: nothing.
+    pub trace: AtomicU32,
+    reserved: [AtomicU32; 17],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The last words, in a circle.

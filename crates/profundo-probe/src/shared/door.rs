@@ -58,6 +58,8 @@ pub mod refusal {
     pub const NO_THREAD: i32 = -10_007;
     /// It cannot be taken back: it is being done, or is done.
     pub const TOO_LATE: i32 = -10_008;
+    /// Somebody else's profiler is at work.
+    pub const HAS_PROFILER: i32 = -10_009;
 }
 
 /// Flags of [`Request::flags`].

@@ -41,6 +41,7 @@
 //! Everything in here is plain numbers and atomics with a fixed layout (`repr(C)`), all zero at
 //! first, and read by another process: no pointers but those that are said to be the target's.
 
+mod calls;
 mod collections;
 mod control;
 mod door;
@@ -48,9 +49,14 @@ mod ring;
 mod search;
 mod sums;
 
+pub use calls::{
+    CALLS_FILE, CallsFile, CallsHeader, FUNCTIONS, FunctionRow, NODES, NodeRow, TEXT, call_clock,
+    function_kind, node_flag,
+};
 pub use collections::{Collections, KEPT};
 pub use control::{
     Control, Farewell, MAX_FAREWELLS, MAX_RINGS, RingEntry, SessionState, entry_state, memory_kind,
+    trace_flag,
 };
 pub use ring::{
     CHUNKS, Ends, ForeignModule, Header, LISTED, Listings, MemoryCounts, RECORDS, Ring, Silence,
@@ -141,7 +147,7 @@ pub const MEMORY_SYMBOLS: &[&str] = &[
 
 /// At the start of `control` and of each ring. Its last byte is the layout's version: an agent
 /// that finds another one does nothing.
-pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x05");
+pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x06");
 
 /// How much address space `tables` takes: little enough for a program that limits its own. The
 /// file is as long as what is in it, and grows: nothing may be touched that no module's list names.

@@ -143,6 +143,8 @@ pub struct Header {
     /// after its agent came (an embedding program that opens libpython). The agent then looks for
     /// it, at the next function of the program's that it stands in for.
     pub look_for_python: AtomicU32,
+    /// Why calls are not counted that were to be: an error number or a [`super::refusal`], as a negative number.
+    pub calls_refused: AtomicI32,
     /// The cycle counter when the agent came.
     pub started: AtomicU64,
     /// Where `tables` is mapped in the target.

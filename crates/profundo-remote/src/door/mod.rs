@@ -39,6 +39,7 @@ pub use native::{Native, NativeThread};
 use place::{Instructions, Places};
 use program::Program;
 pub use refused::Refused;
+pub(crate) use refused::why_of;
 
 /// How objects are to be gone through.
 #[derive(Debug, Clone, Copy)]

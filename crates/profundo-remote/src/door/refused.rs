@@ -117,6 +117,14 @@ impl fmt::Display for Refused {
     }
 }
 
+/// Why something was not done in an interpreter: an error of the system's or a [`refusal`], in words.
+pub(crate) fn why_of(why: i32) -> String {
+    match why {
+        ..-10_000 => why_not(why).to_owned(),
+        _ => io::Error::from_raw_os_error(why.abs()).to_string(),
+    }
+}
+
 fn why_not(why: i32) -> &'static str {
     match why {
         refusal::NO_INTERPRETER => {
@@ -127,6 +135,7 @@ fn why_not(why: i32) -> &'static str {
         refusal::NOT_RUNNING => "its interpreter has not begun yet, or has ended",
         refusal::FULL => "its interpreter's list of pending calls is full",
         refusal::BUSY => "somebody else is asking it just now",
+        refusal::HAS_PROFILER => "it has a profiler already, which is left alone",
         _ => "its interpreter could not be asked",
     }
 }

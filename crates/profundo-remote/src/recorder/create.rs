@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use profundo_probe::shared::{SessionState, memory_kind};
+use profundo_probe::shared::{SessionState, memory_kind, trace_flag};
 use profundo_wire::recording::Engine;
 
 use super::attach::instead_of_perf;
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::gauge::Gauges;
 use crate::jitter::Jitter;
 use crate::modules::Store;
-use crate::options::{EngineChoice, Memory, Options};
+use crate::options::{Calls, EngineChoice, Memory, Options};
 use crate::perf::{Counter, SideBand, Signal, TaskClock};
 use crate::permits::{may_be_read, perf_refused};
 use crate::reading::Counts;
@@ -77,6 +77,9 @@ impl Recorder {
         control
             .calls
             .store(u32::from(wants_calls), Ordering::Relaxed);
+        control
+            .trace
+            .store(options.calls.map_or(0, flags_of), Ordering::Relaxed);
         let wants_collections = u32::from(options.collections);
         control
             .collections
@@ -232,4 +235,12 @@ fn choose(options: &Options, notes: &mut Vec<String>) -> Result<Engine, Error> {
             |()| Engine::PerfSignal,
         )),
     }
+}
+
+/// What of calls is counted, as agents are told.
+fn flags_of(calls: Calls) -> u32 {
+    let flag = |is_set, flag| if is_set { flag } else { 0 };
+    trace_flag::CALLS
+        | flag(calls.builtins, trace_flag::BUILTINS)
+        | flag(calls.cpu, trace_flag::CPU_CLOCK)
 }

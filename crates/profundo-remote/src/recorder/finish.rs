@@ -160,6 +160,7 @@ impl Recorder {
             // Before the ring is another process's, whose file has the same name.
             agent.sums = None;
         }
+        self.tell_calls(&program, sink);
         if let Some(agent) = program.agent() {
             let (cycles, handled) = agent.cost();
             self.cost.0 += cycles;
@@ -214,6 +215,7 @@ impl Recorder {
             }
             if let Some(program) = self.programs.remove(&key) {
                 self.count_untold(&program);
+                self.tell_calls(&program, sink);
                 self.programs.insert(key, program);
             }
         }

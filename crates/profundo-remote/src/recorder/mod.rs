@@ -3,6 +3,7 @@
 mod again;
 mod allocations;
 mod attach;
+mod calls;
 mod clear;
 mod create;
 mod drain;

@@ -1,6 +1,7 @@
 //! The directory that a recorder shares with the programs it records: see
 //! [`profundo_probe::shared`].
 
+mod calls;
 mod directory;
 mod find;
 mod remains;
@@ -9,6 +10,7 @@ mod salvage;
 mod stale;
 mod sums;
 
+pub(crate) use calls::take_calls;
 pub(crate) use directory::Directory;
 pub(crate) use find::{Counted, find_counted};
 pub use find::{SessionHandle, find_session};

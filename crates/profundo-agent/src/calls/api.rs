@@ -1,0 +1,68 @@
+//! The functions and objects of the interpreter that are asked for, where calls are counted.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+use crate::door::{Kept, table};
+
+/// An object of the interpreter's.
+pub type Object = *mut c_void;
+
+table! {
+    /// What there is in every version from 3.8 on.
+    Calls {
+        import: c"PyImport_ImportModule" as unsafe extern "C" fn(*const c_char) -> Object,
+        attribute: c"PyObject_GetAttrString" as unsafe extern "C" fn(Object, *const c_char) -> Object,
+        system: c"PySys_GetObject" as unsafe extern "C" fn(*const c_char) -> Object,
+        new_function: c"PyCFunction_NewEx" as unsafe extern "C" fn(*const Method, Object, Object) -> Object,
+        new_text: c"PyUnicode_FromString" as unsafe extern "C" fn(*const c_char) -> Object,
+        new_number: c"PyLong_FromLong" as unsafe extern "C" fn(core::ffi::c_long) -> Object,
+        number: c"PyLong_AsLong" as unsafe extern "C" fn(Object) -> core::ffi::c_long,
+        call: c"PyObject_CallFunctionObjArgs" as unsafe extern "C" fn(Object, ...) -> Object,
+        find_in_type: c"_PyType_Lookup" as unsafe extern "C" fn(Object, Object) -> Object,
+        retain: c"Py_IncRef" as unsafe extern "C" fn(Object),
+        release: c"Py_DecRef" as unsafe extern "C" fn(Object),
+        clear_error: c"PyErr_Clear" as unsafe extern "C" fn(),
+        thread: c"PyThreadState_Get" as unsafe extern "C" fn() -> u64,
+        own_thread: c"PyGILState_GetThisThreadState" as unsafe extern "C" fn() -> u64,
+        frame: c"PyEval_GetFrame" as unsafe extern "C" fn() -> u64,
+        none: c"_Py_NoneStruct" as Object,
+        text_type: c"PyUnicode_Type" as Object,
+        function_type: c"PyCFunction_Type" as Object,
+        method_type: c"PyMethodDescr_Type" as Object,
+    }
+}
+
+/// `PyMethodDef`.
+#[repr(C)]
+pub struct Method {
+    pub name: *const c_char,
+    pub function: *const c_void,
+    pub flags: c_int,
+    pub doc: *const c_char,
+}
+
+// SAFETY: it is never written to.
+unsafe impl Sync for Method {}
+
+/// The table, or none: this is no interpreter that is known.
+pub fn find() -> Option<&'static Calls> {
+    static FOUND: Kept<Calls> = Kept::new();
+    // SAFETY: these are the types of the interpreter's functions of these names.
+    let look = || unsafe { Calls::find() }.ok_or(());
+    FOUND.get((), look).ok()
+}
+
+/// What an object has by a name. To be released; null: nothing.
+///
+/// # Safety
+/// The lock is held.
+pub unsafe fn attribute(calls: &Calls, object: Object, name: &CStr) -> Object {
+    // SAFETY: the caller vouches.
+    unsafe {
+        let found = (calls.attribute)(object, name.as_ptr());
+        if found.is_null() {
+            (calls.clear_error)();
+        }
+        found
+    }
+}

@@ -1,0 +1,261 @@
+//! What the interpreter's functions are called, read out of their objects without calling anything that could let another
+//! thread run.
+
+use core::ffi::{CStr, c_char, c_void};
+
+use profundo_cpython::{Layout, Memory, TextShape, text};
+use profundo_probe::calls::Described;
+use profundo_probe::shared::function_kind;
+
+use super::api::{Calls, Object};
+
+/// Of objects.
+mod field {
+    pub const TYPE: u64 = 8;
+    /// Of a function of C's: its definition, what it is of, and its module.
+    pub const METHOD: u64 = 16;
+    pub const SELF: u64 = 24;
+    pub const MODULE: u64 = 32;
+    /// Of a method in its type: the type, and its definition.
+    pub const OF_TYPE: u64 = 16;
+    pub const DEFINITION: u64 = 40;
+    /// Of a type, its name.
+    pub const TYPE_NAME: u64 = 24;
+}
+
+/// A word of the interpreter's.
+///
+/// # Safety
+/// It is mapped.
+#[inline]
+pub unsafe fn word(address: u64) -> u64 {
+    // SAFETY: the caller vouches.
+    unsafe { (address as *const u64).read_unaligned() }
+}
+
+/// What is known to be there.
+struct There;
+
+impl Memory for There {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        // SAFETY: only parts of objects are asked for that somebody holds.
+        Some(unsafe { word(address) })
+    }
+
+    fn bytes(&mut self, address: u64, out: &mut [u8]) -> bool {
+        // SAFETY: as above.
+        unsafe { (address as *const u8).copy_to_nonoverlapping(out.as_mut_ptr(), out.len()) };
+        true
+    }
+}
+
+/// A text that is put together. What is too long is cut.
+struct Room {
+    bytes: [u8; 1024],
+    used: usize,
+}
+
+impl Room {
+    const fn new() -> Self {
+        Self {
+            bytes: [0; 1024],
+            used: 0,
+        }
+    }
+
+    fn add(&mut self, text: &[u8]) {
+        let room = self.bytes.get_mut(self.used..).unwrap_or_default();
+        for (to, from) in room.iter_mut().zip(text) {
+            *to = *from;
+        }
+        self.used += text.len().min(room.len());
+    }
+
+    /// An object that is a text, in UTF-8.
+    fn add_text(&mut self, layout: &Layout, object: u64) {
+        let Some(shape) = text(layout, &mut There, object) else {
+            return;
+        };
+        let TextShape {
+            address,
+            bytes,
+            width,
+        } = shape;
+        let width = u64::from(width);
+        for index in 0..u64::from(bytes) / width {
+            let at = address + index * width;
+            // SAFETY: the characters lie in the object.
+            let number = unsafe {
+                match width {
+                    1 => u32::from((at as *const u8).read()),
+                    2 => u32::from((at as *const u16).read_unaligned()),
+                    _ => (at as *const u32).read_unaligned(),
+                }
+            };
+            let mut encoded = [0; 4];
+            let character = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
+            self.add(character.encode_utf8(&mut encoded).as_bytes());
+            if self.used == self.bytes.len() {
+                return;
+            }
+        }
+    }
+
+    /// # Safety
+    /// The text is one of C's.
+    unsafe fn add_c(&mut self, text: u64) {
+        if text != 0 {
+            // SAFETY: the caller vouches.
+            self.add(unsafe { CStr::from_ptr(text as *const c_char) }.to_bytes());
+        }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.used).unwrap_or_default()
+    }
+}
+
+/// A code object.
+///
+/// # Safety
+/// It is one, and the lock is held.
+#[cold]
+pub unsafe fn code(layout: &Layout, code: u64, tell: &mut dyn FnMut(Described<'_>)) {
+    let at = |offset: u16| code + u64::from(offset);
+    // SAFETY: the caller vouches; these are its parts.
+    let (line, file, known) = unsafe {
+        (
+            word(at(layout.first_line)) as u32,
+            word(at(layout.file)),
+            word(at(layout.name)),
+        )
+    };
+    let has_qualified = layout.minor >= 11;
+    // The two lie side by side.
+    // SAFETY: as above.
+    let name = match has_qualified {
+        true => unsafe { word(at(layout.name) - 8) },
+        false => known,
+    };
+    let (mut names, mut qualified, mut files) = (Room::new(), Room::new(), Room::new());
+    names.add_text(layout, name);
+    if has_qualified {
+        qualified.add_text(layout, known);
+    }
+    files.add_text(layout, file);
+    tell(Described {
+        kind: function_kind::PYTHON,
+        line,
+        name: names.as_bytes(),
+        qualified: qualified.as_bytes(),
+        file: files.as_bytes(),
+    });
+}
+
+fn builtin(name: &Room, tell: &mut dyn FnMut(Described<'_>)) {
+    tell(Described {
+        kind: function_kind::BUILTIN,
+        name: name.as_bytes(),
+        ..Described::default()
+    });
+}
+
+/// A method of a type of C's, as it stands in the type.
+///
+/// # Safety
+/// It is one, and the lock is held.
+#[cold]
+pub unsafe fn method(method: u64, tell: &mut dyn FnMut(Described<'_>)) {
+    let mut name = Room::new();
+    // SAFETY: the caller vouches; definitions and types' names are texts of C's.
+    unsafe { add_method(&mut name, method) };
+    builtin(&name, tell);
+}
+
+/// # Safety
+/// As for [`method`].
+unsafe fn add_method(name: &mut Room, method: u64) {
+    // SAFETY: the caller vouches.
+    unsafe {
+        name.add(b"method '");
+        name.add_c(word(word(method + field::DEFINITION)));
+        name.add(b"' of '");
+        name.add_c(word(word(method + field::OF_TYPE) + field::TYPE_NAME));
+        name.add(b"' objects");
+    }
+}
+
+/// A function of C's, or a method of one object.
+///
+/// # Safety
+/// It is one, and the lock is held.
+#[cold]
+pub unsafe fn function(
+    calls: &Calls,
+    layout: &Layout,
+    function: u64,
+    tell: &mut dyn FnMut(Described<'_>),
+) {
+    let mut name = Room::new();
+    // SAFETY: the caller vouches; all of these are parts of the object.
+    unsafe {
+        let bare = word(word(function + field::METHOD));
+        let (own, module) = (word(function + field::SELF), word(function + field::MODULE));
+        let is_text = module != 0 && word(module + field::TYPE) == calls.text_type as u64;
+        let found = match own {
+            0 => 0,
+            _ => find(calls, word(own + field::TYPE), bare),
+        };
+        let found_type = if found == 0 { 0 } else { word(found + field::TYPE) };
+        if own == 0 {
+            let is_bare = !is_text || is(layout, module, b"builtins");
+            if !is_bare {
+                name.add_text(layout, module);
+                name.add(b".");
+            }
+            name.add_c(bare);
+        } else if found_type == calls.method_type as u64 {
+            add_method(&mut name, found);
+        } else if found_type == calls.function_type as u64 {
+            let own = word(found + field::SELF);
+            name.add(b"built-in method ");
+            name.add_c(bare);
+            if own != 0 {
+                name.add(b" of ");
+                name.add_c(word(word(own + field::TYPE) + field::TYPE_NAME));
+                name.add(b" object");
+            }
+        } else {
+            name.add(b"built-in method ");
+            if is_text {
+                name.add_text(layout, module);
+                name.add(b".");
+            }
+            name.add_c(bare);
+        }
+    }
+    builtin(&name, tell);
+}
+
+/// What a type has by this name; 0: nothing.
+///
+/// # Safety
+/// The lock is held.
+unsafe fn find(calls: &Calls, of: u64, name: u64) -> u64 {
+    // SAFETY: the name is a text of C's; what is found is borrowed. A lookup by a text calls nobody.
+    unsafe {
+        let text: Object = (calls.new_text)(name as *const c_char);
+        if text.is_null() {
+            return 0;
+        }
+        let found = (calls.find_in_type)(of as *mut c_void, text);
+        (calls.release)(text);
+        found as u64
+    }
+}
+
+fn is(layout: &Layout, object: u64, expected: &[u8]) -> bool {
+    let mut text = Room::new();
+    text.add_text(layout, object);
+    text.as_bytes() == expected
+}

@@ -1,0 +1,69 @@
+//! Counting every call that the interpreter makes.
+//!
+//! The interpreter tells of calls itself: up to 3.11 by the function that a profiler sets for each thread, from 3.12 on by what
+//! `sys.monitoring` offers. Ours are C's, so each costs little more than the interpreter's telling: what is counted, and how, is in
+//! `profundo_probe::calls`. All of it happens with the interpreter's lock held.
+
+mod api;
+mod describe;
+mod monitoring;
+mod profile;
+mod state;
+
+use core::sync::atomic::Ordering;
+
+use profundo_probe::shared::{refusal, trace_flag};
+
+pub use profile::new_thread;
+pub use state::{end, end_thread, enter_child, go_on, stop};
+
+use crate::door;
+use crate::{fork, session};
+
+/// What the command wants: [`trace_flag`]s.
+pub fn wanted() -> u32 {
+    session::control().map_or(0, |it| it.trace.load(Ordering::Relaxed))
+}
+
+/// The process is about to become another program. A child that borrows its parent's memory is not meant.
+pub fn before_exec() {
+    if state::is_on() && fork::home_of_this_process().is_some() {
+        end();
+    }
+}
+
+/// Begins. The interpreter's lock is held, and its main thread calls.
+pub fn begin() {
+    let Some(home) = fork::home_of_this_process() else {
+        return;
+    };
+    let refused = begin_with(home.ring_number().load(Ordering::Relaxed), wanted());
+    if let Err(why) = refused {
+        home.ring().header.calls_refused.store(why, Ordering::Relaxed);
+    }
+}
+
+fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
+    let api = door::api()?;
+    let calls = api::find().ok_or(refusal::NO_INTERPRETER)?;
+    if state::is_on() {
+        return Ok(());
+    }
+    let has = |flag| wanted & flag != 0;
+    let how = state::Wanted {
+        has_builtins: has(trace_flag::BUILTINS),
+        uses_cpu: has(trace_flag::CPU_CLOCK),
+    };
+    state::begin(number, calls, &api.layout, how).ok_or(-libc::ENOMEM)?;
+    // SAFETY: the lock is held; whoever is told of calls from now on finds all there is.
+    let begun = unsafe {
+        match api.layout.minor {
+            ..=11 => profile::begin(api, calls),
+            _ => monitoring::begin(calls, how.has_builtins),
+        }
+    };
+    if begun.is_err() {
+        stop();
+    }
+    begun
+}

@@ -1,0 +1,421 @@
+//! From 3.12 on: what `sys.monitoring` calls for each event.
+//!
+//! It takes any object that can be called. Ours are of a type that is called without a detour: what the interpreter finds in the
+//! object is the function itself.
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use profundo_probe::calls::Described;
+use profundo_probe::shared::refusal;
+
+use super::api::{Calls, Object, attribute};
+use super::describe::{self, word};
+use super::state::{State, state, time};
+use crate::door::table;
+
+table! {
+    /// What is called besides.
+    Types {
+        from_spec: c"PyType_FromSpec" as unsafe extern "C" fn(*mut Spec) -> Object,
+        new: c"_PyObject_New" as unsafe extern "C" fn(Object) -> Object,
+        code_of: c"PyFrame_GetCode" as unsafe extern "C" fn(u64) -> u64,
+        caller_of: c"PyFrame_GetBack" as unsafe extern "C" fn(u64) -> u64,
+        method_with_class: c"PyCMethod_Type" as Object,
+    }
+}
+
+/// `PyType_Spec`, `PyType_Slot` and `PyMemberDef`.
+#[repr(C)]
+struct Spec {
+    name: *const c_char,
+    size: c_int,
+    item_size: c_int,
+    flags: c_uint,
+    slots: *mut Slot,
+}
+
+#[repr(C)]
+struct Slot {
+    which: c_int,
+    what: *mut c_void,
+}
+
+#[repr(C)]
+struct Member {
+    name: *const c_char,
+    kind: c_int,
+    offset: isize,
+    flags: c_int,
+    doc: *const c_char,
+}
+
+type Call = unsafe extern "C" fn(Object, *const u64, usize, Object) -> Object;
+
+/// One of ours.
+#[repr(C)]
+struct Callback {
+    references: u64,
+    of_type: Object,
+    call: Call,
+}
+
+/// `Py_tp_members`, and the flags of a type that may be called so.
+const MEMBERS: c_int = 72;
+const FLAGS: c_uint = 1 << 18 | 1 << 11 | 1 << 7;
+/// `T_PYSSIZET`, and that it may only be read.
+const SIZE: c_int = 19;
+const READ_ONLY: c_int = 1;
+
+/// An event, what it is called, and what it is told to.
+struct Event {
+    name: &'static CStr,
+    call: Call,
+    is_of_builtins: bool,
+}
+
+const EVENTS: [Event; 9] = [
+    event(c"PY_START", started, false),
+    event(c"PY_RESUME", resumed, false),
+    event(c"PY_THROW", resumed, false),
+    event(c"PY_RETURN", left, false),
+    event(c"PY_YIELD", left, false),
+    event(c"PY_UNWIND", left, false),
+    event(c"CALL", called, true),
+    event(c"C_RETURN", returned, true),
+    event(c"C_RAISE", returned, true),
+];
+
+const fn event(name: &'static CStr, call: Call, is_of_builtins: bool) -> Event {
+    Event {
+        name,
+        call,
+        is_of_builtins,
+    }
+}
+
+/// The object of an argument that is not there.
+static MISSING: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static METHOD_WITH_CLASS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// The tools that nobody else is likely to be, in the order in which we would be one of them.
+const TOOLS: [i64; 3] = [4, 3, 5];
+
+/// Sets all of it.
+///
+/// # Safety
+/// The lock is held.
+pub unsafe fn begin(calls: &Calls, has_builtins: bool) -> Result<(), c_int> {
+    // SAFETY: these are the types of the interpreter's functions of these names.
+    let types = unsafe { Types::find() }.ok_or(refusal::NO_INTERPRETER)?;
+    METHOD_WITH_CLASS.store(types.method_with_class, Ordering::Relaxed);
+    // SAFETY: the lock is held; what is made is released, or kept for ever.
+    unsafe {
+        let module = (calls.system)(c"monitoring".as_ptr());
+        if module.is_null() {
+            return Err(refusal::NO_INTERPRETER);
+        }
+        let made = set(calls, &types, module, has_builtins);
+        if made.is_none() {
+            (calls.clear_error)();
+        }
+        made.ok_or(refusal::HAS_PROFILER)
+    }
+}
+
+/// # Safety
+/// The lock is held, and `module` is `sys.monitoring`.
+unsafe fn set(calls: &Calls, types: &Types, module: Object, has_builtins: bool) -> Option<()> {
+    // SAFETY: as the caller says.
+    unsafe {
+        let missing = attribute(calls, module, c"MISSING");
+        if missing.is_null() {
+            return None;
+        }
+        MISSING.store(missing, Ordering::Relaxed);
+        let of_type = new_type(types)?;
+        let tool = TOOLS.into_iter().find_map(|tool| {
+            let number = (calls.new_number)(tool);
+            let name = (calls.new_text)(c"profundo".as_ptr());
+            let taken = call(calls, module, c"use_tool_id", &[number, name]);
+            (calls.release)(name);
+            match taken {
+                Some(()) => Some(number),
+                None => {
+                    (calls.release)(number);
+                    None
+                }
+            }
+        })?;
+        let events = attribute(calls, module, c"events");
+        if events.is_null() {
+            return None;
+        }
+        let mut all = 0;
+        for event in EVENTS.iter().filter(|it| has_builtins || !it.is_of_builtins) {
+            let number = attribute(calls, events, event.name);
+            if number.is_null() {
+                return None;
+            }
+            // What is told together with a call cannot be asked for by itself.
+            if !matches!(event.name.to_bytes(), b"C_RETURN" | b"C_RAISE") {
+                all |= (calls.number)(number);
+            }
+            let ours = (types.new)(of_type);
+            if ours.is_null() {
+                return None;
+            }
+            (*ours.cast::<Callback>()).call = event.call;
+            call(calls, module, c"register_callback", &[tool, number, ours])?;
+            (calls.release)(ours);
+            (calls.release)(number);
+        }
+        note_running(calls, types);
+        let all = (calls.new_number)(all);
+        call(calls, module, c"set_events", &[tool, all])?;
+        (calls.release)(all);
+        (calls.release)(events);
+    }
+    Some(())
+}
+
+/// Our type.
+unsafe fn new_type(types: &Types) -> Option<Object> {
+    let place = core::mem::offset_of!(Callback, call) as isize;
+    let end = Member {
+        name: core::ptr::null(),
+        kind: 0,
+        offset: 0,
+        flags: 0,
+        doc: core::ptr::null(),
+    };
+    let mut members = [
+        Member {
+            name: c"__vectorcalloffset__".as_ptr(),
+            kind: SIZE,
+            offset: place,
+            flags: READ_ONLY,
+            doc: core::ptr::null(),
+        },
+        end,
+    ];
+    let mut slots = [
+        Slot {
+            which: MEMBERS,
+            what: members.as_mut_ptr().cast(),
+        },
+        Slot {
+            which: 0,
+            what: null_mut(),
+        },
+    ];
+    let mut spec = Spec {
+        name: c"profundo.callback".as_ptr(),
+        size: size_of::<Callback>() as c_int,
+        item_size: 0,
+        flags: FLAGS,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: the lock is held; the interpreter copies what it needs.
+    let made = unsafe { (types.from_spec)(&mut spec) };
+    (!made.is_null()).then_some(made)
+}
+
+/// Calls what an object has by that name, with up to three arguments.
+///
+/// # Safety
+/// The lock is held.
+unsafe fn call(calls: &Calls, object: Object, name: &CStr, arguments: &[Object]) -> Option<()> {
+    let nothing: Object = null_mut();
+    let argument = |index: usize| arguments.get(index).copied().unwrap_or(nothing);
+    // SAFETY: the caller vouches. The list ends at the first null pointer.
+    unsafe {
+        let function = attribute(calls, object, name);
+        if function.is_null() {
+            return None;
+        }
+        let answer = (calls.call)(
+            function,
+            argument(0),
+            argument(1),
+            argument(2),
+            nothing,
+        );
+        (calls.release)(function);
+        if answer.is_null() {
+            (calls.clear_error)();
+            return None;
+        }
+        (calls.release)(answer);
+    }
+    Some(())
+}
+
+/// Notes what runs already: those functions have been called once.
+///
+/// # Safety
+/// The lock is held.
+unsafe fn note_running(calls: &Calls, types: &Types) {
+    /// Deeper than anything is when the interpreter begins.
+    const DEEP: usize = 256;
+    let mut codes = [0; DEEP];
+    let mut count = 0;
+    // SAFETY: the lock is held; what is given to us is released, but code objects, which are kept.
+    unsafe {
+        let mut frame = (calls.frame)();
+        let mut is_borrowed = true;
+        while frame != 0
+            && let Some(place) = codes.get_mut(count)
+        {
+            *place = (types.code_of)(frame);
+            count += 1;
+            let caller = (types.caller_of)(frame);
+            if !is_borrowed {
+                (calls.release)(frame as Object);
+            }
+            (frame, is_borrowed) = (caller, false);
+        }
+        if let Some(state) = state() {
+            for &code in codes.get(..count).unwrap_or_default().iter().rev() {
+                enter_code(state, code, false);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The lock is held, and it is a code object.
+#[inline]
+unsafe fn enter_code(state: &mut State, code: u64, goes_on: bool) {
+    let Some(stack) = state.stack() else { return };
+    let (layout, calls, uses_cpu) = (state.layout, state.calls, state.uses_cpu());
+    let describe = |tell: &mut dyn FnMut(Described<'_>)| {
+        // SAFETY: as the caller says. It is kept, so that no other one comes to lie there.
+        unsafe {
+            (calls.retain)(code as Object);
+            describe::code(&layout, code, tell);
+        }
+    };
+    state
+        .tree
+        .enter(stack, (code, goes_on), || time(uses_cpu), describe);
+}
+
+/// What an event is told with.
+///
+/// # Safety
+/// There are so many arguments.
+#[inline]
+unsafe fn argument(arguments: *const u64, index: usize) -> u64 {
+    // SAFETY: the caller vouches.
+    unsafe { arguments.add(index).read() }
+}
+
+/// What every callback answers. From 3.12 on, nobody counts the references to it.
+#[inline]
+fn answer(calls: &Calls) -> Object {
+    calls.none
+}
+
+/// Runs one callback.
+#[inline]
+unsafe fn with(f: impl FnOnce(&mut State)) -> Object {
+    // SAFETY: the interpreter calls with its lock held.
+    match unsafe { state() } {
+        Some(state) => {
+            f(state);
+            answer(state.calls)
+        }
+        None => super::api::find().map_or(null_mut(), answer),
+    }
+}
+
+/// `code, offset`.
+unsafe extern "C" fn started(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: events of code are told with it.
+    unsafe { with(|state| enter_code(state, argument(arguments, 0), false)) }
+}
+
+/// `code, offset`, and perhaps an exception.
+unsafe extern "C" fn resumed(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: as above.
+    unsafe { with(|state| enter_code(state, argument(arguments, 0), true)) }
+}
+
+/// `code, offset`, and what comes out of it.
+unsafe extern "C" fn left(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        with(|state| {
+            let now = state.now();
+            if let Some(stack) = state.stack() {
+                state.tree.leave(stack, argument(arguments, 0), now);
+            }
+        })
+    }
+}
+
+/// A function of C's that is called: what it is known by.
+#[derive(Clone, Copy)]
+enum Called {
+    Function(u64),
+    Method(u64),
+}
+
+/// `code, offset, function, first argument`. Classes and the like are not told of, as no profiler does.
+///
+/// # Safety
+/// They are that.
+#[inline]
+unsafe fn builtin(calls: &Calls, arguments: *const u64) -> Option<(u64, Called)> {
+    const TYPE: u64 = 8;
+    const METHOD: u64 = 16;
+    const DEFINITION: u64 = 40;
+    // SAFETY: the caller vouches.
+    unsafe {
+        let function = argument(arguments, 2);
+        let of_type = word(function + TYPE);
+        if of_type == calls.method_type as u64 {
+            let is_there = argument(arguments, 3) != MISSING.load(Ordering::Relaxed) as u64;
+            return is_there.then(|| (word(function + DEFINITION), Called::Method(function)));
+        }
+        let is_function = of_type == calls.function_type as u64
+            || of_type == METHOD_WITH_CLASS.load(Ordering::Relaxed) as u64;
+        is_function.then(|| (word(function + METHOD), Called::Function(function)))
+    }
+}
+
+unsafe extern "C" fn called(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: calls are told with these.
+    unsafe {
+        with(|state| {
+            let Some((key, called)) = builtin(state.calls, arguments) else {
+                return;
+            };
+            let Some(stack) = state.stack() else { return };
+            let (layout, calls, uses_cpu) = (state.layout, state.calls, state.uses_cpu());
+            let describe = |tell: &mut dyn FnMut(Described<'_>)| match called {
+                Called::Function(function) => describe::function(calls, &layout, function, tell),
+                Called::Method(method) => describe::method(method, tell),
+            };
+            state
+                .tree
+                .enter(stack, (key, false), || time(uses_cpu), describe);
+        })
+    }
+}
+
+unsafe extern "C" fn returned(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        with(|state| {
+            let now = state.now();
+            if let Some((key, _)) = builtin(state.calls, arguments)
+                && let Some(stack) = state.stack()
+            {
+                state.tree.leave(stack, key, now);
+            }
+        })
+    }
+}

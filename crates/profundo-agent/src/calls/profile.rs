@@ -1,0 +1,341 @@
+//! Up to 3.11: the function that the interpreter calls for each thread that has one set.
+//!
+//! It is set by writing it where the interpreter has it, since its own ways to do that tell the program's audit hooks, and know
+//! only the calling thread. A thread gets it before it is made: by then the interpreter has written down that it will be.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use profundo_cpython::{Layout, Memory, is_holder};
+use profundo_probe::calls::Described;
+use profundo_probe::shared::refusal;
+
+use super::api::{Calls, Method, Object};
+use super::describe::{self, word};
+use super::state::{State, state};
+use crate::door::Api;
+use crate::symbols::{self, Scope};
+
+/// What is told.
+mod event {
+    pub const CALL: i32 = 0;
+    pub const RETURN: i32 = 3;
+    pub const C_CALL: i32 = 4;
+    pub const C_EXCEPTION: i32 = 5;
+    pub const C_RETURN: i32 = 6;
+}
+
+/// Of a thread's state.
+mod field {
+    pub const TRACING: u64 = 44;
+    /// Up to 3.9 a number; then a pointer to what begins with that number.
+    pub const USES_TRACING: u64 = 48;
+    pub const FRAME_3_11: u64 = 56;
+    /// The profiler's function, the tracer's, and the objects that they are called with.
+    pub const FUNCTIONS: u64 = 56;
+    pub const FUNCTIONS_3_11: u64 = 64;
+    /// Of a frame object: its code, and the instruction that it is at.
+    pub const CODE: u64 = 32;
+    pub const BACK: u64 = 24;
+    pub const INSTRUCTION: u64 = 104;
+    pub const INSTRUCTION_3_10: u64 = 96;
+    /// In 3.11, the frame itself.
+    pub const INNER: u64 = 24;
+    /// Of a function of C's, its definition.
+    pub const METHOD: u64 = 16;
+}
+
+type Told = unsafe extern "C" fn(Object, u64, c_int, Object) -> c_int;
+
+/// The object that says whose the function is: `sys.getprofile()` gives it to whoever asks.
+static OURS: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+/// The interpreter's runtime, for its list of threads.
+static RUNTIME: AtomicU64 = AtomicU64::new(0);
+
+static METHOD: Method = Method {
+    name: c"profundo_calls".as_ptr(),
+    function: asked as *const () as *const c_void,
+    flags: 1,
+    doc: core::ptr::null(),
+};
+
+/// The program may call the object, which does nothing.
+unsafe extern "C" fn asked(_: Object, _: Object) -> Object {
+    // SAFETY: whoever calls holds the lock.
+    match unsafe { state() } {
+        Some(state) => {
+            let calls = state.calls;
+            // SAFETY: as above.
+            unsafe { (calls.retain)(calls.none) };
+            calls.none
+        }
+        None => core::ptr::null_mut(),
+    }
+}
+
+/// Sets it for all threads.
+///
+/// # Safety
+/// The lock is held.
+pub unsafe fn begin(api: &'static Api, calls: &Calls) -> Result<(), c_int> {
+    // SAFETY: the caller vouches.
+    unsafe {
+        let own = (calls.thread)();
+        if word(own + functions_at(api.layout.minor)) != 0 {
+            return Err(refusal::HAS_PROFILER);
+        }
+        let ours = (calls.new_function)(&METHOD, core::ptr::null_mut(), core::ptr::null_mut());
+        if ours.is_null() {
+            (calls.clear_error)();
+            return Err(-libc::ENOMEM);
+        }
+        OURS.store(ours, Ordering::Release);
+        let runtime = api.runtime;
+        RUNTIME.store(runtime, Ordering::Relaxed);
+        note_running(&api.layout, (calls.frame)());
+        set_for_all(api, calls);
+    }
+    Ok(())
+}
+
+fn functions_at(minor: u8) -> u64 {
+    match minor {
+        11 => field::FUNCTIONS_3_11,
+        _ => field::FUNCTIONS,
+    }
+}
+
+/// The interpreter has written down a thread that is about to be made. The calling thread may hold the lock, or not.
+pub fn new_thread() {
+    if OURS.load(Ordering::Acquire).is_null() || !super::state::is_on() {
+        return;
+    }
+    let Ok(api) = crate::door::api() else { return };
+    // SAFETY: whether this thread has the lock is asked of the interpreter itself.
+    unsafe {
+        if let Some(calls) = super::api::find() {
+            let own = (calls.own_thread)();
+            let runtime = RUNTIME.load(Ordering::Relaxed);
+            if own != 0 && is_holder(&api.layout, &mut There, runtime, own) == Some(true) {
+                set_for_all(api, calls);
+            }
+        }
+    }
+}
+
+/// What is known to be there.
+struct There;
+
+impl Memory for There {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        // SAFETY: only parts of the interpreter's lists are asked for.
+        Some(unsafe { word(address) })
+    }
+
+    fn bytes(&mut self, _: u64, _: &mut [u8]) -> bool {
+        false
+    }
+}
+
+/// # Safety
+/// The lock is held.
+unsafe fn set_for_all(api: &Api, calls: &Calls) {
+    let minor = api.layout.minor;
+    let runtime = RUNTIME.load(Ordering::Relaxed);
+    api.threads.each(&mut There, runtime, |thread, _| {
+        // SAFETY: the lock is held: it is a thread's state, which nobody changes meanwhile.
+        unsafe { set(minor, calls, thread) };
+    });
+}
+
+/// # Safety
+/// The lock is held, and `thread` is a thread's state.
+unsafe fn set(minor: u8, calls: &Calls, thread: u64) {
+    let functions = thread + functions_at(minor);
+    let ours = OURS.load(Ordering::Relaxed);
+    // SAFETY: the caller vouches; these are parts of the state.
+    unsafe {
+        // Somebody else's, or ours.
+        if word(functions) != 0 {
+            return;
+        }
+        (calls.retain)(ours);
+        let put = |at: u64, value: u64| (at as *mut u64).write(value);
+        put(functions, told as *const () as u64);
+        put(functions + 16, ours as u64);
+        let is_tracing = ((thread + field::TRACING) as *const i32).read() != 0;
+        let flag: u8 = match minor {
+            11 => 255,
+            _ => 1,
+        };
+        if is_tracing {
+            return;
+        }
+        match minor {
+            ..=9 => ((thread + field::USES_TRACING) as *mut i32).write(1),
+            10 => {
+                let frame = word(thread + field::USES_TRACING);
+                (frame as *mut i32).write(i32::from(flag));
+            }
+            _ => {
+                let frame = word(thread + field::FRAME_3_11);
+                (frame as *mut u8).write(flag);
+            }
+        }
+    }
+}
+
+/// The code object of a frame.
+///
+/// # Safety
+/// It is a frame object.
+#[inline]
+unsafe fn code_of(layout: &Layout, frame: u64) -> u64 {
+    // SAFETY: the caller vouches.
+    unsafe {
+        match layout.minor {
+            11 => word(word(frame + field::INNER) + u64::from(layout.code)),
+            _ => word(frame + field::CODE),
+        }
+    }
+}
+
+/// Whether a frame that is told of as begun goes on.
+///
+/// # Safety
+/// It is a frame object.
+#[inline]
+unsafe fn goes_on(layout: &Layout, frame: u64) -> bool {
+    /// What a function begins with, and what that becomes; with 0, at its very beginning.
+    const RESUME: [u8; 2] = [151, 150];
+    // SAFETY: the caller vouches.
+    unsafe {
+        match layout.minor {
+            11 => {
+                let at = word(word(frame + field::INNER) + u64::from(layout.instruction));
+                let [operation, argument] = (at as *const [u8; 2]).read();
+                !RESUME.contains(&operation) || argument != 0
+            }
+            10 => ((frame + field::INSTRUCTION_3_10) as *const i32).read() >= 0,
+            _ => ((frame + field::INSTRUCTION) as *const i32).read() >= 0,
+        }
+    }
+}
+
+type CallerOf = unsafe extern "C" fn(u64) -> u64;
+
+/// `PyFrame_GetBack`, where there is one. What it gives is kept: these are the frames of the program's beginning.
+fn caller_of() -> Option<CallerOf> {
+    let mut found = 0;
+    symbols::find_all(&[c"PyFrame_GetBack"], Scope::All, |_, symbol| {
+        found = symbol.address;
+    });
+    // SAFETY: the interpreter's function of that name has that type; no function lies at 0.
+    unsafe { core::mem::transmute::<usize, Option<CallerOf>>(found) }
+}
+
+/// Notes what runs already: those functions have been called once.
+///
+/// # Safety
+/// The lock is held, and it is the frame of the calling thread, or 0.
+unsafe fn note_running(layout: &Layout, frame: u64) {
+    /// Deeper than anything is when the interpreter begins.
+    const DEEP: usize = 256;
+    let caller_of = caller_of();
+    let mut frames = [0; DEEP];
+    let mut count = 0;
+    let mut next = frame;
+    while next != 0
+        && let Some(place) = frames.get_mut(count)
+    {
+        // SAFETY: the caller vouches, and the callers of a frame are frames.
+        unsafe {
+            *place = code_of(layout, next);
+            next = match layout.minor {
+                // Whoever called it has an object from now on.
+                11 => caller_of.map_or(0, |caller_of| caller_of(next)),
+                _ => word(next + field::BACK),
+            };
+        }
+        count += 1;
+    }
+    // SAFETY: the lock is held.
+    let Some(state) = (unsafe { state() }) else {
+        return;
+    };
+    for &code in frames.get(..count).unwrap_or_default().iter().rev() {
+        // SAFETY: as above.
+        unsafe { enter_code(state, code, false) };
+    }
+}
+
+/// # Safety
+/// The lock is held, and it is a code object.
+#[inline]
+unsafe fn enter_code(state: &mut State, code: u64, goes_on: bool) {
+    let Some(stack) = state.stack() else { return };
+    let (layout, calls) = (state.layout, state.calls);
+    let uses_cpu = state.uses_cpu();
+    let describe = |tell: &mut dyn FnMut(Described<'_>)| {
+        // SAFETY: as the caller says. It is kept, so that no other one comes to lie there.
+        unsafe {
+            (calls.retain)(code as Object);
+            describe::code(&layout, code, tell);
+        }
+    };
+    state
+        .tree
+        .enter(stack, (code, goes_on), || super::state::time(uses_cpu), describe);
+}
+
+/// Called by the interpreter.
+unsafe extern "C" fn told(_: Object, frame: u64, what: c_int, argument: Object) -> c_int {
+    // SAFETY: the interpreter calls with its lock held.
+    let Some(state) = (unsafe { state() }) else {
+        return 0;
+    };
+    // SAFETY: frames are told of as frame objects, and functions of C's as such.
+    unsafe {
+        match what {
+            event::CALL => {
+                let code = code_of(&state.layout, frame);
+                let goes_on = goes_on(&state.layout, frame);
+                enter_code(state, code, goes_on);
+            }
+            event::RETURN => {
+                let now = state.now();
+                if let Some(stack) = state.stack() {
+                    let code = code_of(&state.layout, frame);
+                    state.tree.leave(stack, code, now);
+                }
+            }
+            event::C_CALL if state.has_builtins => enter_function(state, argument as u64),
+            event::C_RETURN | event::C_EXCEPTION if state.has_builtins => {
+                let now = state.now();
+                if let Some(stack) = state.stack() {
+                    let method = word(argument as u64 + field::METHOD);
+                    state.tree.leave(stack, method, now);
+                }
+            }
+            _ => {}
+        }
+    }
+    0
+}
+
+/// # Safety
+/// The lock is held, and it is a function of C's.
+#[inline]
+unsafe fn enter_function(state: &mut State, function: u64) {
+    let Some(stack) = state.stack() else { return };
+    let (layout, calls, uses_cpu) = (state.layout, state.calls, state.uses_cpu());
+    // SAFETY: as the caller says.
+    let method = unsafe { word(function + field::METHOD) };
+    let describe = |tell: &mut dyn FnMut(Described<'_>)| {
+        // SAFETY: as the caller says.
+        unsafe { describe::function(calls, &layout, function, tell) };
+    };
+    state
+        .tree
+        .enter(stack, (method, false), || super::state::time(uses_cpu), describe);
+}

@@ -1,0 +1,324 @@
+//! The tree of this process, and the stack of each of its threads.
+
+use core::cell::UnsafeCell;
+use core::ffi::CStr;
+use core::mem::MaybeUninit;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use profundo_cpython::Layout;
+use profundo_probe::calls::{Memory, Stack, Tree};
+use profundo_probe::shared::{CALLS_FILE, CallsFile, CallsHeader, call_clock};
+use profundo_probe::{clock, regs, sys};
+
+use super::api::Calls;
+use crate::{files, process, session};
+
+/// Memory of ours, and of the file of this process.
+#[derive(Debug)]
+pub struct Mapped {
+    /// The number of the ring that the file is beside.
+    pub number: AtomicU32,
+}
+
+impl Memory for Mapped {
+    fn map(&self, bytes: usize) -> Option<NonNull<u8>> {
+        files::map_zeroed(bytes)
+    }
+
+    fn unmap(&self, at: NonNull<u8>, bytes: usize) {
+        // SAFETY: it came from `map`, and its owner has done with it.
+        unsafe { files::unmap(at, bytes) };
+    }
+
+    fn fill(&self, from: usize, bytes: usize) -> bool {
+        let mut room = [0; session::PATH];
+        let number = self.number.load(Ordering::Relaxed);
+        let bytes = bytes.min(CallsFile::BYTES.saturating_sub(from));
+        session::file_of(&mut room, CALLS_FILE, number)
+            .is_some_and(|path| files::allocate(path, from, bytes))
+    }
+}
+
+/// How many threads there can be at one time; those beyond are not counted.
+const THREADS: usize = 4096;
+
+/// A thread and its stack. All zero is none.
+#[repr(C)]
+struct Entry {
+    /// What `pthread_self` says there; 0: there was none. Never taken out, only changed to another one's.
+    thread: AtomicU64,
+    /// One if the thread is there.
+    is_there: AtomicU32,
+    stack: UnsafeCell<Stack>,
+}
+
+/// All of it.
+#[repr(C)]
+pub struct State {
+    pub tree: Tree<Mapped>,
+    pub calls: &'static Calls,
+    pub layout: Layout,
+    /// Whether functions of C's count.
+    pub has_builtins: bool,
+    uses_cpu: bool,
+    entries: NonNull<Entry>,
+    /// The thread that was asked for last, and its entry.
+    last: AtomicU64,
+    last_stack: *mut Stack,
+}
+
+struct Place(UnsafeCell<MaybeUninit<State>>);
+
+// SAFETY: written before anybody knows of it, and used with the interpreter's lock held.
+unsafe impl Sync for Place {}
+
+static PLACE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
+static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
+/// Set once nothing is to be counted any more.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+/// What there is, if calls are counted.
+///
+/// # Safety
+/// The interpreter's lock is held, and no other reference is alive.
+#[inline]
+pub unsafe fn state<'a>() -> Option<&'a mut State> {
+    // SAFETY: the caller vouches.
+    unsafe { STATE.load(Ordering::Relaxed).as_mut() }
+}
+
+/// Whether calls are counted.
+pub fn is_on() -> bool {
+    !STATE.load(Ordering::Relaxed).is_null()
+}
+
+/// Counts no more.
+pub fn stop() {
+    STATE.store(null_mut(), Ordering::Relaxed);
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    pub has_builtins: bool,
+    pub uses_cpu: bool,
+}
+
+/// Makes the file, and all that is needed to fill it.
+pub fn begin(
+    number: u32,
+    calls: &'static Calls,
+    layout: &Layout,
+    wanted: Wanted,
+) -> Option<()> {
+    let file = make_file(number)?;
+    let memory = Mapped {
+        number: AtomicU32::new(number),
+    };
+    // SAFETY: it was made for this, and stays mapped.
+    let tree = unsafe { Tree::new(file, memory) }?;
+    let clock = match wanted.uses_cpu {
+        true => call_clock::CPU,
+        false => call_clock::WALL,
+    };
+    tree.file().header.clock.store(clock, Ordering::Relaxed);
+    let entries = files::map_zeroed(THREADS * size_of::<Entry>())?.cast();
+    // SAFETY: nobody knows of it yet.
+    unsafe {
+        let place = PLACE.0.get().cast::<State>();
+        place.write(State {
+            tree,
+            calls,
+            layout: *layout,
+            has_builtins: wanted.has_builtins,
+            uses_cpu: wanted.uses_cpu,
+            entries,
+            last: AtomicU64::new(0),
+            last_stack: null_mut(),
+        });
+        // Release: who sees it sees all of it.
+        STATE.store(place, Ordering::Release);
+    }
+    Some(())
+}
+
+/// The time: of the thread, or on the wall.
+#[inline]
+pub fn time(uses_cpu: bool) -> u64 {
+    match uses_cpu {
+        false => clock::now(),
+        true => process::time(libc::CLOCK_THREAD_CPUTIME_ID),
+    }
+}
+
+fn make_file(number: u32) -> Option<NonNull<CallsFile>> {
+    let mut room = [0; session::PATH];
+    let path: &CStr = session::file_of(&mut room, CALLS_FILE, number)?;
+    let file = files::make_and_map(path, CallsFile::BYTES, size_of::<CallsHeader>())?;
+    Some(file.cast())
+}
+
+impl State {
+    /// The time, on the clock that is wanted.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        time(self.uses_cpu)
+    }
+
+    /// Whether that is the CPU time of the thread.
+    #[inline]
+    pub fn uses_cpu(&self) -> bool {
+        self.uses_cpu
+    }
+
+    /// The stack of the calling thread.
+    #[inline]
+    pub fn stack<'a>(&mut self) -> Option<&'a mut Stack> {
+        let thread = regs::thread_pointer();
+        if thread != self.last.load(Ordering::Relaxed) {
+            self.find_stack(thread);
+        }
+        // SAFETY: an entry is never unmapped, and the lock is held: nobody else uses it.
+        unsafe { self.last_stack.as_mut() }
+    }
+
+    #[cold]
+    fn find_stack(&mut self, thread: u64) {
+        self.last.store(thread, Ordering::Relaxed);
+        self.last_stack = null_mut();
+        let Some(entry) = self.entry(thread, true) else {
+            return;
+        };
+        let stack = entry.stack.get();
+        if entry.is_there.swap(1, Ordering::Acquire) == 0 {
+            // Who had this place has ended.
+            // SAFETY: the thread has only just come, and the lock is held.
+            let stack = unsafe { &mut *stack };
+            stack.clear(self.tree.memory());
+            self.tree.begin_thread(stack, sys::thread_id());
+        }
+        self.last_stack = stack;
+    }
+
+    /// The entry of a thread.
+    fn entry<'a>(&self, thread: u64, is_new: bool) -> Option<&'a Entry> {
+        let first = (thread >> 6) as usize ^ (thread >> 20) as usize;
+        (0..THREADS).find_map(|step| {
+            let at = (first + step) % THREADS;
+            // SAFETY: so many were mapped.
+            let entry = unsafe { &*self.entries.add(at).as_ptr() };
+            match entry.thread.load(Ordering::Relaxed) {
+                known if known == thread => Some(Some(entry)),
+                0 if is_new => {
+                    entry.thread.store(thread, Ordering::Relaxed);
+                    Some(Some(entry))
+                }
+                0 => Some(None),
+                _ => None,
+            }
+        })?
+    }
+
+    fn each_stack(&self, mut f: impl FnMut(&mut Stack)) {
+        for at in 0..THREADS {
+            // SAFETY: so many were mapped; the caller holds the lock, or all others have ended.
+            let entry = unsafe { &*self.entries.add(at).as_ptr() };
+            if entry.is_there.load(Ordering::Relaxed) != 0 {
+                // SAFETY: as above.
+                f(unsafe { &mut *entry.stack.get() });
+            }
+        }
+    }
+
+    /// All that is being called has lasted until now.
+    fn settle(&self) {
+        let (now, tree) = (self.now(), &self.tree);
+        self.each_stack(|stack| {
+            // The CPU time of another thread is not known here.
+            if !self.uses_cpu || core::ptr::eq(stack, self.last_stack) {
+                tree.settle(stack, now);
+            }
+        });
+    }
+}
+
+/// The calling thread ends. Its lock is held by whoever holds it, so nothing is touched but its own entry.
+pub fn end_thread() {
+    let (state, thread) = (STATE.load(Ordering::Acquire), regs::thread_pointer());
+    if state.is_null() {
+        return;
+    }
+    // SAFETY: it stays where it is. The address of the table does not change, and the rest are atomics.
+    unsafe {
+        if let Some(entry) = (*state).entry(thread, false) {
+            entry.is_there.store(0, Ordering::Release);
+        }
+        // Another thread may come to have its place.
+        let last = &(*state).last;
+        let _ = last.compare_exchange(thread, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// The process ends, or becomes another program: what has not ended by now has lasted until now.
+pub fn end() {
+    let state = STATE.load(Ordering::Acquire);
+    // Another thread may be here as well, or in the middle of a call: then that call's time is a little off.
+    if state.is_null() || IS_OVER.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // SAFETY: it stays where it is; all that is written are numbers.
+    unsafe {
+        (*state).settle();
+        (*state).tree.file().header.is_closed.store(1, Ordering::Release);
+    }
+}
+
+/// What was said of the end was too early: an `exec` that failed.
+pub fn go_on() {
+    IS_OVER.store(false, Ordering::Relaxed);
+}
+
+/// In the child of a fork, which has a ring of its own.
+pub fn enter_child(number: u32) {
+    // SAFETY: there is one thread.
+    let Some(state) = (unsafe { state() }) else {
+        return;
+    };
+    IS_OVER.store(false, Ordering::Relaxed);
+    let thread = regs::thread_pointer();
+    for at in 0..THREADS {
+        // SAFETY: so many were mapped.
+        let entry = unsafe { &*state.entries.add(at).as_ptr() };
+        if entry.thread.load(Ordering::Relaxed) != thread {
+            entry.is_there.store(0, Ordering::Relaxed);
+        }
+    }
+    state.last.store(0, Ordering::Relaxed);
+    if begin_anew(state, number).is_none() {
+        stop();
+    }
+}
+
+fn begin_anew(state: &mut State, number: u32) -> Option<()> {
+    let old = NonNull::from(state.tree.file());
+    let new = make_file(number)?;
+    state.tree.memory().number.store(number, Ordering::Relaxed);
+    // SAFETY: the new file was made for this, and is moved to its place below. All are ours, and of one length.
+    unsafe {
+        if !state.tree.begin_anew(new) || !files::move_over(new.cast(), old.cast(), CallsFile::BYTES)
+        {
+            return None;
+        }
+        state.tree.moved(old);
+    }
+    let now = state.now();
+    let entry = state.entry(regs::thread_pointer(), false);
+    if let Some(entry) = entry.filter(|it| it.is_there.load(Ordering::Relaxed) != 0) {
+        // SAFETY: there is one thread.
+        let stack = unsafe { &mut *entry.stack.get() };
+        state.tree.begin_thread(stack, sys::thread_id());
+        state.tree.find_anew(stack, now);
+    }
+    Some(())
+}

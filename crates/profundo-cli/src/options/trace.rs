@@ -1,0 +1,43 @@
+//! Options of counting calls.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Command, Looking, What};
+
+const EXAMPLES: &str = "\
+Examples:
+  profundo trace -- python3 app.py            every call, as cProfile prints them
+  profundo trace --no-builtins app.py         only Python's own functions: cheaper
+  profundo trace -o app.profundo -- app.py    and `profundo report app.profundo` for any other view
+  profundo export app.profundo --format pstats -o app.pstats
+
+Exit codes: the program's own (or its signal); 2 for wrong usage; 126, 127 if it cannot be started.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Trace {
+    #[command(flatten)]
+    pub command: Command,
+    /// Where the recording goes [default: profundo.<command>.<pid>.profundo]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Leave out the functions of C's that Python calls
+    #[arg(long)]
+    pub no_builtins: bool,
+    /// Measure the CPU time of each thread: what waits takes none
+    #[arg(long)]
+    pub cpu: bool,
+    /// Stay with the first process
+    #[arg(long)]
+    pub no_children: bool,
+    /// Keep no lines of source code in the recording
+    #[arg(long)]
+    pub no_source: bool,
+    /// What to print at the end
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
+    pub format: Option<What>,
+    #[command(flatten)]
+    pub looking: Looking,
+}

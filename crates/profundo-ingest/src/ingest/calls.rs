@@ -1,0 +1,51 @@
+//! Calls, each of them counted.
+
+use profundo_wire::traced::TracedCalls;
+
+use super::Ingest;
+use crate::traced;
+
+impl Ingest {
+    /// Takes in what processes have told of their calls.
+    pub(super) fn take_in_calls(&mut self) {
+        for (process, calls) in std::mem::take(&mut self.calls) {
+            let cycles = self.clock;
+            let notes = notes(&calls);
+            let ((program, _, numbers), profile) = self.program(process);
+            traced::take_in((profile, &mut program.people, numbers), &calls, cycles);
+            profile.meta.notes.extend(notes);
+        }
+    }
+}
+
+/// What the reader has to know.
+fn notes(calls: &TracedCalls) -> Vec<String> {
+    let mut notes = Vec::new();
+    if calls.uncounted > 0 {
+        notes.push(format!(
+            "{} calls are not counted: there was no room for so many functions and places",
+            calls.uncounted
+        ));
+    }
+    if calls.unmatched > 0 {
+        notes.push(format!(
+            "{} ends of calls did not fit their beginnings, as where greenlets switch stacks: their counts are right, and \
+             times of their functions are not",
+            calls.unmatched
+        ));
+    }
+    if !calls.is_closed {
+        notes.push(
+            "the program was killed, or replaced in a way that is out of sight: calls that had not ended count, and how \
+             long they had taken is not known"
+                .to_owned(),
+        );
+    }
+    if calls.is_replaced {
+        notes.push(
+            "another profiler has taken over in some thread: what was called there from then on is not counted"
+                .to_owned(),
+        );
+    }
+    notes
+}

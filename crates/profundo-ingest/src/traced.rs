@@ -1,0 +1,214 @@
+//! From the tree of calls that a process has counted to rows of the profile.
+//!
+//! What a function took itself is what its calls took less what the calls took that it made. Where only the last caller of
+//! some calls is known, they hang below a node that stands for that caller anywhere: what they took is taken off all places of
+//! that caller alike.
+
+use profundo_model::{
+    Call, Callers, Clock, Frame, FrameId, Language, LocationId, LocationKind, Nanos, Profile,
+    Sample, SampleKind, StackId, TaskId, ThreadId,
+};
+use profundo_wire::traced::{TracedCalls, TracedFunction, TracedNode, TracedPlace};
+
+use crate::clock::Clock as Cycles;
+use crate::people::{Numbers, People};
+
+/// Takes in what a process has called.
+pub(crate) fn take_in(
+    (profile, people, numbers): (&mut Profile, &mut People, &mut Numbers),
+    calls: &TracedCalls,
+    cycles: Cycles,
+) {
+    profile.meta.kind = SampleKind::Traced;
+    profile.traced.clock = match calls.is_cpu {
+        true => Clock::Cpu,
+        false => Clock::Wall,
+    };
+    let functions = calls.functions.iter();
+    let functions: Vec<LocationId> = functions.map(|it| location(profile, it)).collect();
+    let times = Times::of(calls);
+    let mut places: Vec<Place> = Vec::with_capacity(calls.nodes.len());
+    let first = places_of_nobody(profile, people, numbers);
+    for (node, row) in calls.nodes.iter().zip(0..) {
+        let parent = row_of(node.parent).and_then(|it| places.get(it).copied());
+        let parent = parent.unwrap_or(first);
+        let place = match node.place {
+            TracedPlace::Thread(tid) => {
+                let (thread, task) = people.by_tid(profile, numbers, tid);
+                Place {
+                    thread,
+                    task,
+                    stack: None,
+                }
+            }
+            TracedPlace::Function(function)
+            | TracedPlace::Anywhere(function)
+            | TracedPlace::Called { function, .. } => {
+                let Some(&location) = functions.get(function as usize) else {
+                    places.push(parent);
+                    continue;
+                };
+                let stack = profile.stacks.intern(parent.stack, location);
+                Place {
+                    stack: Some(stack),
+                    ..parent
+                }
+            }
+        };
+        places.push(place);
+        let callers = match node.place {
+            TracedPlace::Function(_) => Callers::All,
+            TracedPlace::Called {
+                is_recursive,
+                is_repeated,
+                ..
+            } => Callers::Last {
+                is_recursive,
+                is_repeated,
+            },
+            TracedPlace::Thread(_) | TracedPlace::Anywhere(_) => continue,
+        };
+        let Some(stack) = place.stack else { continue };
+        let length = |time: u64| match calls.is_cpu {
+            true => Nanos(time),
+            false => cycles.length(u128::from(time)),
+        };
+        let call = Call {
+            thread: place.thread,
+            stack,
+            calls: node.calls,
+            resumes: node.resumes,
+            total: length(node.total),
+            own: length(times.own(node, row)),
+            callers,
+            ..Call::default()
+        };
+        if call.calls + call.resumes + call.total.0 == 0 {
+            continue;
+        }
+        profile.traced.calls.push(call);
+        profile.samples.push(Sample {
+            weight: call.own,
+            thread: place.thread,
+            task: place.task,
+            stack,
+            ..Sample::default()
+        });
+    }
+}
+
+/// Where a node is in the profile.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    thread: ThreadId,
+    task: TaskId,
+    stack: Option<StackId>,
+}
+
+/// That of calls whose caller is nobody's: the main thread.
+fn places_of_nobody(profile: &mut Profile, people: &mut People, numbers: &mut Numbers) -> Place {
+    let (thread, task) = people.by_tid(profile, numbers, 0);
+    Place {
+        thread,
+        task,
+        stack: None,
+    }
+}
+
+/// Rows count from 1; 0 is nobody.
+fn row_of(parent: u32) -> Option<usize> {
+    (parent as usize).checked_sub(1)
+}
+
+/// A function, at its first line.
+fn location(profile: &mut Profile, function: &TracedFunction) -> LocationId {
+    let TracedFunction {
+        is_builtin,
+        line,
+        name,
+        qualified,
+        file,
+    } = function;
+    let file = match file.is_empty() {
+        true => Default::default(),
+        false => profile.file(file, "", ""),
+    };
+    let language = match is_builtin {
+        true => Language::Native,
+        false => Language::Python,
+    };
+    let row = Frame {
+        function: profile.strings.intern(name),
+        signature: profile.strings.intern(qualified),
+        file,
+        line: *line,
+        language,
+        inlined: false,
+    };
+    let frame: FrameId = profile.frames.intern(row);
+    let kind = LocationKind::Python {
+        frame,
+        column: 0,
+        is_call: false,
+    };
+    let location = profile.locations.intern(kind, None);
+    profile.locations.set_frames(location, &[frame]);
+    location
+}
+
+/// What calls took, by who made them.
+struct Times {
+    /// Of each node's children.
+    of_children: Vec<u64>,
+    /// Of each function's calls of which only the caller is known, and what the function took itself where those are not taken
+    /// off.
+    folded: Vec<(u64, u64)>,
+}
+
+impl Times {
+    fn of(calls: &TracedCalls) -> Self {
+        let mut of_children = vec![0_u64; calls.nodes.len()];
+        for node in &calls.nodes {
+            if let Some(sum) = row_of(node.parent).and_then(|it| of_children.get_mut(it)) {
+                *sum = sum.wrapping_add(node.total);
+            }
+        }
+        let mut folded = vec![(0_u64, 0_u64); calls.functions.len()];
+        for (node, &children) in calls.nodes.iter().zip(&of_children) {
+            match node.place {
+                TracedPlace::Anywhere(function) => {
+                    if let Some((apart, _)) = folded.get_mut(function as usize) {
+                        *apart = apart.wrapping_add(children);
+                    }
+                }
+                TracedPlace::Function(function) | TracedPlace::Called { function, .. } => {
+                    if let Some((_, own)) = folded.get_mut(function as usize) {
+                        *own = own.wrapping_add(node.total.saturating_sub(children));
+                    }
+                }
+                TracedPlace::Thread(_) => {}
+            }
+        }
+        Self {
+            of_children,
+            folded,
+        }
+    }
+
+    /// What a function took itself in one place.
+    fn own(&self, node: &TracedNode, row: usize) -> u64 {
+        let children = self.of_children.get(row).copied().unwrap_or(0);
+        let own = node.total.saturating_sub(children);
+        let (TracedPlace::Function(function) | TracedPlace::Called { function, .. }) = node.place
+        else {
+            return own;
+        };
+        match self.folded.get(function as usize) {
+            Some(&(apart, all)) if apart > 0 && all > 0 => {
+                let part = u128::from(own) * u128::from(apart) / u128::from(all);
+                own.saturating_sub(u64::try_from(part).unwrap_or(u64::MAX))
+            }
+            _ => own,
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Counting calls: a tree of them in a file, and for each thread where in it the thread is.
+//!
+//! Everything in here is called with the interpreter's lock held, so that there is one caller at a time. What is asked for
+//! most often is kept nearest: each node remembers the child that was called last, a table knows all others, and only a
+//! function that was never met before in that place takes any time.
+
+mod index;
+mod stack;
+mod tree;
+
+pub use stack::{Open, Stack};
+pub use tree::{Described, Memory, Tree};

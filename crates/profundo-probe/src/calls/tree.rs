@@ -1,0 +1,464 @@
+//! The tree of calls, in its file.
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::index::Index;
+use super::stack::{Open, Stack};
+use crate::shared::{
+    CallsFile, FUNCTIONS, FunctionRow, MAGIC, NODES, NodeRow, TEXT, grow, node_flag,
+};
+
+/// Where memory comes from.
+pub trait Memory {
+    /// Zeroed memory of our own.
+    fn map(&self, bytes: usize) -> Option<NonNull<u8>>;
+
+    /// Gives it back.
+    fn unmap(&self, at: NonNull<u8>, bytes: usize);
+
+    /// Has a part of the file take its memory, so that it can be written to.
+    fn fill(&self, from: usize, bytes: usize) -> bool;
+}
+
+/// What is known of a function.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Described<'a> {
+    /// A [`crate::shared::function_kind`].
+    pub kind: u32,
+    /// Its first line.
+    pub line: u32,
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its name with those that it is in.
+    pub qualified: &'a [u8],
+    /// Its file.
+    pub file: &'a [u8],
+}
+
+/// The child of a node that was called last.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Hint {
+    key: u64,
+    child: u64,
+}
+
+/// The parts of the file that take their memory piece by piece.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Functions,
+    Nodes,
+    Text,
+}
+
+/// How much at a time.
+const PIECE: usize = 64 << 10;
+
+/// From so many nodes on, only the last caller is known of what is new.
+const MANY: u32 = (NODES / 4 * 3) as u32;
+
+/// Stands for no node, as the parent of those that stand for functions and for threads.
+const OF_FUNCTIONS: u32 = u32::MAX;
+const OF_THREADS: u32 = u32::MAX - 1;
+
+/// The tree.
+#[derive(Debug)]
+pub struct Tree<M> {
+    file: NonNull<CallsFile>,
+    memory: M,
+    children: Index,
+    functions: Index,
+    hints: NonNull<Hint>,
+    /// How many bytes of each part have memory.
+    filled: [usize; 3],
+    is_folding: bool,
+}
+
+impl<M: Memory> Tree<M> {
+    /// An empty one in a file that is mapped, all zero, and has memory for its head. `None`: there is no more memory.
+    ///
+    /// # Safety
+    /// The file stays mapped, and nobody else writes to it.
+    pub unsafe fn new(file: NonNull<CallsFile>, memory: M) -> Option<Self> {
+        let hints = memory.map(NODES * size_of::<Hint>())?.cast();
+        let mut tree = Self {
+            file,
+            memory,
+            children: Index::new(),
+            functions: Index::new(),
+            hints,
+            filled: [0; 3],
+            is_folding: false,
+        };
+        tree.begin()?;
+        Some(tree)
+    }
+
+    /// The first rows are nobody's.
+    fn begin(&mut self) -> Option<()> {
+        if !self.has_room(Part::Nodes, size_of::<NodeRow>()) {
+            return None;
+        }
+        let header = &self.file().header;
+        header.nodes.store(1, Ordering::Relaxed);
+        header.began.store(crate::clock::now(), Ordering::Relaxed);
+        header.magic.store(MAGIC, Ordering::Release);
+        Some(())
+    }
+
+    /// The file.
+    #[inline]
+    pub fn file<'a>(&self) -> &'a CallsFile {
+        // SAFETY: it stays mapped, and is made of atomics.
+        unsafe { self.file.as_ref() }
+    }
+
+    /// Where memory comes from.
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// Whether a part has memory up to there, or takes it now.
+    fn has_room(&mut self, part: Part, end: usize) -> bool {
+        let (at, most) = match part {
+            Part::Functions => (CallsFile::FUNCTIONS_AT, FUNCTIONS * size_of::<FunctionRow>()),
+            Part::Nodes => (CallsFile::NODES_AT, NODES * size_of::<NodeRow>()),
+            Part::Text => (CallsFile::TEXT_AT, TEXT),
+        };
+        let Some(filled) = self.filled.get_mut(part as usize) else {
+            return false;
+        };
+        while *filled < end {
+            if end > most || !self.memory.fill(at + *filled, PIECE) {
+                return false;
+            }
+            *filled += PIECE;
+        }
+        true
+    }
+
+    /// A call of what is known by `key` begins, or goes on. `clock` is read when all is done. What was never met is described.
+    #[inline]
+    pub fn enter(
+        &mut self,
+        stack: &mut Stack,
+        (key, goes_on): (u64, bool),
+        clock: impl FnOnce() -> u64,
+        describe: impl FnOnce(&mut dyn FnMut(Described<'_>)),
+    ) {
+        let parent = stack.node();
+        // SAFETY: there is a hint for each node.
+        let hint = unsafe { self.hints.add(parent as usize).read() };
+        let node = match hint.key == key {
+            true => hint.child as u32,
+            false => self.child(stack, parent, key, describe),
+        };
+        if let Some(row) = self.file().nodes.get(node as usize) {
+            grow(if goes_on { &row.resumes } else { &row.calls }, 1);
+        }
+        let open = Open {
+            key,
+            began: clock(),
+            node,
+            reserved: 0,
+        };
+        stack.push(open, &self.memory);
+    }
+
+    /// The call ends, or pauses, of what is known by `key`.
+    #[inline]
+    pub fn leave(&mut self, stack: &mut Stack, key: u64, now: u64) {
+        match stack.top() {
+            Some(top) if top.key == key && !stack.is_beyond() => {
+                self.took(top.node, now.wrapping_sub(top.began));
+                stack.pop();
+            }
+            _ => self.leave_another(stack, key, now),
+        }
+    }
+
+    #[inline]
+    fn took(&self, node: u32, time: u64) {
+        if let Some(row) = self.file().nodes.get(node as usize) {
+            grow(&row.total, time);
+        }
+    }
+
+    /// What ends did not begin last: something has switched stacks, or somebody was not told of an end.
+    #[cold]
+    fn leave_another(&mut self, stack: &mut Stack, key: u64, now: u64) {
+        /// Further down it is another one of that key.
+        const NEAR: usize = 1 << 10;
+        if stack.pop_beyond() {
+            return;
+        }
+        let open = stack.all().iter().rev().take(NEAR);
+        let Some(depth) = open.clone().position(|it| it.key == key) else {
+            return grow(&self.file().header.unmatched, 1);
+        };
+        grow(&self.file().header.unmatched, depth as u64);
+        for _ in 0..=depth {
+            if let Some(top) = stack.top() {
+                self.took(top.node, now.wrapping_sub(top.began));
+            }
+            stack.pop();
+        }
+    }
+
+    /// The node of a child.
+    #[cold]
+    #[inline(never)]
+    fn child(
+        &mut self,
+        stack: &Stack,
+        parent: u32,
+        key: u64,
+        describe: impl FnOnce(&mut dyn FnMut(Described<'_>)),
+    ) -> u32 {
+        let node = match self.children.find(parent, key) {
+            Some(node) => node,
+            None => {
+                let Some(function) = self.function(key, describe) else {
+                    return self.nobody();
+                };
+                let made = self.new_child(parent, key, function);
+                let Some(node) = made else {
+                    return self.folded(stack, parent, key, function);
+                };
+                node
+            }
+        };
+        // SAFETY: there is a hint for each node; nobody else has it.
+        unsafe {
+            self.hints.add(parent as usize).write(Hint {
+                key,
+                child: u64::from(node),
+            });
+        };
+        node
+    }
+
+    fn nobody(&self) -> u32 {
+        grow(&self.file().header.uncounted, 1);
+        0
+    }
+
+    /// A new child of a node. `None`: there are too many nodes.
+    fn new_child(&mut self, parent: u32, key: u64, function: u32) -> Option<u32> {
+        self.is_folding |= self.file().header.nodes.load(Ordering::Relaxed) >= MANY;
+        if self.is_folding {
+            return None;
+        }
+        let node = self.new_node((parent, key), parent, function, 0);
+        self.is_folding |= node.is_none();
+        node
+    }
+
+    /// The node of a call of which only the caller is told.
+    fn folded(&mut self, stack: &Stack, parent: u32, key: u64, function: u32) -> u32 {
+        let Some(caller) = self.file().nodes.get(parent as usize) else {
+            return self.nobody();
+        };
+        let is_thread = caller.flags.load(Ordering::Relaxed) & node_flag::THREAD != 0;
+        let anywhere = match is_thread || parent == 0 {
+            true => parent,
+            false => {
+                let caller = caller.function.load(Ordering::Relaxed);
+                let known = self.children.find(OF_FUNCTIONS, u64::from(caller));
+                let made = known.or_else(|| {
+                    let place = (OF_FUNCTIONS, u64::from(caller));
+                    self.new_node(place, 0, caller, node_flag::ANYWHERE)
+                });
+                match made {
+                    Some(node) => node,
+                    None => return self.nobody(),
+                }
+            }
+        };
+        let open = stack.all();
+        let is_recursive = open.iter().any(|it| it.key == key);
+        let caller = open.last().map_or(0, |it| it.key);
+        let is_pair = |pair: &[Open]| matches!(pair, [a, b] if a.key == caller && b.key == key);
+        let is_repeated = is_recursive && open.windows(2).any(is_pair);
+        let flag = |is_set, flag| if is_set { flag } else { 0 };
+        let flags = flag(is_recursive, node_flag::RECURSIVE) | flag(is_repeated, node_flag::REPEATED);
+        // What keys stand for begins at multiples of eight.
+        let place = (anywhere, key | u64::from(flags >> 2));
+        let known = self.children.find(place.0, place.1);
+        let flags = flags | node_flag::FOLDED;
+        let made = known.or_else(|| self.new_node(place, anywhere, function, flags));
+        made.unwrap_or_else(|| self.nobody())
+    }
+
+    /// A new node, found by a parent and a key from now on.
+    fn new_node(
+        &mut self,
+        place: (u32, u64),
+        parent: u32,
+        function: u32,
+        flags: u32,
+    ) -> Option<u32> {
+        let file = self.file();
+        let node = file.header.nodes.load(Ordering::Relaxed);
+        let row = file.nodes.get(node as usize)?;
+        if !self.has_room(Part::Nodes, (node as usize + 1) * size_of::<NodeRow>())
+            || !self.children.insert(place, node, &self.memory)
+        {
+            return None;
+        }
+        row.parent.store(parent, Ordering::Relaxed);
+        row.function.store(function, Ordering::Relaxed);
+        row.flags.store(flags, Ordering::Relaxed);
+        // Release: who sees that it is there sees what it is.
+        file.header.nodes.store(node + 1, Ordering::Release);
+        Some(node)
+    }
+
+    /// The row of what is known by a key.
+    fn function(
+        &mut self,
+        key: u64,
+        describe: impl FnOnce(&mut dyn FnMut(Described<'_>)),
+    ) -> Option<u32> {
+        if let Some(known) = self.functions.find(0, key) {
+            return Some(known - 1);
+        }
+        let file = self.file();
+        let number = file.header.functions.load(Ordering::Relaxed);
+        let row = file.functions.get(number as usize)?;
+        if !self.has_room(Part::Functions, (number as usize + 1) * size_of::<FunctionRow>())
+            || !self.functions.insert((0, key), number + 1, &self.memory)
+        {
+            return None;
+        }
+        describe(&mut |described| {
+            row.kind.store(described.kind, Ordering::Relaxed);
+            row.line.store(described.line, Ordering::Relaxed);
+            self.write(described.name, &row.name);
+            self.write(described.qualified, &row.qualified);
+            self.write(described.file, &row.file);
+        });
+        file.header.functions.store(number + 1, Ordering::Release);
+        Some(number)
+    }
+
+    /// Puts a text into the file. Where there is no room it is empty.
+    fn write(&mut self, text: &[u8], place: &[AtomicU32; 2]) {
+        /// Nobody reads more of a name.
+        const LONGEST: usize = 4096;
+        let text = text.get(..LONGEST).unwrap_or(text);
+        let file = self.file();
+        let at = file.header.text.load(Ordering::Relaxed) as usize;
+        let end = at + text.len();
+        let Some(room) = file.text.get(at..end) else {
+            return;
+        };
+        if text.is_empty() || !self.has_room(Part::Text, end) {
+            return;
+        }
+        for (to, from) in room.iter().zip(text) {
+            to.store(*from, Ordering::Relaxed);
+        }
+        let [start, length] = place;
+        start.store(at as u32, Ordering::Relaxed);
+        length.store(text.len() as u32, Ordering::Relaxed);
+        file.header.text.store(end as u32, Ordering::Relaxed);
+    }
+
+    /// Gives a stack its thread's node.
+    pub fn begin_thread(&mut self, stack: &mut Stack, thread: u32) {
+        let place = (OF_THREADS, u64::from(thread));
+        let known = self.children.find(place.0, place.1);
+        let made = known.or_else(|| self.new_node(place, 0, thread, node_flag::THREAD));
+        stack.root = made.unwrap_or(0);
+    }
+
+    /// All calls of a stack have lasted until now.
+    pub fn settle(&self, stack: &mut Stack, now: u64) {
+        for open in stack.all_mut() {
+            self.took(open.node, now.wrapping_sub(open.began));
+            open.began = now;
+        }
+    }
+
+    /// In the child of a fork, whose file this is: what was called by then was the parent's, and functions are known.
+    /// `false`: there is no memory.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new). The new file will be at the place of the old one before anything else is asked of the tree.
+    pub unsafe fn begin_anew(&mut self, new: NonNull<CallsFile>) -> bool {
+        let old = self.file();
+        self.children.clear(&self.memory);
+        let bytes = NODES * size_of::<Hint>();
+        self.memory.unmap(self.hints.cast(), bytes);
+        let Some(hints) = self.memory.map(bytes) else {
+            return false;
+        };
+        self.hints = hints.cast();
+        self.filled = [0; 3];
+        self.is_folding = false;
+        let functions = old.header.functions.load(Ordering::Relaxed) as usize;
+        let text = old.header.text.load(Ordering::Relaxed) as usize;
+        if !self.has_room(Part::Functions, functions * size_of::<FunctionRow>())
+            || !self.has_room(Part::Text, text)
+        {
+            return false;
+        }
+        // SAFETY: the caller vouches for the new file, which has memory for so much; plain numbers are copied.
+        unsafe {
+            let from = (&raw const old.functions).cast::<FunctionRow>();
+            let to = (&raw mut (*new.as_ptr()).functions).cast::<FunctionRow>();
+            to.copy_from_nonoverlapping(from, functions.min(FUNCTIONS));
+            let from = (&raw const old.text).cast::<u8>();
+            let to = (&raw mut (*new.as_ptr()).text).cast::<u8>();
+            to.copy_from_nonoverlapping(from, text.min(TEXT));
+        }
+        // SAFETY: as above.
+        let header = unsafe { &new.as_ref().header };
+        let copy = |to: &AtomicU32, from: &AtomicU32| {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        };
+        copy(&header.functions, &old.header.functions);
+        copy(&header.text, &old.header.text);
+        copy(&header.clock, &old.header.clock);
+        self.file = new;
+        self.begin().is_some()
+    }
+
+    /// Where the file is from now on.
+    ///
+    /// # Safety
+    /// It is the same one.
+    pub unsafe fn moved(&mut self, file: NonNull<CallsFile>) {
+        self.file = file;
+    }
+
+    /// Finds the nodes of a stack's calls, which go on in another tree. None of them counts as begun.
+    pub fn find_anew(&mut self, stack: &mut Stack, now: u64) {
+        for depth in 0..stack.len() {
+            let parent = match depth.checked_sub(1).and_then(|it| stack.all().get(it)) {
+                Some(above) => above.node,
+                None => stack.root,
+            };
+            let Some(&Open { key, .. }) = stack.all().get(depth) else {
+                return;
+            };
+            let node = match self.functions.find(0, key) {
+                Some(function) => {
+                    let known = self.children.find(parent, key);
+                    known.or_else(|| self.new_child(parent, key, function - 1))
+                }
+                None => None,
+            };
+            if let Some(open) = stack.all_mut().get_mut(depth) {
+                (open.node, open.began) = (node.unwrap_or(0), now);
+            }
+        }
+    }
+
+    /// Adds to one of the numbers of the head.
+    pub fn count(&self, which: impl FnOnce(&crate::shared::CallsHeader) -> &AtomicU64) {
+        grow(which(&self.file().header), 1);
+    }
+}

@@ -1,0 +1,33 @@
+//! What programs have called.
+
+use std::sync::atomic::Ordering;
+
+use profundo_wire::recording::Event;
+
+use super::Recorder;
+use super::allocations::name_of;
+use crate::door::why_of;
+use crate::program::Program;
+use crate::session::take_calls;
+
+impl Recorder {
+    /// Tells what a program has called that has ended. Before its ring is another process's.
+    pub(super) fn tell_calls(&mut self, program: &Program, sink: &mut dyn FnMut(Event<'_>)) {
+        if self.options.calls.is_none() {
+            return;
+        }
+        let Some(agent) = program.agent() else { return };
+        let refused = agent.header().calls_refused.load(Ordering::Relaxed);
+        if refused != 0 {
+            let (name, pid, why) = (name_of(&program.command), program.pid, why_of(refused));
+            let note = format!("the calls of {name} ({pid}) were not counted: {why}");
+            sink(Event::Note(note));
+        }
+        if let Some(calls) = take_calls(self.directory.path(), agent.index) {
+            sink(Event::Calls {
+                process: program.key,
+                calls,
+            });
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What a process has counted of its calls, as the command reads it when the process has ended.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use profundo_probe::shared::{
+    CALLS_FILE, CallsFile, FUNCTIONS, FunctionRow, MAGIC, NODES, NodeRow, TEXT, call_clock,
+    function_kind, node_flag,
+};
+use profundo_wire::traced::{TracedCalls, TracedFunction, TracedNode, TracedPlace};
+
+use crate::map::SharedMap;
+
+/// Takes the file of the process with this ring, if it has one.
+pub(crate) fn take_calls(directory: &Path, ring: usize) -> Option<TracedCalls> {
+    let path = path_of(directory, ring);
+    let calls = read(&path);
+    // The next process with this ring makes its own.
+    let _ = fs::remove_file(&path);
+    calls
+}
+
+fn path_of(directory: &Path, ring: usize) -> PathBuf {
+    directory.join(format!("{CALLS_FILE}{ring}"))
+}
+
+fn read(path: &Path) -> Option<TracedCalls> {
+    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+    let map = SharedMap::new(&file, CallsFile::BYTES).ok()?;
+    // SAFETY: it is made of atomics. Rows without memory are never touched.
+    let calls: &CallsFile = unsafe { map.as_ref() };
+    let header = &calls.header;
+    if header.magic.load(Ordering::Acquire) != MAGIC {
+        return None;
+    }
+    // Acquire pairs with the agent's release: so many rows are whole.
+    let count = |number: &AtomicU32, most| (number.load(Ordering::Acquire) as usize).min(most);
+    let functions = count(&header.functions, FUNCTIONS);
+    let nodes = count(&header.nodes, NODES);
+    let text = count(&header.text, TEXT);
+    let is = |number: &AtomicU32, value| number.load(Ordering::Relaxed) == value;
+    let functions = calls.functions.get(..functions)?.iter();
+    let nodes = calls.nodes.get(1..nodes)?.iter();
+    Some(TracedCalls {
+        is_cpu: is(&header.clock, call_clock::CPU),
+        functions: functions.map(|row| function(calls, row, text)).collect(),
+        nodes: nodes.map(node).collect(),
+        uncounted: header.uncounted.load(Ordering::Relaxed),
+        unmatched: header.unmatched.load(Ordering::Relaxed),
+        is_closed: is(&header.is_closed, 1),
+        is_replaced: is(&header.is_replaced, 1),
+    })
+}
+
+fn function(calls: &CallsFile, row: &FunctionRow, end: usize) -> TracedFunction {
+    let text = |[start, length]: &[AtomicU32; 2]| {
+        let start = start.load(Ordering::Relaxed) as usize;
+        let last = start + length.load(Ordering::Relaxed) as usize;
+        let bytes = calls.text.get(start..last.min(end)).unwrap_or_default();
+        let bytes: Vec<u8> = bytes.iter().map(|it| it.load(Ordering::Relaxed)).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    TracedFunction {
+        is_builtin: row.kind.load(Ordering::Relaxed) == function_kind::BUILTIN,
+        line: row.line.load(Ordering::Relaxed),
+        name: text(&row.name),
+        qualified: text(&row.qualified),
+        file: text(&row.file),
+    }
+}
+
+fn node(row: &NodeRow) -> TracedNode {
+    let flags = row.flags.load(Ordering::Relaxed);
+    let number = row.function.load(Ordering::Relaxed);
+    let has = |flag| flags & flag != 0;
+    let place = if has(node_flag::THREAD) {
+        TracedPlace::Thread(number)
+    } else if has(node_flag::ANYWHERE) {
+        TracedPlace::Anywhere(number)
+    } else if has(node_flag::FOLDED) {
+        TracedPlace::Called {
+            function: number,
+            is_recursive: has(node_flag::RECURSIVE),
+            is_repeated: has(node_flag::REPEATED),
+        }
+    } else {
+        TracedPlace::Function(number)
+    };
+    TracedNode {
+        parent: row.parent.load(Ordering::Relaxed),
+        place,
+        calls: row.calls.load(Ordering::Relaxed),
+        resumes: row.resumes.load(Ordering::Relaxed),
+        total: row.total.load(Ordering::Relaxed),
+    }
+}

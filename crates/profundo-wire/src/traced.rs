@@ -1,0 +1,73 @@
+//! What a process tells of its calls, each of them counted.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A function that was called.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TracedFunction {
+    /// Whether it is one of C's that an interpreter calls.
+    pub is_builtin: bool,
+    /// Its first line.
+    pub line: u32,
+    /// Its name.
+    pub name: String,
+    /// Its name with those that it is in; empty where there is none.
+    pub qualified: String,
+    /// Its file.
+    pub file: String,
+}
+
+/// What a node of the tree of calls is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TracedPlace {
+    /// A thread, by the kernel's number of it.
+    Thread(u32),
+    /// A function, by its row, called by the parent.
+    Function(u32),
+    /// A function wherever it is called: it stands there for the sake of its children.
+    Anywhere(u32),
+    /// A function that was called by the parent, which stands for its function anywhere.
+    Called {
+        /// The function, by its row.
+        function: u32,
+        /// Whether it was further up as well.
+        is_recursive: bool,
+        /// Whether it was further up as well, called by the same function.
+        is_repeated: bool,
+    },
+}
+
+/// A node of the tree of calls. Parents stand before their children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TracedNode {
+    /// Its parent, by its row.
+    pub parent: u32,
+    /// What it is.
+    pub place: TracedPlace,
+    /// How often it was begun.
+    pub calls: u64,
+    /// How often it went on.
+    pub resumes: u64,
+    /// How long all of that took: cycles, or nanoseconds of CPU time.
+    pub total: u64,
+}
+
+/// What a process has called.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TracedCalls {
+    /// Whether times are CPU times, in nanoseconds.
+    pub is_cpu: bool,
+    /// The functions.
+    pub functions: Vec<TracedFunction>,
+    /// The nodes; the first is nobody's, and left out: rows count from 1.
+    pub nodes: Vec<TracedNode>,
+    /// How many calls are not in the tree, for want of room.
+    pub uncounted: u64,
+    /// How many ends of calls met no beginning, or the other way round.
+    pub unmatched: u64,
+    /// Whether the process has said how long calls had lasted that had not ended.
+    pub is_closed: bool,
+    /// Whether another profiler has taken our place in some thread.
+    pub is_replaced: bool,
+}
