@@ -152,6 +152,20 @@ pub unsafe fn code(layout: &Layout, code: u64, tell: &mut dyn FnMut(Described<'_
     });
 }
 
+/// Whether this is what an interpreter runs as the program: a module's code that nobody has called, or what looks for a module to
+/// run.
+///
+/// # Safety
+/// It is a code object, and the lock is held.
+pub unsafe fn is_program(layout: &Layout, code: u64) -> bool {
+    const NAMES: [&[u8]; 2] = [b"<module>", b"_run_module_as_main"];
+    // SAFETY: the caller vouches.
+    let name = unsafe { word(code + u64::from(layout.name)) };
+    let mut text = Room::new();
+    text.add_text(layout, name);
+    NAMES.contains(&text.as_bytes())
+}
+
 fn builtin(name: &Room, tell: &mut dyn FnMut(Described<'_>)) {
     tell(Described {
         kind: function_kind::BUILTIN,

@@ -289,6 +289,9 @@ unsafe fn note_running(calls: &Calls, types: &Types) {
 #[inline]
 unsafe fn enter_code(state: &mut State, code: u64, goes_on: bool) {
     let Some(stack) = state.stack() else { return };
+    if state.may_begin(stack) {
+        state.look_at_first(code);
+    }
     let (layout, calls, uses_cpu) = (state.layout, state.calls, state.uses_cpu());
     let describe = |tell: &mut dyn FnMut(Described<'_>)| {
         // SAFETY: as the caller says. It is kept, so that no other one comes to lie there.

@@ -274,6 +274,9 @@ unsafe fn note_running(layout: &Layout, frame: u64) {
 #[inline]
 unsafe fn enter_code(state: &mut State, code: u64, goes_on: bool) {
     let Some(stack) = state.stack() else { return };
+    if state.may_begin(stack) {
+        state.look_at_first(code);
+    }
     let (layout, calls) = (state.layout, state.calls);
     let uses_cpu = state.uses_cpu();
     let describe = |tell: &mut dyn FnMut(Described<'_>)| {

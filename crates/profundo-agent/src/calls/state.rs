@@ -12,6 +12,7 @@ use profundo_probe::shared::{CALLS_FILE, CallsFile, CallsHeader, call_clock};
 use profundo_probe::{clock, regs, sys};
 
 use super::api::Calls;
+use super::describe;
 use crate::{files, process, session};
 
 /// Memory of ours, and of the file of this process.
@@ -62,6 +63,8 @@ pub struct State {
     /// Whether functions of C's count.
     pub has_builtins: bool,
     uses_cpu: bool,
+    /// Whether the program itself has begun: before that, the interpreter looks for what it is to run.
+    has_begun: bool,
     entries: NonNull<Entry>,
     /// The thread that was asked for last, and its entry.
     last: AtomicU64,
@@ -133,6 +136,7 @@ pub fn begin(
             layout: *layout,
             has_builtins: wanted.has_builtins,
             uses_cpu: wanted.uses_cpu,
+            has_begun: false,
             entries,
             last: AtomicU64::new(0),
             last_stack: null_mut(),
@@ -228,6 +232,40 @@ impl State {
                 // SAFETY: as above.
                 f(unsafe { &mut *entry.stack.get() });
             }
+        }
+    }
+
+    /// Whether this is to be looked at as what may be the program's own beginning.
+    #[inline]
+    pub fn may_begin(&self, stack: &Stack) -> bool {
+        !self.has_begun && stack.is_empty()
+    }
+
+    /// What is called with nobody above it: if it is the program itself, what was called before is of no interest.
+    #[cold]
+    pub fn look_at_first(&mut self, code: u64) {
+        // SAFETY: it is a code object, and the lock is held.
+        if !unsafe { describe::is_program(&self.layout, code) } {
+            return;
+        }
+        self.has_begun = true;
+        let mut threads: [(u64, u32); 64] = [(0, 0); 64];
+        let mut count = 0;
+        self.each_stack(|stack| {
+            if let Some(place) = threads.get_mut(count) {
+                *place = (core::ptr::from_mut(stack) as u64, self.tree.thread_of(stack));
+                count += 1;
+            }
+        });
+        if !self.tree.forget() {
+            return stop();
+        }
+        let now = self.now();
+        for &(stack, thread) in threads.get(..count).unwrap_or_default() {
+            // SAFETY: an entry's, which stays; the lock is held.
+            let stack = unsafe { &mut *(stack as *mut Stack) };
+            self.tree.begin_thread(stack, thread);
+            self.tree.find_anew(stack, now);
         }
     }
 

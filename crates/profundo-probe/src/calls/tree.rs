@@ -426,6 +426,36 @@ impl<M: Memory> Tree<M> {
         self.begin().is_some()
     }
 
+    /// Forgets all that was called so far. Functions are known. `false`: there is no memory. The stacks' nodes are to be found
+    /// anew before anything else.
+    pub fn forget(&mut self) -> bool {
+        let bytes = NODES * size_of::<Hint>();
+        let Some(hints) = self.memory.map(bytes) else {
+            return false;
+        };
+        self.memory.unmap(self.hints.cast(), bytes);
+        self.hints = hints.cast();
+        self.children.clear(&self.memory);
+        self.is_folding = false;
+        let header = &self.file().header;
+        let nodes = header.nodes.swap(1, Ordering::Relaxed) as usize;
+        for row in self.file().nodes.iter().take(nodes) {
+            for number in [&row.calls, &row.resumes, &row.total] {
+                number.store(0, Ordering::Relaxed);
+            }
+        }
+        for number in [&header.uncounted, &header.unmatched] {
+            number.store(0, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// Which thread a stack is of.
+    pub fn thread_of(&self, stack: &Stack) -> u32 {
+        let row = self.file().nodes.get(stack.root as usize);
+        row.map_or(0, |row| row.function.load(Ordering::Relaxed))
+    }
+
     /// Where the file is from now on.
     ///
     /// # Safety
