@@ -292,6 +292,11 @@ pub fn file_of<'a>(room: &'a mut [u8], name: &str, number: u32) -> Option<&'a CS
     join(room, &[directory(), b"/", name.as_bytes(), number])
 }
 
+/// The path of one of the session's files.
+pub fn file_called<'a>(room: &'a mut [u8], name: &str) -> Option<&'a CStr> {
+    join(room, &[directory(), b"/", name.as_bytes()])
+}
+
 /// Maps the tables, as much of them as the program's limits leave room for. Returns where and how
 /// much.
 pub fn map_tables() -> Option<(u64, u64)> {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use profundo_remote::{Calls, EngineChoice, Options};
+use profundo_remote::{Calls, EngineChoice, Lines, LinesOf, Options};
 
 use crate::launch::end_as;
 use crate::options::{What, Trace};
@@ -30,9 +30,10 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
         calls: Some(Calls {
             builtins: !options.no_builtins,
             cpu: options.cpu,
+            lines: lines(options),
         }),
-        // Nothing is sampled.
-        paused: true,
+        // Nothing is sampled but where that is wanted.
+        paused: !options.cheap,
         agent: Some(carried::file(carried::For::Time)?),
         ..Options::default()
     };
@@ -57,4 +58,36 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
         say::error(&error);
     }
     Ok(end_as(recorded.ended))
+}
+
+/// Which lines are counted, if any.
+fn lines(options: &Trace) -> Option<Lines> {
+    if options.lines.is_empty() {
+        return None;
+    }
+    let of = options.lines.iter().filter(|it| !it.is_empty());
+    Some(Lines {
+        of: of.map(|it| lines_of(it)).collect(),
+        times: !options.cheap,
+    })
+}
+
+/// `app.py`, `src/*.py`, `fib`, `Class.method`, `app.py:fib`.
+fn lines_of(pattern: &str) -> LinesOf {
+    let is_file = |it: &str| it.contains('/') || it.ends_with(".py");
+    let some = |it: &str| (!it.is_empty()).then(|| it.to_owned());
+    match pattern.rsplit_once(':') {
+        Some((file, name)) => LinesOf {
+            file: some(file),
+            name: some(name),
+        },
+        None if is_file(pattern) => LinesOf {
+            file: some(pattern),
+            name: None,
+        },
+        None => LinesOf {
+            file: None,
+            name: some(pattern),
+        },
+    }
 }

@@ -200,6 +200,11 @@ impl People {
         (row.id, task)
     }
 
+    /// Their process.
+    pub(crate) fn process(&self) -> ProcessId {
+        self.process
+    }
+
     /// A thread by the kernel's number of it, and its own task. 0: the first that there is.
     pub(crate) fn by_tid(
         &mut self,

@@ -5,8 +5,8 @@
 //! that caller alike.
 
 use profundo_model::{
-    Call, Callers, Clock, Frame, FrameId, Language, LocationId, LocationKind, Nanos, Profile,
-    Sample, SampleKind, StackId, TaskId, ThreadId,
+    Call, Callers, Clock, Frame, FrameId, Language, Line, LocationId, LocationKind, Nanos,
+    ProcessId, Profile, Sample, SampleKind, StackId, TaskId, ThreadId,
 };
 use profundo_wire::traced::{TracedCalls, TracedFunction, TracedNode, TracedPlace};
 
@@ -19,6 +19,11 @@ pub(crate) fn take_in(
     calls: &TracedCalls,
     cycles: Cycles,
 ) {
+    take_in_lines(profile, people.process(), calls, cycles);
+    // Where nothing but lines was looked at, there may be samples.
+    if calls.nodes.iter().all(|it| matches!(it.place, TracedPlace::Thread(_))) {
+        return;
+    }
     profile.meta.kind = SampleKind::Traced;
     profile.traced.clock = match calls.is_cpu {
         true => Clock::Cpu,
@@ -97,6 +102,31 @@ pub(crate) fn take_in(
     }
 }
 
+/// Takes in lines. Where the program has marked functions, it is only those that anybody wants to see.
+fn take_in_lines(profile: &mut Profile, process: ProcessId, calls: &TracedCalls, cycles: Cycles) {
+    let looked_at = || calls.functions.iter().filter_map(|it| Some((it, it.lines.as_ref()?)));
+    let is_any_marked = looked_at().any(|(_, lines)| lines.is_marked);
+    for (function, lines) in looked_at().filter(|(_, it)| it.is_marked || !is_any_marked) {
+        let frame = frame(profile, function);
+        for (&[hits, time], line) in lines.rows.iter().zip(lines.first..) {
+            if hits == 0 {
+                continue;
+            }
+            let frame = profile.frames.intern(Frame { line, ..frame });
+            profile.traced.lines.push(Line {
+                process,
+                frame,
+                first: function.line,
+                hits,
+                time: match calls.is_cpu {
+                    true => Nanos(time),
+                    false => cycles.length(u128::from(time)),
+                },
+            });
+        }
+    }
+}
+
 /// Where a node is in the profile.
 #[derive(Debug, Clone, Copy)]
 struct Place {
@@ -122,29 +152,7 @@ fn row_of(parent: u32) -> Option<usize> {
 
 /// A function, at its first line.
 fn location(profile: &mut Profile, function: &TracedFunction) -> LocationId {
-    let TracedFunction {
-        is_builtin,
-        line,
-        name,
-        qualified,
-        file,
-    } = function;
-    let file = match file.is_empty() {
-        true => Default::default(),
-        false => profile.file(file, "", ""),
-    };
-    let language = match is_builtin {
-        true => Language::Native,
-        false => Language::Python,
-    };
-    let row = Frame {
-        function: profile.strings.intern(name),
-        signature: profile.strings.intern(qualified),
-        file,
-        line: *line,
-        language,
-        inlined: false,
-    };
+    let row = frame(profile, function);
     let frame: FrameId = profile.frames.intern(row);
     let kind = LocationKind::Python {
         frame,
@@ -154,6 +162,34 @@ fn location(profile: &mut Profile, function: &TracedFunction) -> LocationId {
     let location = profile.locations.intern(kind, None);
     profile.locations.set_frames(location, &[frame]);
     location
+}
+
+/// Its frame there.
+fn frame(profile: &mut Profile, function: &TracedFunction) -> Frame {
+    let TracedFunction {
+        is_builtin,
+        line,
+        name,
+        qualified,
+        file,
+        ..
+    } = function;
+    let file = match file.is_empty() {
+        true => Default::default(),
+        false => profile.file(file, "", ""),
+    };
+    let language = match is_builtin {
+        true => Language::Native,
+        false => Language::Python,
+    };
+    Frame {
+        function: profile.strings.intern(name),
+        signature: profile.strings.intern(qualified),
+        file,
+        line: *line,
+        language,
+        inlined: false,
+    }
 }
 
 /// What calls took, by who made them.

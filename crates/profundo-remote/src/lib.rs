@@ -41,7 +41,7 @@ mod watcher;
 
 pub use energy::POWERCAP;
 pub use error::Error;
-pub use options::{Calls, EngineChoice, Memory, Options};
+pub use options::{Calls, EngineChoice, Lines, LinesOf, Memory, Options};
 pub use recorder::{ChildLimit, Recorder, WakeHandle};
 pub use session::{Remains, SessionHandle, find_remains, find_session, salvage};
 

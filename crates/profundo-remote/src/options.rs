@@ -36,12 +36,32 @@ pub enum Memory {
 }
 
 /// Which calls are counted, and how long they take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calls {
     /// Also those of functions of C's that the interpreter calls.
     pub builtins: bool,
     /// By the CPU time of each thread, not by the clock on the wall.
     pub cpu: bool,
+    /// Lines, instead of calls.
+    pub lines: Option<Lines>,
+}
+
+/// Which lines are counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lines {
+    /// Of which functions; none: of all in the program's own files.
+    pub of: Vec<LinesOf>,
+    /// Whether it is measured for how long each is run.
+    pub times: bool,
+}
+
+/// Functions whose lines are counted, by patterns in which `*` is anything and `?` any one byte.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LinesOf {
+    /// What the path of their file fits, or the end of it; `None`: any.
+    pub file: Option<String>,
+    /// What their name fits, or that with those that they are in; `None`: any.
+    pub name: Option<String>,
 }
 
 /// How to record.

@@ -16,6 +16,19 @@ pub struct TracedFunction {
     pub qualified: String,
     /// Its file.
     pub file: String,
+    /// Its lines, where they were looked at.
+    pub lines: Option<TracedLines>,
+}
+
+/// The lines of a function.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TracedLines {
+    /// The first.
+    pub first: u32,
+    /// Whether the program has marked the function for this.
+    pub is_marked: bool,
+    /// For each line from there on, how often it was run and for how long.
+    pub rows: Vec<[u64; 2]>,
 }
 
 /// What a node of the tree of calls is.
@@ -58,6 +71,8 @@ pub struct TracedNode {
 pub struct TracedCalls {
     /// Whether times are CPU times, in nanoseconds.
     pub is_cpu: bool,
+    /// Whether it was measured for how long lines are run.
+    pub has_line_times: bool,
     /// The functions.
     pub functions: Vec<TracedFunction>,
     /// The nodes; the first is nobody's, and left out: rows count from 1.

@@ -12,6 +12,7 @@ table! {
     Calls {
         import: c"PyImport_ImportModule" as unsafe extern "C" fn(*const c_char) -> Object,
         attribute: c"PyObject_GetAttrString" as unsafe extern "C" fn(Object, *const c_char) -> Object,
+        set_attribute: c"PyObject_SetAttrString" as unsafe extern "C" fn(Object, *const c_char, Object) -> c_int,
         system: c"PySys_GetObject" as unsafe extern "C" fn(*const c_char) -> Object,
         new_function: c"PyCFunction_NewEx" as unsafe extern "C" fn(*const Method, Object, Object) -> Object,
         new_text: c"PyUnicode_FromString" as unsafe extern "C" fn(*const c_char) -> Object,
@@ -26,6 +27,7 @@ table! {
         own_thread: c"PyGILState_GetThisThreadState" as unsafe extern "C" fn() -> u64,
         frame: c"PyEval_GetFrame" as unsafe extern "C" fn() -> u64,
         none: c"_Py_NoneStruct" as Object,
+        code_type: c"PyCode_Type" as Object,
         text_type: c"PyUnicode_Type" as Object,
         function_type: c"PyCFunction_Type" as Object,
         method_type: c"PyMethodDescr_Type" as Object,

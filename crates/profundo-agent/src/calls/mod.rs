@@ -6,8 +6,10 @@
 
 mod api;
 mod describe;
+mod lines;
 mod monitoring;
 mod profile;
+mod select;
 mod state;
 
 use core::sync::atomic::Ordering;
@@ -53,13 +55,18 @@ fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
     let how = state::Wanted {
         has_builtins: has(trace_flag::BUILTINS),
         uses_cpu: has(trace_flag::CPU_CLOCK),
+        has_lines: has(trace_flag::LINES),
+        has_line_times: has(trace_flag::LINE_TIMES),
     };
+    if how.has_lines {
+        select::begin();
+    }
     state::begin(number, calls, &api.layout, how).ok_or(-libc::ENOMEM)?;
     // SAFETY: the lock is held; whoever is told of calls from now on finds all there is.
     let begun = unsafe {
         match api.layout.minor {
-            ..=11 => profile::begin(api, calls),
-            _ => monitoring::begin(calls, how.has_builtins),
+            ..=11 => profile::begin(api, calls, how),
+            _ => monitoring::begin(calls, how),
         }
     };
     if begun.is_err() {

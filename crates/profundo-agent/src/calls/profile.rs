@@ -4,7 +4,7 @@
 //! only the calling thread. A thread gets it before it is made: by then the interpreter has written down that it will be.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use profundo_cpython::{Layout, Memory, is_holder};
 use profundo_probe::calls::Described;
@@ -12,13 +12,14 @@ use profundo_probe::shared::refusal;
 
 use super::api::{Calls, Method, Object};
 use super::describe::{self, word};
-use super::state::{State, state};
+use super::state::{State, Wanted, state};
 use crate::door::Api;
 use crate::symbols::{self, Scope};
 
 /// What is told.
 mod event {
     pub const CALL: i32 = 0;
+    pub const LINE: i32 = 2;
     pub const RETURN: i32 = 3;
     pub const C_CALL: i32 = 4;
     pub const C_EXCEPTION: i32 = 5;
@@ -31,11 +32,14 @@ mod field {
     /// Up to 3.9 a number; then a pointer to what begins with that number.
     pub const USES_TRACING: u64 = 48;
     pub const FRAME_3_11: u64 = 56;
-    /// The profiler's function, the tracer's, and the objects that they are called with.
+    /// The profiler's function, the tracer's, and the objects that they are called with, in the same order.
     pub const FUNCTIONS: u64 = 56;
     pub const FUNCTIONS_3_11: u64 = 64;
     /// Of a frame object: its code, and the instruction that it is at.
     pub const CODE: u64 = 32;
+    pub const LINE: u64 = 108;
+    pub const LINE_3_10: u64 = 100;
+    pub const LINE_3_11: u64 = 40;
     pub const BACK: u64 = 24;
     pub const INSTRUCTION: u64 = 104;
     pub const INSTRUCTION_3_10: u64 = 96;
@@ -44,8 +48,6 @@ mod field {
     /// Of a function of C's, its definition.
     pub const METHOD: u64 = 16;
 }
-
-type Told = unsafe extern "C" fn(Object, u64, c_int, Object) -> c_int;
 
 /// The object that says whose the function is: `sys.getprofile()` gives it to whoever asks.
 static OURS: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -77,11 +79,15 @@ unsafe extern "C" fn asked(_: Object, _: Object) -> Object {
 ///
 /// # Safety
 /// The lock is held.
-pub unsafe fn begin(api: &'static Api, calls: &Calls) -> Result<(), c_int> {
+pub unsafe fn begin(api: &'static Api, calls: &Calls, wanted: Wanted) -> Result<(), c_int> {
     // SAFETY: the caller vouches.
     unsafe {
         let own = (calls.thread)();
-        if word(own + functions_at(api.layout.minor)) != 0 {
+        let how = match wanted.has_lines {
+            true => How::Traces,
+            false => How::Profiles,
+        };
+        if word(own + how.functions_at(api.layout.minor)) != 0 {
             return Err(refusal::HAS_PROFILER);
         }
         let ours = (calls.new_function)(&METHOD, core::ptr::null_mut(), core::ptr::null_mut());
@@ -92,17 +98,69 @@ pub unsafe fn begin(api: &'static Api, calls: &Calls) -> Result<(), c_int> {
         OURS.store(ours, Ordering::Release);
         let runtime = api.runtime;
         RUNTIME.store(runtime, Ordering::Relaxed);
-        note_running(&api.layout, (calls.frame)());
+        HOW.store(how as u32, Ordering::Relaxed);
+        note_running(&api.layout, (calls.frame)(), how);
+        match how {
+            How::Profiles => {}
+            How::Traces => {
+                super::lines::offer(calls, |_, _| {});
+                // Up to 3.9 the interpreter has to know that somebody traces.
+                let set = set_trace().ok_or(refusal::NO_INTERPRETER)?;
+                set(traced as *const () as u64, ours);
+            }
+        }
         set_for_all(api, calls);
     }
     Ok(())
 }
 
-fn functions_at(minor: u8) -> u64 {
-    match minor {
-        11 => field::FUNCTIONS_3_11,
-        _ => field::FUNCTIONS,
+/// What is set for each thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum How {
+    /// What is called for each call.
+    Profiles = 0,
+    /// What is called for each line as well.
+    Traces = 1,
+}
+
+static HOW: AtomicU32 = AtomicU32::new(How::Profiles as u32);
+
+impl How {
+    fn now() -> Self {
+        match HOW.load(Ordering::Relaxed) {
+            0 => Self::Profiles,
+            _ => Self::Traces,
+        }
     }
+
+    /// Where the function is in a thread's state; its object is two words behind.
+    fn functions_at(self, minor: u8) -> u64 {
+        let first = match minor {
+            11 => field::FUNCTIONS_3_11,
+            _ => field::FUNCTIONS,
+        };
+        first + self as u64 * 8
+    }
+
+    fn function(self) -> u64 {
+        match self {
+            Self::Profiles => told as *const () as u64,
+            Self::Traces => traced as *const () as u64,
+        }
+    }
+}
+
+type SetTrace = unsafe extern "C" fn(u64, Object);
+
+/// `PyEval_SetTrace`.
+fn set_trace() -> Option<SetTrace> {
+    let mut found = 0;
+    symbols::find_all(&[c"PyEval_SetTrace"], Scope::All, |_, symbol| {
+        found = symbol.address;
+    });
+    // SAFETY: the interpreter's function of that name has that type; no function lies at 0.
+    unsafe { core::mem::transmute::<usize, Option<SetTrace>>(found) }
 }
 
 /// The interpreter has written down a thread that is about to be made. The calling thread may hold the lock, or not.
@@ -151,7 +209,8 @@ unsafe fn set_for_all(api: &Api, calls: &Calls) {
 /// # Safety
 /// The lock is held, and `thread` is a thread's state.
 unsafe fn set(minor: u8, calls: &Calls, thread: u64) {
-    let functions = thread + functions_at(minor);
+    let how = How::now();
+    let functions = thread + how.functions_at(minor);
     let ours = OURS.load(Ordering::Relaxed);
     // SAFETY: the caller vouches; these are parts of the state.
     unsafe {
@@ -161,7 +220,7 @@ unsafe fn set(minor: u8, calls: &Calls, thread: u64) {
         }
         (calls.retain)(ours);
         let put = |at: u64, value: u64| (at as *mut u64).write(value);
-        put(functions, told as *const () as u64);
+        put(functions, how.function());
         put(functions + 16, ours as u64);
         let is_tracing = ((thread + field::TRACING) as *const i32).read() != 0;
         let flag: u8 = match minor {
@@ -238,7 +297,7 @@ fn caller_of() -> Option<CallerOf> {
 ///
 /// # Safety
 /// The lock is held, and it is the frame of the calling thread, or 0.
-unsafe fn note_running(layout: &Layout, frame: u64) {
+unsafe fn note_running(layout: &Layout, frame: u64, how: How) {
     /// Deeper than anything is when the interpreter begins.
     const DEEP: usize = 256;
     let caller_of = caller_of();
@@ -265,7 +324,15 @@ unsafe fn note_running(layout: &Layout, frame: u64) {
     };
     for &code in frames.get(..count).unwrap_or_default().iter().rev() {
         // SAFETY: as above.
-        unsafe { enter_code(state, code, false) };
+        unsafe {
+            match how {
+                How::Profiles => enter_code(state, code, false),
+                How::Traces if super::lines::is_looked_at(state, code) => {
+                    super::lines::begin(state, code);
+                }
+                How::Traces => {}
+            }
+        }
     }
 }
 
@@ -341,4 +408,33 @@ unsafe fn enter_function(state: &mut State, function: u64) {
     state
         .tree
         .enter(stack, (method, false), || super::state::time(uses_cpu), describe);
+}
+
+/// Called by the interpreter where lines are looked at.
+unsafe extern "C" fn traced(_: Object, frame: u64, what: c_int, _: Object) -> c_int {
+    // SAFETY: the interpreter calls with its lock held.
+    let Some(state) = (unsafe { state() }) else {
+        return 0;
+    };
+    // SAFETY: frames are told of as frame objects.
+    unsafe {
+        let code = code_of(&state.layout, frame);
+        match what {
+            event::CALL if super::lines::is_looked_at(state, code) => {
+                super::lines::begin(state, code);
+            }
+            event::LINE => {
+                let at = match state.layout.minor {
+                    11 => field::LINE_3_11,
+                    10 => field::LINE_3_10,
+                    _ => field::LINE,
+                };
+                let line = ((frame + at) as *const u32).read();
+                super::lines::line(state, code, line);
+            }
+            event::RETURN => super::lines::end(state, code),
+            _ => {}
+        }
+    }
+    0
 }

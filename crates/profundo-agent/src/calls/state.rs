@@ -7,7 +7,7 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use profundo_cpython::Layout;
-use profundo_probe::calls::{Memory, Stack, Tree};
+use profundo_probe::calls::{Memory, Pile, Run, Stack, Tree};
 use profundo_probe::shared::{CALLS_FILE, CallsFile, CallsHeader, call_clock};
 use profundo_probe::{clock, regs, sys};
 
@@ -52,6 +52,7 @@ struct Entry {
     /// One if the thread is there.
     is_there: AtomicU32,
     stack: UnsafeCell<Stack>,
+    runs: UnsafeCell<Pile<Run>>,
 }
 
 /// All of it.
@@ -62,13 +63,15 @@ pub struct State {
     pub layout: Layout,
     /// Whether functions of C's count.
     pub has_builtins: bool,
+    /// Whether it is of interest for how long lines are run.
+    pub has_line_times: bool,
     uses_cpu: bool,
     /// Whether the program itself has begun: before that, the interpreter looks for what it is to run.
     has_begun: bool,
     entries: NonNull<Entry>,
     /// The thread that was asked for last, and its entry.
     last: AtomicU64,
-    last_stack: *mut Stack,
+    last_entry: *mut Entry,
 }
 
 struct Place(UnsafeCell<MaybeUninit<State>>);
@@ -106,6 +109,9 @@ pub fn stop() {
 pub struct Wanted {
     pub has_builtins: bool,
     pub uses_cpu: bool,
+    /// Whether lines are looked at, instead of calls; and for how long they are run.
+    pub has_lines: bool,
+    pub has_line_times: bool,
 }
 
 /// Makes the file, and all that is needed to fill it.
@@ -125,7 +131,10 @@ pub fn begin(
         true => call_clock::CPU,
         false => call_clock::WALL,
     };
-    tree.file().header.clock.store(clock, Ordering::Relaxed);
+    let header = &tree.file().header;
+    header.clock.store(clock, Ordering::Relaxed);
+    let has_times = u32::from(wanted.has_line_times);
+    header.has_line_times.store(has_times, Ordering::Relaxed);
     let entries = files::map_zeroed(THREADS * size_of::<Entry>())?.cast();
     // SAFETY: nobody knows of it yet.
     unsafe {
@@ -135,11 +144,12 @@ pub fn begin(
             calls,
             layout: *layout,
             has_builtins: wanted.has_builtins,
+            has_line_times: wanted.has_line_times,
             uses_cpu: wanted.uses_cpu,
             has_begun: false,
             entries,
             last: AtomicU64::new(0),
-            last_stack: null_mut(),
+            last_entry: null_mut(),
         });
         // Release: who sees it sees all of it.
         STATE.store(place, Ordering::Release);
@@ -179,30 +189,43 @@ impl State {
     /// The stack of the calling thread.
     #[inline]
     pub fn stack<'a>(&mut self) -> Option<&'a mut Stack> {
+        // SAFETY: an entry is never unmapped, and the lock is held: nobody else uses what is in it.
+        unsafe { Some(&mut *(*self.own()?).stack.get()) }
+    }
+
+    /// The calls of the calling thread whose lines are looked at.
+    #[inline]
+    pub fn runs<'a>(&mut self) -> Option<&'a mut Pile<Run>> {
+        // SAFETY: as above.
+        unsafe { Some(&mut *(*self.own()?).runs.get()) }
+    }
+
+    /// The entry of the calling thread.
+    #[inline]
+    fn own(&mut self) -> Option<*mut Entry> {
         let thread = regs::thread_pointer();
         if thread != self.last.load(Ordering::Relaxed) {
-            self.find_stack(thread);
+            self.find_own(thread);
         }
-        // SAFETY: an entry is never unmapped, and the lock is held: nobody else uses it.
-        unsafe { self.last_stack.as_mut() }
+        (!self.last_entry.is_null()).then_some(self.last_entry)
     }
 
     #[cold]
-    fn find_stack(&mut self, thread: u64) {
+    fn find_own(&mut self, thread: u64) {
         self.last.store(thread, Ordering::Relaxed);
-        self.last_stack = null_mut();
+        self.last_entry = null_mut();
         let Some(entry) = self.entry(thread, true) else {
             return;
         };
-        let stack = entry.stack.get();
         if entry.is_there.swap(1, Ordering::Acquire) == 0 {
             // Who had this place has ended.
             // SAFETY: the thread has only just come, and the lock is held.
-            let stack = unsafe { &mut *stack };
+            let (stack, runs) = unsafe { (&mut *entry.stack.get(), &mut *entry.runs.get()) };
             stack.clear(self.tree.memory());
+            runs.clear(self.tree.memory());
             self.tree.begin_thread(stack, sys::thread_id());
         }
-        self.last_stack = stack;
+        self.last_entry = core::ptr::from_ref(entry).cast_mut();
     }
 
     /// The entry of a thread.
@@ -224,13 +247,13 @@ impl State {
         })?
     }
 
-    fn each_stack(&self, mut f: impl FnMut(&mut Stack)) {
+    fn each_thread(&self, mut f: impl FnMut(&mut Stack, &mut Pile<Run>)) {
         for at in 0..THREADS {
             // SAFETY: so many were mapped; the caller holds the lock, or all others have ended.
             let entry = unsafe { &*self.entries.add(at).as_ptr() };
             if entry.is_there.load(Ordering::Relaxed) != 0 {
                 // SAFETY: as above.
-                f(unsafe { &mut *entry.stack.get() });
+                unsafe { f(&mut *entry.stack.get(), &mut *entry.runs.get()) };
             }
         }
     }
@@ -238,7 +261,7 @@ impl State {
     /// Whether this is to be looked at as what may be the program's own beginning.
     #[inline]
     pub fn may_begin(&self, stack: &Stack) -> bool {
-        !self.has_begun && stack.is_empty()
+        !self.has_begun && stack.open.is_empty()
     }
 
     /// What is called with nobody above it: if it is the program itself, what was called before is of no interest.
@@ -251,7 +274,7 @@ impl State {
         self.has_begun = true;
         let mut threads: [(u64, u32); 64] = [(0, 0); 64];
         let mut count = 0;
-        self.each_stack(|stack| {
+        self.each_thread(|stack, _| {
             if let Some(place) = threads.get_mut(count) {
                 *place = (core::ptr::from_mut(stack) as u64, self.tree.thread_of(stack));
                 count += 1;
@@ -272,10 +295,13 @@ impl State {
     /// All that is being called has lasted until now.
     fn settle(&self) {
         let (now, tree) = (self.now(), &self.tree);
-        self.each_stack(|stack| {
+        // SAFETY: only its address is taken.
+        let own = (!self.last_entry.is_null()).then(|| unsafe { (*self.last_entry).stack.get() });
+        self.each_thread(|stack, runs| {
             // The CPU time of another thread is not known here.
-            if !self.uses_cpu || core::ptr::eq(stack, self.last_stack) {
+            if !self.uses_cpu || own.is_some_and(|own| core::ptr::eq(stack, own)) {
                 tree.settle(stack, now);
+                tree.settle_lines(runs, now);
             }
         });
     }
@@ -354,7 +380,8 @@ fn begin_anew(state: &mut State, number: u32) -> Option<()> {
     let entry = state.entry(regs::thread_pointer(), false);
     if let Some(entry) = entry.filter(|it| it.is_there.load(Ordering::Relaxed) != 0) {
         // SAFETY: there is one thread.
-        let stack = unsafe { &mut *entry.stack.get() };
+        let (stack, runs) = unsafe { (&mut *entry.stack.get(), &mut *entry.runs.get()) };
+        state.tree.restart_lines(runs, now);
         state.tree.begin_thread(stack, sys::thread_id());
         state.tree.find_anew(stack, now);
     }

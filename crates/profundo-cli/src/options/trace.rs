@@ -26,6 +26,13 @@ pub struct Trace {
     /// Leave out the functions of C's that Python calls
     #[arg(long)]
     pub no_builtins: bool,
+    /// Count lines instead: of the functions whose file or name fits (`app.py`, `src/*.py`, `fib`, `app.py:fib`), or of
+    /// all in the program's own files
+    #[arg(long, value_name = "GLOB|FUNCTION", num_args = 0..=1, require_equals = true, default_missing_value = "", action = clap::ArgAction::Append)]
+    pub lines: Vec<String>,
+    /// With --lines: each line is counted, and how long it takes is found by sampling
+    #[arg(long, requires = "lines")]
+    pub cheap: bool,
     /// Measure the CPU time of each thread: what waits takes none
     #[arg(long)]
     pub cpu: bool,

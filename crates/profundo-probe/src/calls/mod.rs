@@ -5,8 +5,12 @@
 //! function that was never met before in that place takes any time.
 
 mod index;
+mod lines;
+mod pile;
 mod stack;
 mod tree;
 
+pub use lines::{Looked, Run};
+pub use pile::Pile;
 pub use stack::{Open, Stack};
 pub use tree::{Described, Memory, Tree};

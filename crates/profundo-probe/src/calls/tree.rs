@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::index::Index;
 use super::stack::{Open, Stack};
 use crate::shared::{
-    CallsFile, FUNCTIONS, FunctionRow, MAGIC, NODES, NodeRow, TEXT, grow, node_flag,
+    CallsFile, FUNCTIONS, FunctionRow, LINES, LineRow, MAGIC, NODES, NodeRow, TEXT, grow, node_flag,
 };
 
 /// Where memory comes from.
@@ -46,9 +46,10 @@ struct Hint {
 
 /// The parts of the file that take their memory piece by piece.
 #[derive(Debug, Clone, Copy)]
-enum Part {
+pub(super) enum Part {
     Functions,
     Nodes,
+    Lines,
     Text,
 }
 
@@ -71,7 +72,7 @@ pub struct Tree<M> {
     functions: Index,
     hints: NonNull<Hint>,
     /// How many bytes of each part have memory.
-    filled: [usize; 3],
+    filled: [usize; 4],
     is_folding: bool,
 }
 
@@ -88,7 +89,7 @@ impl<M: Memory> Tree<M> {
             children: Index::new(),
             functions: Index::new(),
             hints,
-            filled: [0; 3],
+            filled: [0; 4],
             is_folding: false,
         };
         tree.begin()?;
@@ -120,10 +121,11 @@ impl<M: Memory> Tree<M> {
     }
 
     /// Whether a part has memory up to there, or takes it now.
-    fn has_room(&mut self, part: Part, end: usize) -> bool {
+    pub(super) fn has_room(&mut self, part: Part, end: usize) -> bool {
         let (at, most) = match part {
             Part::Functions => (CallsFile::FUNCTIONS_AT, FUNCTIONS * size_of::<FunctionRow>()),
             Part::Nodes => (CallsFile::NODES_AT, NODES * size_of::<NodeRow>()),
+            Part::Lines => (CallsFile::LINES_AT, LINES * size_of::<LineRow>()),
             Part::Text => (CallsFile::TEXT_AT, TEXT),
         };
         let Some(filled) = self.filled.get_mut(part as usize) else {
@@ -163,16 +165,16 @@ impl<M: Memory> Tree<M> {
             node,
             reserved: 0,
         };
-        stack.push(open, &self.memory);
+        stack.open.push(open, &self.memory);
     }
 
     /// The call ends, or pauses, of what is known by `key`.
     #[inline]
     pub fn leave(&mut self, stack: &mut Stack, key: u64, now: u64) {
-        match stack.top() {
-            Some(top) if top.key == key && !stack.is_beyond() => {
+        match stack.open.top() {
+            Some(top) if top.key == key => {
                 self.took(top.node, now.wrapping_sub(top.began));
-                stack.pop();
+                stack.open.pop();
             }
             _ => self.leave_another(stack, key, now),
         }
@@ -190,19 +192,19 @@ impl<M: Memory> Tree<M> {
     fn leave_another(&mut self, stack: &mut Stack, key: u64, now: u64) {
         /// Further down it is another one of that key.
         const NEAR: usize = 1 << 10;
-        if stack.pop_beyond() {
-            return;
+        if stack.open.is_beyond() {
+            return stack.open.pop();
         }
-        let open = stack.all().iter().rev().take(NEAR);
+        let open = stack.open.all().iter().rev().take(NEAR);
         let Some(depth) = open.clone().position(|it| it.key == key) else {
             return grow(&self.file().header.unmatched, 1);
         };
         grow(&self.file().header.unmatched, depth as u64);
         for _ in 0..=depth {
-            if let Some(top) = stack.top() {
+            if let Some(top) = stack.open.top() {
                 self.took(top.node, now.wrapping_sub(top.began));
             }
-            stack.pop();
+            stack.open.pop();
         }
     }
 
@@ -276,7 +278,7 @@ impl<M: Memory> Tree<M> {
                 }
             }
         };
-        let open = stack.all();
+        let open = stack.open.all();
         let is_recursive = open.iter().any(|it| it.key == key);
         let caller = open.last().map_or(0, |it| it.key);
         let is_pair = |pair: &[Open]| matches!(pair, [a, b] if a.key == caller && b.key == key);
@@ -315,8 +317,22 @@ impl<M: Memory> Tree<M> {
         Some(node)
     }
 
+    /// What is known by a key, if it was met.
+    #[inline]
+    pub(super) fn known<'a>(&self, key: u64) -> Option<&'a FunctionRow> {
+        let number = self.functions.find(0, key)? - 1;
+        self.file().functions.get(number as usize)
+    }
+
+    /// The program wants to know more of what is known by a key.
+    pub fn mark(&self, key: u64) {
+        if let Some(row) = self.known(key) {
+            row.is_marked.store(1, Ordering::Relaxed);
+        }
+    }
+
     /// The row of what is known by a key.
-    fn function(
+    pub(super) fn function(
         &mut self,
         key: u64,
         describe: impl FnOnce(&mut dyn FnMut(Described<'_>)),
@@ -376,7 +392,7 @@ impl<M: Memory> Tree<M> {
 
     /// All calls of a stack have lasted until now.
     pub fn settle(&self, stack: &mut Stack, now: u64) {
-        for open in stack.all_mut() {
+        for open in stack.open.all_mut() {
             self.took(open.node, now.wrapping_sub(open.began));
             open.began = now;
         }
@@ -396,12 +412,14 @@ impl<M: Memory> Tree<M> {
             return false;
         };
         self.hints = hints.cast();
-        self.filled = [0; 3];
+        self.filled = [0; 4];
         self.is_folding = false;
         let functions = old.header.functions.load(Ordering::Relaxed) as usize;
         let text = old.header.text.load(Ordering::Relaxed) as usize;
+        let lines = old.header.lines.load(Ordering::Relaxed) as usize;
         if !self.has_room(Part::Functions, functions * size_of::<FunctionRow>())
             || !self.has_room(Part::Text, text)
+            || !self.has_room(Part::Lines, lines * size_of::<LineRow>())
         {
             return false;
         }
@@ -421,6 +439,8 @@ impl<M: Memory> Tree<M> {
         };
         copy(&header.functions, &old.header.functions);
         copy(&header.text, &old.header.text);
+        copy(&header.lines, &old.header.lines);
+        copy(&header.has_line_times, &old.header.has_line_times);
         copy(&header.clock, &old.header.clock);
         self.file = new;
         self.begin().is_some()
@@ -444,6 +464,11 @@ impl<M: Memory> Tree<M> {
                 number.store(0, Ordering::Relaxed);
             }
         }
+        let lines = header.lines.load(Ordering::Relaxed) as usize;
+        for row in self.file().lines.iter().take(lines) {
+            row.hits.store(0, Ordering::Relaxed);
+            row.time.store(0, Ordering::Relaxed);
+        }
         for number in [&header.uncounted, &header.unmatched] {
             number.store(0, Ordering::Relaxed);
         }
@@ -466,12 +491,13 @@ impl<M: Memory> Tree<M> {
 
     /// Finds the nodes of a stack's calls, which go on in another tree. None of them counts as begun.
     pub fn find_anew(&mut self, stack: &mut Stack, now: u64) {
-        for depth in 0..stack.len() {
-            let parent = match depth.checked_sub(1).and_then(|it| stack.all().get(it)) {
+        for depth in 0..stack.open.len() {
+            let above = depth.checked_sub(1).and_then(|it| stack.open.all().get(it));
+            let parent = match above {
                 Some(above) => above.node,
                 None => stack.root,
             };
-            let Some(&Open { key, .. }) = stack.all().get(depth) else {
+            let Some(&Open { key, .. }) = stack.open.all().get(depth) else {
                 return;
             };
             let node = match self.functions.find(0, key) {
@@ -481,7 +507,7 @@ impl<M: Memory> Tree<M> {
                 }
                 None => None,
             };
-            if let Some(open) = stack.all_mut().get_mut(depth) {
+            if let Some(open) = stack.open.all_mut().get_mut(depth) {
                 (open.node, open.began) = (node.unwrap_or(0), now);
             }
         }

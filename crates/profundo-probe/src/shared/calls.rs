@@ -18,6 +18,12 @@ pub const NODES: usize = 1 << 21;
 /// How many bytes of text there can be.
 pub const TEXT: usize = 32 << 20;
 
+/// How many lines can be looked at.
+pub const LINES: usize = 1 << 20;
+
+/// How long the list is of functions whose lines are looked at.
+pub const LINES_LIST: usize = 64 << 10;
+
 /// The head of a file.
 #[derive(Debug)]
 #[repr(C, align(4096))]
@@ -32,6 +38,10 @@ pub struct CallsHeader {
     pub nodes: AtomicU32,
     /// How many bytes of text there are.
     pub text: AtomicU32,
+    /// How many rows of lines there are.
+    pub lines: AtomicU32,
+    /// Whether the times of lines mean anything: 1 or 0.
+    pub has_line_times: AtomicU32,
     /// How many calls had no node, for want of room.
     pub uncounted: AtomicU64,
     /// How many ends of calls met no beginning, or the other way round: what switches stacks by itself.
@@ -76,6 +86,20 @@ pub struct FunctionRow {
     pub qualified: [AtomicU32; 2],
     /// Its file.
     pub file: [AtomicU32; 2],
+    /// Where its lines are looked at: the first one, the row of that, and how many there are; else zeros.
+    pub lines: [AtomicU32; 3],
+    /// One if the program has marked it for that (`@profile`).
+    pub is_marked: AtomicU32,
+}
+
+/// A line.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct LineRow {
+    /// How often it was run.
+    pub hits: AtomicU64,
+    /// How long that took.
+    pub time: AtomicU64,
 }
 
 /// What [`NodeRow::flags`] says.
@@ -121,6 +145,8 @@ pub struct CallsFile {
     pub functions: [FunctionRow; FUNCTIONS],
     /// The nodes.
     pub nodes: [NodeRow; NODES],
+    /// The lines.
+    pub lines: [LineRow; LINES],
     /// The texts.
     pub text: [core::sync::atomic::AtomicU8; TEXT],
 }
@@ -133,7 +159,9 @@ impl CallsFile {
     /// See above.
     pub const NODES_AT: usize = offset_of!(Self, nodes);
     /// See above.
+    pub const LINES_AT: usize = offset_of!(Self, lines);
+    /// See above.
     pub const TEXT_AT: usize = offset_of!(Self, text);
 }
 
-const _: () = assert!(size_of::<FunctionRow>() == 32 && size_of::<NodeRow>() == 40);
+const _: () = assert!(size_of::<FunctionRow>() == 48 && size_of::<NodeRow>() == 40);

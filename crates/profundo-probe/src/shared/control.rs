@@ -25,6 +25,10 @@ pub mod trace_flag {
     pub const BUILTINS: u32 = 2;
     /// By the CPU time of each thread, not by the clock on the wall.
     pub const CPU_CLOCK: u32 = 4;
+    /// Lines, instead of calls: of functions that the session's list names.
+    pub const LINES: u32 = 8;
+    /// And for how long they are run.
+    pub const LINE_TIMES: u32 = 16;
 }
 
 /// What a [`RingEntry`] can be.

@@ -50,7 +50,8 @@ mod search;
 mod sums;
 
 pub use calls::{
-    CALLS_FILE, CallsFile, CallsHeader, FUNCTIONS, FunctionRow, NODES, NodeRow, TEXT, call_clock,
+    CALLS_FILE, CallsFile, CallsHeader, FUNCTIONS, FunctionRow, LINES, LINES_LIST, LineRow, NODES, NodeRow, TEXT,
+    call_clock,
     function_kind, node_flag,
 };
 pub use collections::{Collections, KEPT};
@@ -75,6 +76,8 @@ pub mod file {
     pub const CONTROL: &str = "control";
     /// Rows and indexes, or a link to them.
     pub const TABLES: &str = "tables";
+    /// Which functions' lines are looked at, if any: see the agent.
+    pub const LINES: &str = "lines";
     /// What stands before a ring's number.
     pub const RING: &str = "ring.";
 }

@@ -1,11 +1,13 @@
 //! The beginning: the directory, the limits, and which engine is permitted.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use profundo_probe::shared::{SessionState, memory_kind, trace_flag};
+use profundo_probe::shared::{LINES_LIST, SessionState, file, memory_kind, trace_flag};
 use profundo_wire::recording::Engine;
 
 use super::attach::instead_of_perf;
@@ -18,7 +20,7 @@ use crate::error::Error;
 use crate::gauge::Gauges;
 use crate::jitter::Jitter;
 use crate::modules::Store;
-use crate::options::{Calls, EngineChoice, Memory, Options};
+use crate::options::{Calls, EngineChoice, LinesOf, Memory, Options};
 use crate::perf::{Counter, SideBand, Signal, TaskClock};
 use crate::permits::{may_be_read, perf_refused};
 use crate::reading::Counts;
@@ -79,7 +81,10 @@ impl Recorder {
             .store(u32::from(wants_calls), Ordering::Relaxed);
         control
             .trace
-            .store(options.calls.map_or(0, flags_of), Ordering::Relaxed);
+            .store(options.calls.as_ref().map_or(0, flags_of), Ordering::Relaxed);
+        if let Some(lines) = options.calls.as_ref().and_then(|it| it.lines.as_ref()) {
+            leave_list(directory.path(), &lines.of).map_err(failed)?;
+        }
         let wants_collections = u32::from(options.collections);
         control
             .collections
@@ -238,9 +243,28 @@ fn choose(options: &Options, notes: &mut Vec<String>) -> Result<Engine, Error> {
 }
 
 /// What of calls is counted, as agents are told.
-fn flags_of(calls: Calls) -> u32 {
+fn flags_of(calls: &Calls) -> u32 {
     let flag = |is_set, flag| if is_set { flag } else { 0 };
-    trace_flag::CALLS
+    let times = calls.lines.as_ref().is_some_and(|it| it.times);
+    flag(calls.lines.is_none(), trace_flag::CALLS)
+        | flag(calls.lines.is_some(), trace_flag::LINES)
+        | flag(times, trace_flag::LINE_TIMES)
         | flag(calls.builtins, trace_flag::BUILTINS)
         | flag(calls.cpu, trace_flag::CPU_CLOCK)
+}
+
+/// Leaves the list of functions whose lines are counted, in the form that agents know.
+fn leave_list(directory: &Path, list: &[LinesOf]) -> std::io::Result<()> {
+    let mut text = Vec::new();
+    for LinesOf { file, name } in list {
+        match (file, name) {
+            (Some(file), Some(name)) => writeln!(text, "F{file}\t{name}")?,
+            (Some(file), None) => writeln!(text, "F{file}")?,
+            (None, Some(name)) => writeln!(text, "N{name}")?,
+            (None, None) => writeln!(text, "N*")?,
+        }
+    }
+    // Agents map so much of it.
+    text.resize(LINES_LIST, 0);
+    std::fs::write(directory.join(file::LINES), text)
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use profundo_probe::shared::{
-    CALLS_FILE, CallsFile, FUNCTIONS, FunctionRow, MAGIC, NODES, NodeRow, TEXT, call_clock,
+    CALLS_FILE, CallsFile, FUNCTIONS, FunctionRow, LINES, MAGIC, NODES, NodeRow, TEXT, call_clock,
     function_kind, node_flag,
 };
-use profundo_wire::traced::{TracedCalls, TracedFunction, TracedNode, TracedPlace};
+use profundo_wire::traced::{TracedCalls, TracedFunction, TracedLines, TracedNode, TracedPlace};
 
 use crate::map::SharedMap;
 
@@ -44,6 +44,7 @@ fn read(path: &Path) -> Option<TracedCalls> {
     let nodes = calls.nodes.get(1..nodes)?.iter();
     Some(TracedCalls {
         is_cpu: is(&header.clock, call_clock::CPU),
+        has_line_times: is(&header.has_line_times, 1),
         functions: functions.map(|row| function(calls, row, text)).collect(),
         nodes: nodes.map(node).collect(),
         uncounted: header.uncounted.load(Ordering::Relaxed),
@@ -67,7 +68,27 @@ fn function(calls: &CallsFile, row: &FunctionRow, end: usize) -> TracedFunction 
         name: text(&row.name),
         qualified: text(&row.qualified),
         file: text(&row.file),
+        lines: lines(calls, row),
     }
+}
+
+fn lines(calls: &CallsFile, row: &FunctionRow) -> Option<TracedLines> {
+    // Acquire pairs with the agent's release: the rest is there.
+    let count = row.lines[2].load(Ordering::Acquire) as usize;
+    let [first, start, _] = row.lines.each_ref().map(|it| it.load(Ordering::Relaxed));
+    let start = start as usize;
+    let known = (calls.header.lines.load(Ordering::Relaxed) as usize).min(LINES);
+    if count == 0 || start + count > known {
+        return None;
+    }
+    let rows = calls.lines.get(start..start + count)?.iter();
+    Some(TracedLines {
+        first,
+        is_marked: row.is_marked.load(Ordering::Relaxed) != 0,
+        rows: rows
+            .map(|row| [&row.hits, &row.time].map(|it| it.load(Ordering::Relaxed)))
+            .collect(),
+    })
 }
 
 fn node(row: &NodeRow) -> TracedNode {

@@ -3,17 +3,19 @@
 //! It takes any object that can be called. Ours are of a type that is called without a detour: what the interpreter finds in the
 //! object is the function itself.
 
+mod calls;
+mod lines;
+
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::Ordering;
 
-use profundo_probe::calls::Described;
 use profundo_probe::shared::refusal;
 
 use super::api::{Calls, Object, attribute};
-use super::describe::{self, word};
-use super::state::{State, state, time};
+use super::state::{State, Wanted, state};
 use crate::door::table;
+use calls::{METHOD_WITH_CLASS, MISSING, enter_code};
 
 table! {
     /// What is called besides.
@@ -72,32 +74,25 @@ const READ_ONLY: c_int = 1;
 struct Event {
     name: &'static CStr,
     call: Call,
-    is_of_builtins: bool,
+    /// Whether it is asked for wherever it happens. Else it is told of together with another one, or asked for function by function.
+    is_everywhere: bool,
 }
 
-const EVENTS: [Event; 9] = [
-    event(c"PY_START", started, false),
-    event(c"PY_RESUME", resumed, false),
-    event(c"PY_THROW", resumed, false),
-    event(c"PY_RETURN", left, false),
-    event(c"PY_YIELD", left, false),
-    event(c"PY_UNWIND", left, false),
-    event(c"CALL", called, true),
-    event(c"C_RETURN", returned, true),
-    event(c"C_RAISE", returned, true),
-];
-
-const fn event(name: &'static CStr, call: Call, is_of_builtins: bool) -> Event {
+const fn everywhere(name: &'static CStr, call: Call) -> Event {
     Event {
         name,
         call,
-        is_of_builtins,
+        is_everywhere: true,
     }
 }
 
-/// The object of an argument that is not there.
-static MISSING: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-static METHOD_WITH_CLASS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+const fn elsewhere(name: &'static CStr, call: Call) -> Event {
+    Event {
+        name,
+        call,
+        is_everywhere: false,
+    }
+}
 
 /// The tools that nobody else is likely to be, in the order in which we would be one of them.
 const TOOLS: [i64; 3] = [4, 3, 5];
@@ -106,7 +101,7 @@ const TOOLS: [i64; 3] = [4, 3, 5];
 ///
 /// # Safety
 /// The lock is held.
-pub unsafe fn begin(calls: &Calls, has_builtins: bool) -> Result<(), c_int> {
+pub unsafe fn begin(calls: &'static Calls, wanted: Wanted) -> Result<(), c_int> {
     // SAFETY: these are the types of the interpreter's functions of these names.
     let types = unsafe { Types::find() }.ok_or(refusal::NO_INTERPRETER)?;
     METHOD_WITH_CLASS.store(types.method_with_class, Ordering::Relaxed);
@@ -116,7 +111,7 @@ pub unsafe fn begin(calls: &Calls, has_builtins: bool) -> Result<(), c_int> {
         if module.is_null() {
             return Err(refusal::NO_INTERPRETER);
         }
-        let made = set(calls, &types, module, has_builtins);
+        let made = set(calls, &types, module, wanted);
         if made.is_none() {
             (calls.clear_error)();
         }
@@ -126,7 +121,12 @@ pub unsafe fn begin(calls: &Calls, has_builtins: bool) -> Result<(), c_int> {
 
 /// # Safety
 /// The lock is held, and `module` is `sys.monitoring`.
-unsafe fn set(calls: &Calls, types: &Types, module: Object, has_builtins: bool) -> Option<()> {
+unsafe fn set(
+    calls: &'static Calls,
+    types: &Types,
+    module: Object,
+    wanted: Wanted,
+) -> Option<()> {
     // SAFETY: as the caller says.
     unsafe {
         let missing = attribute(calls, module, c"MISSING");
@@ -153,13 +153,17 @@ unsafe fn set(calls: &Calls, types: &Types, module: Object, has_builtins: bool) 
             return None;
         }
         let mut all = 0;
-        for event in EVENTS.iter().filter(|it| has_builtins || !it.is_of_builtins) {
+        let several: [&[Event]; 2] = match (wanted.has_lines, wanted.has_builtins) {
+            (true, _) => [&lines::EVENTS, &[]],
+            (false, true) => [&calls::EVENTS, &calls::OF_BUILTINS],
+            (false, false) => [&calls::EVENTS, &[]],
+        };
+        for event in several.into_iter().flatten() {
             let number = attribute(calls, events, event.name);
             if number.is_null() {
                 return None;
             }
-            // What is told together with a call cannot be asked for by itself.
-            if !matches!(event.name.to_bytes(), b"C_RETURN" | b"C_RAISE") {
+            if event.is_everywhere {
                 all |= (calls.number)(number);
             }
             let ours = (types.new)(of_type);
@@ -171,7 +175,10 @@ unsafe fn set(calls: &Calls, types: &Types, module: Object, has_builtins: bool) 
             (calls.release)(ours);
             (calls.release)(number);
         }
-        note_running(calls, types);
+        if wanted.has_lines {
+            lines::begin(calls, module, tool)?;
+        }
+        note_running(calls, types, wanted);
         let all = (calls.new_number)(all);
         call(calls, module, c"set_events", &[tool, all])?;
         (calls.release)(all);
@@ -256,7 +263,7 @@ unsafe fn call(calls: &Calls, object: Object, name: &CStr, arguments: &[Object])
 ///
 /// # Safety
 /// The lock is held.
-unsafe fn note_running(calls: &Calls, types: &Types) {
+unsafe fn note_running(calls: &Calls, types: &Types, wanted: Wanted) {
     /// Deeper than anything is when the interpreter begins.
     const DEEP: usize = 256;
     let mut codes = [0; DEEP];
@@ -278,31 +285,13 @@ unsafe fn note_running(calls: &Calls, types: &Types) {
         }
         if let Some(state) = state() {
             for &code in codes.get(..count).unwrap_or_default().iter().rev() {
-                enter_code(state, code, false);
+                match wanted.has_lines {
+                    true => lines::note_running(state, code),
+                    false => enter_code(state, code, false),
+                }
             }
         }
     }
-}
-
-/// # Safety
-/// The lock is held, and it is a code object.
-#[inline]
-unsafe fn enter_code(state: &mut State, code: u64, goes_on: bool) {
-    let Some(stack) = state.stack() else { return };
-    if state.may_begin(stack) {
-        state.look_at_first(code);
-    }
-    let (layout, calls, uses_cpu) = (state.layout, state.calls, state.uses_cpu());
-    let describe = |tell: &mut dyn FnMut(Described<'_>)| {
-        // SAFETY: as the caller says. It is kept, so that no other one comes to lie there.
-        unsafe {
-            (calls.retain)(code as Object);
-            describe::code(&layout, code, tell);
-        }
-    };
-    state
-        .tree
-        .enter(stack, (code, goes_on), || time(uses_cpu), describe);
 }
 
 /// What an event is told with.
@@ -334,91 +323,3 @@ unsafe fn with(f: impl FnOnce(&mut State)) -> Object {
     }
 }
 
-/// `code, offset`.
-unsafe extern "C" fn started(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
-    // SAFETY: events of code are told with it.
-    unsafe { with(|state| enter_code(state, argument(arguments, 0), false)) }
-}
-
-/// `code, offset`, and perhaps an exception.
-unsafe extern "C" fn resumed(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
-    // SAFETY: as above.
-    unsafe { with(|state| enter_code(state, argument(arguments, 0), true)) }
-}
-
-/// `code, offset`, and what comes out of it.
-unsafe extern "C" fn left(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
-    // SAFETY: as above.
-    unsafe {
-        with(|state| {
-            let now = state.now();
-            if let Some(stack) = state.stack() {
-                state.tree.leave(stack, argument(arguments, 0), now);
-            }
-        })
-    }
-}
-
-/// A function of C's that is called: what it is known by.
-#[derive(Clone, Copy)]
-enum Called {
-    Function(u64),
-    Method(u64),
-}
-
-/// `code, offset, function, first argument`. Classes and the like are not told of, as no profiler does.
-///
-/// # Safety
-/// They are that.
-#[inline]
-unsafe fn builtin(calls: &Calls, arguments: *const u64) -> Option<(u64, Called)> {
-    const TYPE: u64 = 8;
-    const METHOD: u64 = 16;
-    const DEFINITION: u64 = 40;
-    // SAFETY: the caller vouches.
-    unsafe {
-        let function = argument(arguments, 2);
-        let of_type = word(function + TYPE);
-        if of_type == calls.method_type as u64 {
-            let is_there = argument(arguments, 3) != MISSING.load(Ordering::Relaxed) as u64;
-            return is_there.then(|| (word(function + DEFINITION), Called::Method(function)));
-        }
-        let is_function = of_type == calls.function_type as u64
-            || of_type == METHOD_WITH_CLASS.load(Ordering::Relaxed) as u64;
-        is_function.then(|| (word(function + METHOD), Called::Function(function)))
-    }
-}
-
-unsafe extern "C" fn called(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
-    // SAFETY: calls are told with these.
-    unsafe {
-        with(|state| {
-            let Some((key, called)) = builtin(state.calls, arguments) else {
-                return;
-            };
-            let Some(stack) = state.stack() else { return };
-            let (layout, calls, uses_cpu) = (state.layout, state.calls, state.uses_cpu());
-            let describe = |tell: &mut dyn FnMut(Described<'_>)| match called {
-                Called::Function(function) => describe::function(calls, &layout, function, tell),
-                Called::Method(method) => describe::method(method, tell),
-            };
-            state
-                .tree
-                .enter(stack, (key, false), || time(uses_cpu), describe);
-        })
-    }
-}
-
-unsafe extern "C" fn returned(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
-    // SAFETY: as above.
-    unsafe {
-        with(|state| {
-            let now = state.now();
-            if let Some((key, _)) = builtin(state.calls, arguments)
-                && let Some(stack) = state.stack()
-            {
-                state.tree.leave(stack, key, now);
-            }
-        })
-    }
-}

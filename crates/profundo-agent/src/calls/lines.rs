@@ -1,0 +1,183 @@
+//! Looking at the lines of functions: which of them, and what the program itself has marked for that.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use profundo_cpython::lines::Ranges;
+use profundo_probe::calls::{Described, Looked};
+
+use super::api::{Calls, Method, Object, attribute};
+use super::describe::{self, word};
+use super::select;
+use super::state::{State, state, time};
+
+/// Whether a code object's lines are looked at; found out, if it was not known.
+///
+/// # Safety
+/// It is a code object, and the lock is held.
+#[inline]
+pub unsafe fn is_looked_at(state: &mut State, code: u64) -> bool {
+    match state.tree.looked(code) {
+        Looked::Yes => true,
+        Looked::No => false,
+        // SAFETY: the caller vouches.
+        Looked::New => unsafe { find_out(state, code, false) },
+    }
+}
+
+/// # Safety
+/// As for [`is_looked_at`].
+#[cold]
+unsafe fn find_out(state: &mut State, code: u64, is_marked: bool) -> bool {
+    let (layout, calls) = (state.layout, state.calls);
+    let mut is_selected = is_marked;
+    // SAFETY: the caller vouches.
+    unsafe {
+        describe::code(&layout, code, &mut |it: Described<'_>| {
+            is_selected |= select::is_selected(it.file, it.name, it.qualified);
+        });
+    }
+    // SAFETY: as above.
+    let lines = is_selected.then(|| unsafe { extent(state, code) });
+    state.tree.look_at(code, lines.flatten(), |tell| {
+        // SAFETY: as above. It is kept, so that no other one comes to lie there.
+        unsafe {
+            (calls.retain)(code as Object);
+            describe::code(&layout, code, tell);
+        }
+    });
+    state.tree.looked(code) == Looked::Yes
+}
+
+/// The first and the last line of a code object.
+///
+/// # Safety
+/// It is one.
+unsafe fn extent(state: &State, code: u64) -> Option<(u32, u32)> {
+    const LENGTH: u64 = 16;
+    const BYTES: u64 = 32;
+    let layout = &state.layout;
+    // SAFETY: the caller vouches: its table is an object of bytes.
+    let (table, first) = unsafe {
+        let table = word(code + u64::from(layout.lines));
+        let length = word(table + LENGTH) as usize;
+        let bytes = core::slice::from_raw_parts((table + BYTES) as *const u8, length);
+        (bytes, word(code + u64::from(layout.first_line)) as i32)
+    };
+    let lines = Ranges::new(layout.minor, table, first).filter_map(|it| it.position.line);
+    let ends = lines.fold((first, first), |(low, high), line| (low.min(line), high.max(line)));
+    Some((u32::try_from(ends.0).ok()?, u32::try_from(ends.1).ok()?))
+}
+
+/// A call begins, or goes on, of a code object whose lines are looked at.
+#[inline]
+pub fn begin(state: &mut State, code: u64) {
+    if let Some(runs) = state.runs() {
+        state.tree.begin_lines(runs, code);
+    }
+}
+
+/// A line begins.
+#[inline]
+pub fn line(state: &mut State, code: u64, line: u32) {
+    let Some(runs) = state.runs() else { return };
+    match state.has_line_times {
+        true => {
+            let uses_cpu = state.uses_cpu();
+            state.tree.line(runs, (code, line), || time(uses_cpu));
+        }
+        false => state.tree.hit(runs, (code, line)),
+    }
+}
+
+/// The call ends, or pauses.
+#[inline]
+pub fn end(state: &mut State, code: u64) {
+    let now = match state.has_line_times {
+        true => state.now(),
+        false => 0,
+    };
+    if let Some(runs) = state.runs() {
+        state.tree.end_lines(runs, code, now);
+    }
+}
+
+static MARK: Method = Method {
+    name: c"profile".as_ptr(),
+    function: mark as *const () as *const c_void,
+    // One argument.
+    flags: 8,
+    doc: c"Have the lines of a function counted (profundo trace --lines).".as_ptr(),
+};
+
+/// What is to be done with the lines of a function once the program has marked it.
+static THEN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Offers the name `profile` to the program, if nobody else does: what it decorates is looked at.
+///
+/// # Safety
+/// The lock is held.
+pub unsafe fn offer(calls: &Calls, then: unsafe fn(&mut State, u64)) {
+    THEN.store(then as *mut c_void, Ordering::Relaxed);
+    // SAFETY: the caller vouches; what is made is kept by the module, or released.
+    unsafe {
+        let module = (calls.import)(c"builtins".as_ptr());
+        if module.is_null() {
+            return (calls.clear_error)();
+        }
+        let there = attribute(calls, module, c"profile");
+        if there.is_null() {
+            let ours = (calls.new_function)(&MARK, core::ptr::null_mut(), core::ptr::null_mut());
+            if ours.is_null() || (calls.set_attribute)(module, c"profile".as_ptr(), ours) != 0 {
+                (calls.clear_error)();
+            }
+            if !ours.is_null() {
+                (calls.release)(ours);
+            }
+        } else {
+            (calls.release)(there);
+        }
+        (calls.release)(module);
+    }
+}
+
+/// `@profile`.
+unsafe extern "C" fn mark(_: Object, function: Object) -> Object {
+    let Some(calls) = super::api::find() else {
+        return core::ptr::null_mut();
+    };
+    // SAFETY: the interpreter calls with its lock held; what a function has as its code is a code object.
+    unsafe {
+        // What is decorated twice, or bound to a class, has a function within.
+        let inner = attribute(calls, function, c"__func__");
+        let code = match inner.is_null() {
+            true => attribute(calls, function, c"__code__"),
+            false => {
+                let code = attribute(calls, inner, c"__code__");
+                (calls.release)(inner);
+                code
+            }
+        };
+        if !code.is_null() {
+            const TYPE: u64 = 8;
+            if word(code as u64 + TYPE) == calls.code_type as u64
+                && let Some(state) = state()
+            {
+                if state.tree.looked(code as u64) != Looked::Yes {
+                    find_out(state, code as u64, true);
+                }
+                state.tree.mark(code as u64);
+                let then = THEN.load(Ordering::Relaxed);
+                if !then.is_null() {
+                    core::mem::transmute::<*mut c_void, unsafe fn(&mut State, u64)>(then)(
+                        state,
+                        code as u64,
+                    );
+                }
+            }
+            (calls.release)(code);
+        }
+        (calls.retain)(function);
+    }
+    function
+}

@@ -1,0 +1,143 @@
+//! Calls, as they are told of.
+
+use core::sync::atomic::{AtomicPtr, Ordering};
+use core::{ffi::c_void, ptr::null_mut};
+
+use profundo_probe::calls::Described;
+
+use super::{Event, argument, elsewhere, everywhere, with};
+use crate::calls::api::{Calls, Object};
+use crate::calls::describe::{self, word};
+use crate::calls::state::{State, time};
+
+/// What is told of calls.
+pub const EVENTS: [Event; 6] = [
+    everywhere(c"PY_START", started),
+    everywhere(c"PY_RESUME", resumed),
+    everywhere(c"PY_THROW", resumed),
+    everywhere(c"PY_RETURN", left),
+    everywhere(c"PY_YIELD", left),
+    everywhere(c"PY_UNWIND", left),
+];
+
+/// What is told of calls of functions of C's.
+pub const OF_BUILTINS: [Event; 3] = [
+    everywhere(c"CALL", called),
+    elsewhere(c"C_RETURN", returned),
+    elsewhere(c"C_RAISE", returned),
+];
+
+/// The object of an argument that is not there.
+pub static MISSING: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+/// The type of functions of C's that know their class.
+pub static METHOD_WITH_CLASS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// # Safety
+/// The lock is held, and it is a code object.
+#[inline]
+pub unsafe fn enter_code(state: &mut State, code: u64, goes_on: bool) {
+    let Some(stack) = state.stack() else { return };
+    if state.may_begin(stack) {
+        state.look_at_first(code);
+    }
+    let (layout, calls, uses_cpu) = (state.layout, state.calls, state.uses_cpu());
+    let describe = |tell: &mut dyn FnMut(Described<'_>)| {
+        // SAFETY: as the caller says. It is kept, so that no other one comes to lie there.
+        unsafe {
+            (calls.retain)(code as Object);
+            describe::code(&layout, code, tell);
+        }
+    };
+    state
+        .tree
+        .enter(stack, (code, goes_on), || time(uses_cpu), describe);
+}
+
+/// `code, offset`.
+unsafe extern "C" fn started(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: events of code are told with it.
+    unsafe { with(|state| enter_code(state, argument(arguments, 0), false)) }
+}
+
+/// `code, offset`, and perhaps an exception.
+unsafe extern "C" fn resumed(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: as above.
+    unsafe { with(|state| enter_code(state, argument(arguments, 0), true)) }
+}
+
+/// `code, offset`, and what comes out of it.
+unsafe extern "C" fn left(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        with(|state| {
+            let now = state.now();
+            if let Some(stack) = state.stack() {
+                state.tree.leave(stack, argument(arguments, 0), now);
+            }
+        })
+    }
+}
+
+/// A function of C's that is called: what it is known by.
+#[derive(Clone, Copy)]
+enum Called {
+    Function(u64),
+    Method(u64),
+}
+
+/// `code, offset, function, first argument`. Classes and the like are not told of, as no profiler does.
+///
+/// # Safety
+/// They are that.
+#[inline]
+unsafe fn builtin(calls: &Calls, arguments: *const u64) -> Option<(u64, Called)> {
+    const TYPE: u64 = 8;
+    const METHOD: u64 = 16;
+    const DEFINITION: u64 = 40;
+    // SAFETY: the caller vouches.
+    unsafe {
+        let function = argument(arguments, 2);
+        let of_type = word(function + TYPE);
+        if of_type == calls.method_type as u64 {
+            let is_there = argument(arguments, 3) != MISSING.load(Ordering::Relaxed) as u64;
+            return is_there.then(|| (word(function + DEFINITION), Called::Method(function)));
+        }
+        let is_function = of_type == calls.function_type as u64
+            || of_type == METHOD_WITH_CLASS.load(Ordering::Relaxed) as u64;
+        is_function.then(|| (word(function + METHOD), Called::Function(function)))
+    }
+}
+
+unsafe extern "C" fn called(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: calls are told with these.
+    unsafe {
+        with(|state| {
+            let Some((key, called)) = builtin(state.calls, arguments) else {
+                return;
+            };
+            let Some(stack) = state.stack() else { return };
+            let (layout, calls, uses_cpu) = (state.layout, state.calls, state.uses_cpu());
+            let describe = |tell: &mut dyn FnMut(Described<'_>)| match called {
+                Called::Function(function) => describe::function(calls, &layout, function, tell),
+                Called::Method(method) => describe::method(method, tell),
+            };
+            state
+                .tree
+                .enter(stack, (key, false), || time(uses_cpu), describe);
+        })
+    }
+}
+
+unsafe extern "C" fn returned(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        with(|state| {
+            let now = state.now();
+            if let Some((key, _)) = builtin(state.calls, arguments)
+                && let Some(stack) = state.stack()
+            {
+                state.tree.leave(stack, key, now);
+            }
+        })
+    }
+}

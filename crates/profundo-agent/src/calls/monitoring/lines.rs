@@ -1,0 +1,188 @@
+//! Lines, as they are told of: only in the functions that are looked at, so that all others run as fast as ever.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
+
+use super::{Event, argument, attribute, elsewhere, everywhere, with};
+use crate::calls::api::{Calls, Object};
+use crate::calls::lines;
+use crate::calls::state::{State, state};
+use crate::symbols::{self, Scope};
+
+/// What is told of lines.
+pub const EVENTS: [Event; 8] = [
+    everywhere(c"PY_START", started),
+    everywhere(c"PY_THROW", resumed),
+    everywhere(c"PY_UNWIND", left),
+    elsewhere(c"PY_RESUME", resumed),
+    elsewhere(c"PY_RETURN", left),
+    elsewhere(c"PY_YIELD", left),
+    elsewhere(c"LINE", line),
+    elsewhere(c"JUMP", jumped),
+];
+
+/// Those that are asked for function by function.
+const LOCAL: [&CStr; 5] = [c"PY_RESUME", c"PY_RETURN", c"PY_YIELD", c"LINE", c"JUMP"];
+
+/// `sys.monitoring`'s function for that, our number there, and the events as one number; its answer that nothing more is to
+/// be told of a place.
+static SET: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static TOOL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static WANTED: AtomicI64 = AtomicI64::new(0);
+static DISABLE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static LINE_OF: AtomicUsize = AtomicUsize::new(0);
+
+/// Gets ready.
+///
+/// # Safety
+/// The lock is held, and `module` is `sys.monitoring`.
+pub unsafe fn begin(calls: &'static Calls, module: Object, tool: Object) -> Option<()> {
+    // SAFETY: the caller vouches; what is kept stays.
+    unsafe {
+        let set = attribute(calls, module, c"set_local_events");
+        let disable = attribute(calls, module, c"DISABLE");
+        let events = attribute(calls, module, c"events");
+        if set.is_null() || disable.is_null() || events.is_null() {
+            return None;
+        }
+        let mut wanted = 0;
+        for name in LOCAL {
+            let number = attribute(calls, events, name);
+            if number.is_null() {
+                return None;
+            }
+            wanted |= (calls.number)(number);
+            (calls.release)(number);
+        }
+        (calls.release)(events);
+        (calls.retain)(tool);
+        TOOL.store(tool, Ordering::Relaxed);
+        WANTED.store(wanted, Ordering::Relaxed);
+        DISABLE.store(disable, Ordering::Relaxed);
+        SET.store(set, Ordering::Release);
+        symbols::find_all(&[c"PyCode_Addr2Line"], Scope::All, |_, symbol| {
+            LINE_OF.store(symbol.address, Ordering::Relaxed);
+        });
+        lines::offer(calls, ask_for);
+    }
+    Some(())
+}
+
+/// Has the lines of a function told. The lock is held.
+///
+/// # Safety
+/// It is a code object.
+unsafe fn ask_for(state: &mut State, code: u64) {
+    let calls = state.calls;
+    let nothing: Object = null_mut();
+    let (set, tool) = (SET.load(Ordering::Acquire), TOOL.load(Ordering::Relaxed));
+    // SAFETY: the caller vouches. The list of arguments ends with a null pointer.
+    unsafe {
+        let wanted = (calls.new_number)(WANTED.load(Ordering::Relaxed));
+        let answer = (calls.call)(set, tool, code as Object, wanted, nothing);
+        match answer.is_null() {
+            true => (calls.clear_error)(),
+            false => (calls.release)(answer),
+        }
+        (calls.release)(wanted);
+    }
+}
+
+/// A function runs already.
+///
+/// # Safety
+/// It is a code object, and the lock is held.
+pub unsafe fn note_running(state: &mut State, code: u64) {
+    // SAFETY: the caller vouches.
+    unsafe {
+        if lines::is_looked_at(state, code) {
+            lines::begin(state, code);
+            ask_for(state, code);
+        }
+    }
+}
+
+/// Nothing more is told of the place of this event.
+fn no_more() -> Object {
+    DISABLE.load(Ordering::Relaxed)
+}
+
+/// `code, offset`.
+unsafe extern "C" fn started(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: events of code are told with it, and with the lock held.
+    unsafe {
+        let code = argument(arguments, 0);
+        let Some(own) = state() else { return no_more() };
+        let was_known = matches!(own.tree.looked(code), profundo_probe::calls::Looked::Yes);
+        if !lines::is_looked_at(own, code) {
+            return no_more();
+        }
+        lines::begin(own, code);
+        if !was_known {
+            ask_for(own, code);
+        }
+        with(|_| {})
+    }
+}
+
+/// `code, offset`, and perhaps an exception.
+unsafe extern "C" fn resumed(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        with(|state| {
+            let code = argument(arguments, 0);
+            if matches!(state.tree.looked(code), profundo_probe::calls::Looked::Yes) {
+                lines::begin(state, code);
+            }
+        })
+    }
+}
+
+/// `code, offset`, and what comes out of it.
+unsafe extern "C" fn left(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: as above.
+    unsafe { with(|state| lines::end(state, argument(arguments, 0))) }
+}
+
+/// A small number.
+///
+/// # Safety
+/// It is an object that is a number below 2 to the 30, and not below 0.
+#[inline]
+unsafe fn number(object: u64) -> u32 {
+    const DIGIT: u64 = 24;
+    // SAFETY: the caller vouches: it has one digit.
+    unsafe { ((object + DIGIT) as *const u32).read() }
+}
+
+/// `code, line`.
+unsafe extern "C" fn line(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        with(|state| {
+            let number = number(argument(arguments, 1));
+            lines::line(state, argument(arguments, 0), number);
+        })
+    }
+}
+
+/// `code, from, to`. Whoever jumps back to the beginning of the line that it is on begins the line once more, of which nothing else
+/// tells.
+unsafe extern "C" fn jumped(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+    type LineOf = unsafe extern "C" fn(u64, c_int) -> c_int;
+    let address = LINE_OF.load(Ordering::Relaxed);
+    // SAFETY: the interpreter's function of that name has that type; no function lies at 0.
+    let line_of = unsafe { core::mem::transmute::<usize, Option<LineOf>>(address) };
+    // SAFETY: as above.
+    unsafe {
+        let code = argument(arguments, 0);
+        let (from, to) = (number(argument(arguments, 1)), number(argument(arguments, 2)));
+        let Some(line_of) = line_of else { return no_more() };
+        let line = line_of(code, to as c_int);
+        if to > from || line <= 0 || line_of(code, from as c_int) != line {
+            return no_more();
+        }
+        with(|state| lines::line(state, code, line as u32))
+    }
+}

@@ -1,0 +1,145 @@
+//! Which functions' lines are looked at.
+//!
+//! The command leaves a list in the session's directory: a pattern on each line, `F` and what a file is to match, or `N` and what
+//! a function's name is to match, or both with a tab between. Where the list is empty, it is the program's own files: what is
+//! neither of the interpreter's library nor installed.
+
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use profundo_probe::shared::{LINES_LIST, file};
+
+use crate::{files, session};
+
+static LIST: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+static LENGTH: AtomicUsize = AtomicUsize::new(0);
+
+/// Reads the list.
+pub fn begin() {
+    let mut room = [0; session::PATH];
+    let Some(path) = session::file_called(&mut room, file::LINES) else {
+        return;
+    };
+    if let Some(list) = files::map_growing(path, LINES_LIST) {
+        LIST.store(list.as_ptr(), Ordering::Relaxed);
+        LENGTH.store(LINES_LIST, Ordering::Release);
+    }
+}
+
+fn list() -> &'static [u8] {
+    let list = LIST.load(Ordering::Relaxed);
+    if list.is_null() {
+        return &[];
+    }
+    // SAFETY: the file is as long, and stays as it is. It ends with zeros.
+    let bytes = unsafe { core::slice::from_raw_parts(list, LENGTH.load(Ordering::Acquire)) };
+    bytes.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
+/// Whether a function is looked at.
+pub fn is_selected(file: &[u8], name: &[u8], qualified: &[u8]) -> bool {
+    let mut patterns = list().split(|&byte| byte == b'\n').filter(|it| !it.is_empty());
+    let has_name = |pattern: &[u8]| fits(pattern, name) || fits(pattern, qualified);
+    let mut is_any = false;
+    let is_it = patterns.any(|pattern| {
+        is_any = true;
+        match pattern {
+            [b'F', pattern @ ..] => match pattern.iter().position(|&byte| byte == b'\t') {
+                Some(at) => {
+                    let (of_file, of_name) = pattern.split_at(at);
+                    is_file(of_file, file) && has_name(of_name.get(1..).unwrap_or_default())
+                }
+                None => is_file(pattern, file),
+            },
+            [b'N', pattern @ ..] => has_name(pattern),
+            _ => false,
+        }
+    });
+    match is_any {
+        true => is_it,
+        false => is_own(file),
+    }
+}
+
+/// Whether a file is the program's own.
+fn is_own(file: &[u8]) -> bool {
+    const OTHERS: [&[u8]; 4] = [
+        b"/site-packages/",
+        b"/dist-packages/",
+        b"/lib/python3",
+        b"/lib64/python3",
+    ];
+    let has = |part: &&[u8]| file.windows(part.len()).any(|window| window == *part);
+    !file.starts_with(b"<") && !OTHERS.iter().any(|part| has(&part))
+}
+
+/// A pattern that says nothing of where a file is may be its last parts.
+fn is_file(pattern: &[u8], file: &[u8]) -> bool {
+    let parts = file.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let mut ends = parts.filter_map(|(at, _)| file.get(at + 1..));
+    fits(pattern, file) || !pattern.starts_with(b"/") && ends.any(|end| fits(pattern, end))
+}
+
+/// Whether a text fits a pattern, in which `*` is anything and `?` any one byte.
+fn fits(pattern: &[u8], text: &[u8]) -> bool {
+    // Where to try again, with one byte more for the last `*`.
+    let mut again: Option<(usize, usize)> = None;
+    let (mut at, mut here) = (0, 0);
+    loop {
+        match (pattern.get(at), text.get(here)) {
+            (None, None) => return true,
+            (Some(b'*'), _) => {
+                again = Some((at + 1, here));
+                at += 1;
+                continue;
+            }
+            (Some(b'?'), Some(_)) => {
+                (at, here) = (at + 1, here + 1);
+                continue;
+            }
+            (Some(one), Some(other)) if one == other => {
+                (at, here) = (at + 1, here + 1);
+                continue;
+            }
+            _ => {}
+        }
+        match again {
+            Some((next, from)) if from < text.len() => {
+                again = Some((next, from + 1));
+                (at, here) = (next, from + 1);
+            }
+            _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_fits_what_it_says() {
+        let yes = [
+            ("", ""),
+            ("*", ""),
+            ("*", "abc"),
+            ("a*c", "abbc"),
+            ("a*b*c", "axxbyybzc"),
+            ("?b?", "abc"),
+            ("*.py", "x.py"),
+        ];
+        let no = [("", "a"), ("a", ""), ("a*c", "ab"), ("?", ""), ("*.py", "x.pyc"), ("ab", "abc")];
+        for (pattern, text) in yes {
+            assert!(fits(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+        }
+        for (pattern, text) in no {
+            assert!(!fits(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+        }
+        assert!(is_file(b"app.py", b"/home/me/app.py"));
+        assert!(is_file(b"me/*.py", b"/home/me/app.py"));
+        assert!(!is_file(b"/app.py", b"/home/me/app.py"));
+        assert!(!is_file(b"pp.py", b"/home/me/app.py"));
+        assert!(is_own(b"/home/me/app.py") && is_own(b"app.py"));
+        assert!(!is_own(b"<string>") && !is_own(b"/usr/lib/python3.12/os.py"));
+        assert!(!is_own(b"/v/site-packages/x.py"));
+    }
+}

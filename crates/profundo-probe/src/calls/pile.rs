@@ -1,0 +1,140 @@
+//! What is put on top of each other and taken off again, in memory that grows.
+
+use core::ptr::NonNull;
+
+use super::tree::Memory;
+
+/// A pile. All zero is an empty one.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Pile<T> {
+    items: Option<NonNull<T>>,
+    length: usize,
+    capacity: usize,
+    /// How many were not put here, for want of memory. They are the topmost ones.
+    beyond: usize,
+}
+
+/// So many at first.
+const FIRST: usize = 1 << 8;
+
+impl<T: Copy> Pile<T> {
+    /// An empty one.
+    pub const fn new() -> Self {
+        Self {
+            items: None,
+            length: 0,
+            capacity: 0,
+            beyond: 0,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The topmost one, unless there was no room for it.
+    #[inline]
+    pub fn top(&self) -> Option<&T> {
+        match self.beyond {
+            0 => self.all().last(),
+            _ => None,
+        }
+    }
+
+    /// As above.
+    #[inline]
+    pub fn top_mut(&mut self) -> Option<&mut T> {
+        match self.beyond {
+            0 => self.all_mut().last_mut(),
+            _ => None,
+        }
+    }
+
+    /// All of them, the lowest first.
+    #[inline]
+    pub fn all(&self) -> &[T] {
+        match self.items {
+            // SAFETY: so many were written.
+            Some(items) => unsafe { core::slice::from_raw_parts(items.as_ptr(), self.length) },
+            None => &[],
+        }
+    }
+
+    /// As above.
+    #[inline]
+    pub fn all_mut(&mut self) -> &mut [T] {
+        match self.items {
+            // SAFETY: so many were written, and nobody else has them.
+            Some(items) => unsafe { core::slice::from_raw_parts_mut(items.as_ptr(), self.length) },
+            None => &mut [],
+        }
+    }
+
+    /// Puts one on top.
+    #[inline]
+    pub fn push(&mut self, item: T, memory: &impl Memory) {
+        // What has no room is below nothing that has.
+        if self.beyond > 0 || self.length == self.capacity && !self.grow(memory) {
+            self.beyond += 1;
+            return;
+        }
+        if let Some(items) = self.items {
+            // SAFETY: there is room for one more.
+            unsafe { items.add(self.length).write(item) };
+            self.length += 1;
+        }
+    }
+
+    /// Takes the topmost one off.
+    #[inline]
+    pub fn pop(&mut self) {
+        match self.beyond {
+            0 => self.length = self.length.saturating_sub(1),
+            _ => self.beyond -= 1,
+        }
+    }
+
+    /// Whether the topmost one had no room.
+    #[inline]
+    pub fn is_beyond(&self) -> bool {
+        self.beyond > 0
+    }
+
+    #[cold]
+    fn grow(&mut self, memory: &impl Memory) -> bool {
+        let capacity = (self.capacity * 2).max(FIRST);
+        let Some(new) = memory.map(capacity * size_of::<T>()) else {
+            return false;
+        };
+        let new = new.cast::<T>();
+        if let Some(old) = self.items {
+            // SAFETY: both have room for so many.
+            unsafe { new.copy_from_nonoverlapping(old, self.length) };
+            memory.unmap(old.cast(), self.capacity * size_of::<T>());
+        }
+        self.items = Some(new);
+        self.capacity = capacity;
+        true
+    }
+
+    /// Gives its memory back.
+    pub fn clear(&mut self, memory: &impl Memory) {
+        if let Some(old) = self.items.take() {
+            memory.unmap(old.cast(), self.capacity * size_of::<T>());
+        }
+        *self = Self::new();
+    }
+}
+
+impl<T: Copy> Default for Pile<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
