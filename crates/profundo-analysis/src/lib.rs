@@ -51,6 +51,7 @@ mod shares;
 mod shown;
 mod tally;
 mod totals;
+mod traced;
 mod tree;
 mod utilization;
 mod waits;
@@ -88,6 +89,10 @@ pub use shares::{FunctionShare, line_shares, shares};
 pub use shown::{Hidden, Libraries, Shown, each_shown_stack, shown_stack};
 pub use tally::Amount;
 pub use totals::{ProcessTotal, ThreadTotal, Totals, totals};
+pub use traced::{
+    Begun, CallLabel, CallTable, CallsBetween, Counted, CountedFunction, CountedLine,
+    LinesOfFunction, traced, traced_lines,
+};
 pub use tree::{Node, NodeId, Recur, Tree, TreeOptions, tree};
 pub use utilization::utilization;
 pub use waits::{WaitRow, waits};

@@ -3,9 +3,9 @@
 use profundo_model::{Profile, Site};
 
 use crate::admit::Admitted;
-use crate::{Filter, Selection};
+use crate::{Filter, Selection, traced};
 
-/// Leaves only what passes: of samples, of blocks, and of sums.
+/// Leaves only what passes: of samples, of calls, of lines, of blocks, and of sums.
 pub fn keep_only(profile: &mut Profile, filter: &Filter) {
     if filter.is_all() {
         return;
@@ -13,6 +13,7 @@ pub fn keep_only(profile: &mut Profile, filter: &Filter) {
     let selection = Selection::new(profile, filter);
     let samples = selection.samples(profile).copied().collect();
     let admitted = Admitted::new(profile, filter);
+    traced::keep_only(profile, &selection, filter);
     profile.samples = samples;
     let heap = &mut profile.heap;
     let passes = |site: &Site| admitted.sum(site.process, site.stack);

@@ -8,6 +8,7 @@ mod groups;
 mod lines;
 mod properties;
 mod sums;
+mod traced;
 mod tree;
 mod whose;
 

@@ -1,0 +1,109 @@
+//! Lines, each run of which was counted, put together by the functions that they are in.
+
+use std::collections::BTreeMap;
+
+use profundo_model::{FileId, FrameId, Line, Profile, StringId};
+use rustc_hash::FxHashMap;
+
+use crate::{Filter, admit, pattern};
+
+/// A line that was run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CountedLine {
+    /// The line.
+    pub line: u32,
+    /// How often it was run.
+    pub hits: u64,
+    /// For how long, in nanoseconds, with what it called.
+    pub time: u64,
+}
+
+/// The lines of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinesOfFunction {
+    /// The function, at one of its lines.
+    pub frame: FrameId,
+    /// In which line it begins.
+    pub first: u32,
+    /// Its lines that were run, in their order.
+    pub lines: Vec<CountedLine>,
+}
+
+impl LinesOfFunction {
+    /// What its lines took, in nanoseconds.
+    pub fn time(&self) -> u64 {
+        let times = self.lines.iter().map(|line| line.time);
+        times.fold(0, u64::saturating_add)
+    }
+}
+
+/// The lines that were counted, those of all processes that pass together, in the order of their functions: by file, by where
+/// they begin, and by name. Nobody knows which thread ran a line, or when, so where a filter asks for that none passes.
+pub fn traced_lines(profile: &Profile, filter: &Filter) -> Vec<LinesOfFunction> {
+    let passes = passing(profile, filter);
+    let mut functions: FxHashMap<(FileId, u32, StringId), Sums> = FxHashMap::default();
+    for line in profile.traced.lines.iter().filter(|line| passes(line)) {
+        let frame = profile.frames.get(line.frame);
+        let sums = functions
+            .entry((frame.file, line.first, frame.function))
+            .or_insert_with(|| Sums {
+                frame: line.frame,
+                lines: BTreeMap::new(),
+            });
+        let sum = sums.lines.entry(frame.line).or_default();
+        sum.0 = sum.0.saturating_add(line.hits);
+        sum.1 = sum.1.saturating_add(line.time.0);
+    }
+    let mut found: Vec<LinesOfFunction> = (functions.into_iter())
+        .map(|((_, first, _), sums)| LinesOfFunction {
+            frame: sums.frame,
+            first,
+            lines: (sums.lines.into_iter())
+                .map(|(line, (hits, time))| CountedLine { line, hits, time })
+                .collect(),
+        })
+        .collect();
+    found.sort_by_cached_key(|it| {
+        let name = profile.function_name(it.frame).to_owned();
+        (profile.file_path(it.frame).to_owned(), it.first, name)
+    });
+    found
+}
+
+/// Which lines pass.
+pub(super) fn passing(profile: &Profile, filter: &Filter) -> impl Fn(&Line) -> bool + use<> {
+    let is_known = filter.is_timeless();
+    let frames = meant(profile, filter);
+    let processes = admit::processes(profile, filter);
+    move |line| {
+        is_known
+            && frames[line.frame.index()]
+            && processes.get(line.process.index()).copied().unwrap_or(true)
+    }
+}
+
+/// Lines of a function: their hits and their times.
+struct Sums {
+    frame: FrameId,
+    lines: BTreeMap<u32, (u64, u64)>,
+}
+
+/// The frames whose file and function are asked for.
+fn meant(profile: &Profile, filter: &Filter) -> Vec<bool> {
+    let mut meant = vec![true; profile.frames.len()];
+    if !filter.files.is_empty() {
+        let files = pattern::files(profile, &filter.files);
+        for (meant, frame) in meant.iter_mut().zip(profile.frames.iter()) {
+            *meant &= files[frame.file.index()];
+        }
+    }
+    if !filter.functions.is_empty() {
+        let by_name: Vec<Vec<bool>> = (filter.functions.iter())
+            .map(|name| pattern::functions(profile, name))
+            .collect();
+        for (at, meant) in meant.iter_mut().enumerate() {
+            *meant &= by_name.iter().any(|frames| frames[at]);
+        }
+    }
+    meant
+}

@@ -1,0 +1,247 @@
+//! The table of functions whose calls were all counted, made from the tree of their calls.
+//!
+//! A function that calls itself must not count its time twice. So what a function or a call took in all is the sum of its
+//! *outermost* occurrences alone: those with no other of the same further up. It is what Python's cProfile does, by counting
+//! levels while the program runs; here the same is read off the tree afterwards.
+//!
+//! A function is its file, its first line and its name. Two pieces of code that agree in these are one function.
+
+mod label;
+mod lines;
+mod numbers;
+
+use profundo_model::{Call, Callers, Profile, StackId, ThreadId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+pub use label::CallLabel;
+pub use lines::{CountedLine, LinesOfFunction, traced_lines};
+
+use crate::{Filter, Place, Selection};
+use numbers::Numbers;
+
+/// How often something was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Begun {
+    /// How often it was begun.
+    pub calls: u64,
+    /// How often it went on after it had yielded or awaited.
+    pub resumes: u64,
+}
+
+impl Begun {
+    /// Both, which is what cProfile calls a call.
+    pub fn all(self) -> u64 {
+        self.calls.saturating_add(self.resumes)
+    }
+
+    fn add(&mut self, call: &Call) {
+        self.calls = self.calls.saturating_add(call.calls);
+        self.resumes = self.resumes.saturating_add(call.resumes);
+    }
+}
+
+/// What all calls of a function add up to, or all those by one caller. Times are in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Counted {
+    /// All calls.
+    pub begun: Begun,
+    /// Those with none of the same further up: cProfile's primitive calls.
+    pub outermost: Begun,
+    /// What it took itself.
+    pub own: u64,
+    /// What the outermost ones took, with all that they called.
+    pub total: u64,
+    /// What the tracing has added to `own`, which is not in it any more.
+    pub own_cost: u64,
+    /// What the tracing has added to `total`, which is not in it any more.
+    pub total_cost: u64,
+}
+
+impl Counted {
+    fn add(&mut self, call: &Call, is_outermost: bool) {
+        self.begun.add(call);
+        self.own = self.own.saturating_add(call.own.0);
+        self.own_cost = self.own_cost.saturating_add(call.cost[1].0);
+        if is_outermost {
+            self.outermost.add(call);
+            self.total = self.total.saturating_add(call.total.0);
+            self.total_cost = self.total_cost.saturating_add(call.cost[0].0);
+        }
+    }
+}
+
+/// The calls of one function by another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallsBetween {
+    /// The row of who calls.
+    pub caller: usize,
+    /// The row of who is called.
+    pub callee: usize,
+    /// What these calls add up to. Outermost are those with no call by the same caller further up.
+    pub counted: Counted,
+    /// What those took that have no call of the callee further up, by whomever. With what the callee took as a root, that
+    /// of all its callers adds up to its total.
+    pub of_total: u64,
+}
+
+/// A function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountedFunction {
+    /// The function.
+    pub place: Place,
+    /// What its calls add up to.
+    pub counted: Counted,
+    /// What those took that nobody has called: it is in `counted` as well.
+    pub as_root: Counted,
+    /// The rows of `CallTable::between` with its callers.
+    pub callers: Vec<usize>,
+    /// The rows of `CallTable::between` with what it calls.
+    pub callees: Vec<usize>,
+}
+
+/// The table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CallTable {
+    /// The functions, in the order of their standard names ([`CallLabel::standard_name`]).
+    pub functions: Vec<CountedFunction>,
+    /// Who called whom, in the order of the callers, and then of the callees.
+    pub between: Vec<CallsBetween>,
+}
+
+impl CallTable {
+    /// All calls together.
+    pub fn sum(&self) -> Counted {
+        let mut sum = Counted::default();
+        for it in self.functions.iter().map(|function| &function.counted) {
+            for (sum, it) in [
+                (&mut sum.begun, it.begun),
+                (&mut sum.outermost, it.outermost),
+            ] {
+                sum.calls = sum.calls.saturating_add(it.calls);
+                sum.resumes = sum.resumes.saturating_add(it.resumes);
+            }
+            sum.own = sum.own.saturating_add(it.own);
+            sum.own_cost = sum.own_cost.saturating_add(it.own_cost);
+        }
+        // Added up, everything is in itself once.
+        (sum.total, sum.total_cost) = (sum.own, sum.own_cost);
+        sum
+    }
+}
+
+/// The table of what was selected.
+pub fn traced(profile: &Profile, selection: &Selection) -> CallTable {
+    let numbers = Numbers::new(profile);
+    let mut functions: Vec<Option<CountedFunction>> = vec![None; numbers.places.len()];
+    let mut between: FxHashMap<(u32, u32), CallsBetween> = FxHashMap::default();
+    for call in selected(profile, selection) {
+        let row = numbers.rows[call.stack.index()];
+        let (is_recursive, is_repeated) = match call.callers {
+            Callers::All => (row.is_recursive, row.is_repeated),
+            Callers::Last {
+                is_recursive,
+                is_repeated,
+            } => (is_recursive, is_repeated),
+        };
+        let function = function(&mut functions, &numbers, row.function);
+        function.counted.add(call, !is_recursive);
+        let Some(caller) = numbers.caller(profile, call.stack) else {
+            function.as_root.add(call, !is_recursive);
+            continue;
+        };
+        // A caller that did not pass itself still is the caller.
+        self::function(&mut functions, &numbers, caller);
+        let pair = between
+            .entry((caller, row.function))
+            .or_insert(CallsBetween {
+                caller: 0,
+                callee: 0,
+                counted: Counted::default(),
+                of_total: 0,
+            });
+        pair.counted.add(call, !is_repeated);
+        if !is_recursive {
+            pair.of_total = pair.of_total.saturating_add(call.total.0);
+        }
+    }
+    in_order(profile, functions, between)
+}
+
+fn function<'a>(
+    functions: &'a mut [Option<CountedFunction>],
+    numbers: &Numbers,
+    number: u32,
+) -> &'a mut CountedFunction {
+    functions[number as usize].get_or_insert_with(|| CountedFunction {
+        place: numbers.places[number as usize],
+        counted: Counted::default(),
+        as_root: Counted::default(),
+        callers: Vec::new(),
+        callees: Vec::new(),
+    })
+}
+
+/// Puts functions in the order of their standard names.
+fn in_order(
+    profile: &Profile,
+    functions: Vec<Option<CountedFunction>>,
+    between: FxHashMap<(u32, u32), CallsBetween>,
+) -> CallTable {
+    let mut met: Vec<(usize, CountedFunction)> = (functions.into_iter().enumerate())
+        .filter_map(|(number, function)| Some((number, function?)))
+        .collect();
+    met.sort_by_cached_key(|(_, function)| {
+        let label = CallLabel::of(profile, function.place);
+        (
+            label.standard_name(),
+            label.file.to_owned(),
+            label.line,
+            label.name.into_owned(),
+        )
+    });
+    let places = met.iter().enumerate().map(|(place, (number, _))| {
+        let number = u32::try_from(*number).expect("numbers of functions are 32 bits");
+        (number, place)
+    });
+    let places: FxHashMap<u32, usize> = places.collect();
+    let mut table = CallTable {
+        functions: met.into_iter().map(|(_, function)| function).collect(),
+        between: (between.into_iter())
+            .map(|((caller, callee), it)| CallsBetween {
+                caller: places[&caller],
+                callee: places[&callee],
+                ..it
+            })
+            .collect(),
+    };
+    table.between.sort_by_key(|it| (it.caller, it.callee));
+    for (row, it) in table.between.iter().enumerate() {
+        table.functions[it.caller].callees.push(row);
+        table.functions[it.callee].callers.push(row);
+    }
+    table
+}
+
+/// Leaves only the calls and the lines that pass.
+pub(crate) fn keep_only(profile: &mut Profile, selection: &Selection, filter: &Filter) {
+    let calls = selected(profile, selection).copied().collect();
+    let passes = lines::passing(profile, filter);
+    profile.traced.calls = calls;
+    profile.traced.lines.retain(|line| passes(line));
+}
+
+/// The calls that were selected: those whose own time is among the selected samples.
+fn selected<'a>(
+    profile: &'a Profile,
+    selection: &'a Selection,
+) -> impl Iterator<Item = &'a Call> + 'a {
+    let is_all = selection.len() == profile.samples.len();
+    let passing: FxHashSet<(ThreadId, StackId)> = match is_all {
+        true => FxHashSet::default(),
+        false => (selection.samples(profile))
+            .map(|sample| (sample.thread, sample.stack))
+            .collect(),
+    };
+    (profile.traced.calls.iter())
+        .filter(move |call| is_all || passing.contains(&(call.thread, call.stack)))
+}
