@@ -10,7 +10,7 @@ use profundo_analysis::{has_allocations, is_recorded, measured};
 use profundo_model::Profile;
 use profundo_report::{
     Allocs, Callers, Choices, Format, Functions, Hidden, Io, Lines, Look, Memory, MemoryLines,
-    Stacks, Statprof, Summary, When,
+    Neighbours, Only, Stacks, Statprof, Summary, Trace, When,
 };
 
 use crate::options::{Looking, Report, Style, What};
@@ -72,6 +72,11 @@ impl<'a> Shape<'a> {
             options::refuse(&format!(
                 "`{what}` has no `--of`, which is an option of: tree, flat, lines, functions, callers, callees, calls"
             ));
+        }
+        let filters = &looking.filters;
+        if what.is_of_calls() && (filters.c || filters.only_mine) {
+            let (what, option) = (what.name(), if filters.c { "c" } else { "only-mine" });
+            options::refuse(&format!("`{what}` has every call: it has no `--{option}`"))
         }
         if let Some(why) = looking.shape.misfit(what) {
             options::refuse(&why);
@@ -172,6 +177,8 @@ impl<'a> Shape<'a> {
             What::Memory => write_view!(self.memory()),
             What::Allocs => write_view!(self.allocs()),
             What::MemoryLines => write_view!(self.memory_lines()),
+            What::Trace => write_view!(self.trace(Trace::new())),
+            What::Pstats => write_view!(self.trace(Trace::pstats())),
             What::Statprof => write_view!(Statprof::new()),
             What::Stacks => write_view!(Stacks::new()),
             What::Tree => write_view!(self.library_report(Format::Tree)),
@@ -278,6 +285,25 @@ impl<'a> Shape<'a> {
             Some(limit) => lines.limit(limit),
             None => lines,
         }
+    }
+
+    fn trace(&self, mut trace: Trace) -> Trace {
+        let shape = &self.looking.shape;
+        if let Some(order) = &shape.sort {
+            trace = trace.sorted_by(order.clone());
+        }
+        let limit = shape.limit.map(Only::First);
+        for only in shape.only.iter().cloned().chain(limit) {
+            trace = trace.only(only);
+        }
+        let neighbours = match (shape.callers, shape.callees) {
+            (true, _) => Neighbours::Callers,
+            (_, true) => Neighbours::Callees,
+            _ => Neighbours::None,
+        };
+        trace
+            .neighbours(neighbours)
+            .group_by(shape.groupby.unwrap_or_default())
     }
 
     /// The library's own reports, with all of their options.

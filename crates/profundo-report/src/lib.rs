@@ -82,8 +82,8 @@ pub use profundo_analysis::{
 pub use report::Report;
 pub use scope::Choices;
 pub use views::{
-    Allocs, Callers, Functions, HeapQuestion, HeapSnapshot, Io, Lines, Memory, MemoryLines, Stacks,
-    Statprof, Summary,
+    Allocs, CallOrder, Callers, Functions, HeapQuestion, HeapSnapshot, Io, Lines, Memory,
+    MemoryLines, Neighbours, Only, Stacks, Statprof, Summary, Trace,
 };
 pub use width::terminal_width;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use profundo_analysis::Filter;
-use profundo_report::{GroupBy, Recur, SortBy, When};
+use profundo_report::{CallOrder, GroupBy, Only, Recur, SortBy, When};
 
 use super::filters::{Filters, Until};
 use super::measuring::Measuring;
@@ -40,6 +40,10 @@ pub enum What {
     Allocs,
     /// The memory at each line, in the columns of Python's memory_profiler
     MemoryLines,
+    /// The table of calls, where `profundo trace` has counted them
+    Trace,
+    /// The same in the words of Python's cProfile and pstats
+    Pstats,
     /// The table of Python's statprof
     Statprof,
     /// Every sample's stack, thread by thread: for the few of `attach --dump`
@@ -63,6 +67,8 @@ impl What {
             Self::Memory => "memory",
             Self::Allocs => "allocs",
             Self::MemoryLines => "memory-lines",
+            Self::Trace => "trace",
+            Self::Pstats => "pstats",
             Self::Statprof => "statprof",
             Self::Stacks => "stacks",
         }
@@ -74,6 +80,11 @@ impl What {
             Self::Tree | Self::Flat | Self::Lines | Self::Functions => true,
             _ => self.wants_name(),
         }
+    }
+
+    /// Whether it is the table of calls.
+    pub fn is_of_calls(self) -> bool {
+        matches!(self, Self::Trace | Self::Pstats)
     }
 
     /// Whether it is about one function, whose name it wants.
@@ -159,8 +170,8 @@ pub struct Paper {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The report")]
 pub struct ShapeOptions {
-    /// Show at most so many rows of each table (summary, functions, io, memory, allocs), files (lines) or functions
-    /// (memory-lines)
+    /// Show at most so many rows of each table (summary, functions, io, memory, allocs, trace, pstats), files (lines) or
+    /// functions (memory-lines)
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub limit: Option<usize>,
     /// Hide what has a smaller share, in percent (functions, lines)
@@ -185,7 +196,7 @@ pub struct ShapeOptions {
     #[arg(long, value_name = "ORDER", visible_alias = "sort-by", value_parser = one_of(SortBy::CHOICES), hide_possible_values = true)]
     pub sortedby: Option<SortBy>,
     /// Break down by none, thread, task, process, or two of them as thread,task or task,thread
-    /// (tree, flat, functions)
+    /// (tree, flat, functions); by thread or process (trace)
     #[arg(long, value_name = "WHAT", visible_alias = "group-by", value_parser = one_of(GroupBy::CHOICES), hide_possible_values = true)]
     pub groupby: Option<GroupBy>,
     /// A row for each address instead of each line (tree, flat)
@@ -206,18 +217,44 @@ pub struct ShapeOptions {
     /// Recursion: off, flat or flatc (tree)
     #[arg(long, value_name = "HOW", value_parser = one_of(Recur::CHOICES), hide_possible_values = true)]
     pub recur: Option<Recur>,
+    /// The order of functions, by pstats' names: calls, cumulative, file, line, module, name, nfl, pcalls, stdname or time;
+    /// of equals with commas, as `time,name` (trace, pstats) [default: time; of pstats stdname]
+    #[arg(long, value_name = "ORDER", allow_hyphen_values = true)]
+    pub sort: Option<CallOrder>,
+    /// Only some functions: a count, a part of them as .1, or a part of the standard name, or a glob for it; those that are given
+    /// later choose from what the earlier ones leave (trace, pstats)
+    #[arg(long, value_name = "WHICH")]
+    pub only: Vec<Only>,
+    /// Who called each function, and how often (trace, pstats)
+    #[arg(long, conflicts_with = "callees")]
+    pub callers: bool,
+    /// What each function called, and how often (trace, pstats)
+    #[arg(long)]
+    pub callees: bool,
 }
 
 /// An option, whether it was given, and the shapes that it is for.
 type Fit = (&'static str, fn(&ShapeOptions) -> bool, &'static [What]);
 
-const FITS: [Fit; 15] = {
-    use What::{Allocs, Flat, Functions, Io, Lines, Memory, MemoryLines, Summary, Tree};
+const FITS: [Fit; 19] = {
+    use What::{
+        Allocs, Flat, Functions, Io, Lines, Memory, MemoryLines, Pstats, Summary, Trace, Tree,
+    };
     [
         (
             "limit",
             |it| it.limit.is_some(),
-            &[Summary, Functions, Lines, Io, Memory, Allocs, MemoryLines],
+            &[
+                Summary,
+                Functions,
+                Lines,
+                Io,
+                Memory,
+                Allocs,
+                MemoryLines,
+                Trace,
+                Pstats,
+            ],
         ),
         (
             "min-share",
@@ -241,7 +278,7 @@ const FITS: [Fit; 15] = {
         (
             "groupby",
             |it| it.groupby.is_some(),
-            &[Tree, Flat, Functions],
+            &[Tree, Flat, Functions, Trace, Pstats],
         ),
         ("no-combine", |it| it.no_combine, &[Tree, Flat]),
         ("mincount", |it| it.mincount.is_some(), &[Tree, Flat]),
@@ -249,6 +286,10 @@ const FITS: [Fit; 15] = {
         ("maxdepth", |it| it.maxdepth.is_some(), &[Tree]),
         ("noisefloor", |it| it.noisefloor.is_some(), &[Tree]),
         ("recur", |it| it.recur.is_some(), &[Tree]),
+        ("sort", |it| it.sort.is_some(), &[Trace, Pstats]),
+        ("only", |it| !it.only.is_empty(), &[Trace, Pstats]),
+        ("callers", |it| it.callers, &[Trace, Pstats]),
+        ("callees", |it| it.callees, &[Trace, Pstats]),
     ]
 };
 
@@ -277,7 +318,19 @@ impl ShapeOptions {
             (what == What::Functions && self.is_grouped())
                 .then(|| format!("`--{name}` and `--groupby` do not go together"))
         };
-        FITS.iter().find_map(misfit).or_else(grouped)
+        let by_task = || {
+            let is_by_task = !matches!(
+                self.groupby.unwrap_or_default(),
+                GroupBy::None | GroupBy::Thread | GroupBy::Process
+            );
+            (what.is_of_calls() && is_by_task).then(|| {
+                let what = what.name();
+                format!("`{what}` can be broken down by thread or process: calls are not counted by task")
+            })
+        };
+        (FITS.iter().find_map(misfit))
+            .or_else(grouped)
+            .or_else(by_task)
     }
 }
 

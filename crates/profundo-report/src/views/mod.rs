@@ -15,6 +15,7 @@ mod statprof;
 mod summary;
 mod told;
 mod totals;
+mod trace;
 mod traffic;
 
 use std::io;
@@ -33,6 +34,7 @@ pub use stacks::Stacks;
 pub use statprof::Statprof;
 pub use summary::Summary;
 pub(crate) use told::{SCHEMA, place, tell_amounts, tell_head};
+pub use trace::{CallOrder, Neighbours, Only, Trace};
 pub use traffic::Io;
 
 use crate::line::{Line, Style};

@@ -20,5 +20,7 @@ mod quality;
 mod refusals;
 mod schema;
 mod screens;
+mod trace;
+mod traced;
 mod views;
 mod warnings;

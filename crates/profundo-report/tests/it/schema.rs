@@ -8,13 +8,14 @@ use profundo_analysis::measured;
 use profundo_model::{Measure, Profile};
 use profundo_report::{
     Allocs, Callers, Check, Checklist, Choices, Filter, Format, Functions, GroupBy, Io, Lines,
-    Mark, Memory, MemoryLines, Mend, Report, Stacks, Statprof, Summary,
+    Mark, Memory, MemoryLines, Mend, Report, Stacks, Statprof, Summary, Trace,
 };
 use serde_json::Value;
 
 use crate::allocs::{exact_memory, memory};
 use crate::fixture::app;
 use crate::mixed::{crowd, growing, metered, python, reading, rust, waiting};
+use crate::traced::traced;
 
 /// The definitions of the page, by name: a line that repeats a name goes on with it.
 #[derive(Debug)]
@@ -139,6 +140,11 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
         Memory::new().choices(choices()).json(profile),
         Allocs::new().choices(choices()).json(profile),
         MemoryLines::new().choices(choices()).json(profile),
+        Trace::new().choices(choices()).json(profile),
+        Trace::pstats()
+            .choices(choices())
+            .group_by(GroupBy::Thread)
+            .json(profile),
         Stacks::new().choices(choices()).json(profile),
         Callers::new("main").choices(choices()).json(profile),
         Callers::callees_of("main").choices(choices()).json(profile),
@@ -171,6 +177,7 @@ fn what_is_written_is_what_is_documented() {
         memory(),
         exact_memory(),
         measured(memory(), Measure::default()),
+        traced(),
         Profile::default(),
     ] {
         for choices in [
@@ -187,7 +194,7 @@ fn what_is_written_is_what_is_documented() {
             }
         }
     }
-    assert_eq!(reports.len(), 15, "{reports:?}");
+    assert_eq!(reports.len(), 16, "{reports:?}");
 }
 
 #[test]

@@ -1,0 +1,247 @@
+//! The table of calls, each of them counted: in our own words, or in those of Python's `pstats`.
+
+mod neighbours;
+mod only;
+mod order;
+mod pstats;
+mod sheet;
+mod table;
+mod told;
+
+use std::io;
+
+use profundo_analysis::{CallsBetween, Group, GroupBy, Selection, groups};
+use profundo_model::{Callers, Profile};
+
+use super::{view, write_filter};
+use crate::json::Json;
+use crate::line::{Line, Style};
+use crate::palette::Color;
+use crate::printer::Page;
+use crate::units::duration;
+use crate::width::keep_head;
+use crate::{Choices, Look};
+
+pub use only::Only;
+pub use order::CallOrder;
+use sheet::Sheet;
+
+/// Which functions are told beside each one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Neighbours {
+    /// None: a row for each function.
+    #[default]
+    None,
+    /// Those that called it.
+    Callers,
+    /// Those that it called.
+    Callees,
+}
+
+impl Neighbours {
+    /// The rows beside a row, in the order of their files, lines and names.
+    fn of<'a>(self, sheet: &'a Sheet<'_>, row: usize) -> Vec<(usize, &'a CallsBetween)> {
+        let function = &sheet.table.functions[row];
+        let between = match self {
+            Self::None => return Vec::new(),
+            Self::Callers => &function.callers,
+            Self::Callees => &function.callees,
+        };
+        let mut rows: Vec<_> = (between.iter())
+            .map(|&at| {
+                let between = &sheet.table.between[at];
+                let other = match self {
+                    Self::Callers => between.caller,
+                    _ => between.callee,
+                };
+                (other, between)
+            })
+            .collect();
+        rows.sort_by_key(|&(other, _)| &sheet.labels[other]);
+        rows
+    }
+}
+
+/// The table of calls.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    choices: Choices,
+    look: Look,
+    quality: Option<bool>,
+    sorted_by: Option<CallOrder>,
+    only: Vec<Only>,
+    neighbours: Neighbours,
+    group_by: GroupBy,
+    is_pstats: bool,
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        Self {
+            choices: Choices::command(),
+            look: Look::default(),
+            quality: None,
+            sorted_by: None,
+            only: Vec::new(),
+            neighbours: Neighbours::None,
+            group_by: GroupBy::None,
+            is_pstats: false,
+        }
+    }
+}
+
+view!(Trace);
+
+impl Trace {
+    /// The table of all functions, by their own time.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same as Python's `pstats` prints it: by standard name, with what goes on after an await counted as a call.
+    pub fn pstats() -> Self {
+        Self {
+            is_pstats: true,
+            ..Self::default()
+        }
+    }
+
+    /// The order of the functions.
+    pub fn sorted_by(mut self, order: CallOrder) -> Self {
+        self.sorted_by = Some(order);
+        self
+    }
+
+    /// Shows only some of the functions; of these, only those that the next restriction leaves.
+    pub fn only(mut self, only: Only) -> Self {
+        self.only.push(only);
+        self
+    }
+
+    /// Which functions are told beside each one.
+    pub fn neighbours(mut self, neighbours: Neighbours) -> Self {
+        self.neighbours = neighbours;
+        self
+    }
+
+    /// How the table is broken down: by thread or by process.
+    pub fn group_by(mut self, group_by: GroupBy) -> Self {
+        self.group_by = group_by;
+        self
+    }
+
+    fn order(&self) -> CallOrder {
+        let default = || match self.is_pstats {
+            true => CallOrder::standard_name(),
+            false => CallOrder::own_time(),
+        };
+        self.sorted_by.clone().unwrap_or_else(default)
+    }
+
+    fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
+        let profile = page.profile;
+        if profile.traced.calls.is_empty() || selection.is_empty() {
+            let text = match (profile.traced.calls.is_empty(), self.choices.words()) {
+                (false, Some(words)) => format!(" no calls pass the filter: {words}."),
+                _ => {
+                    " no calls were counted in this recording: `profundo trace` counts them.".into()
+                }
+            };
+            return page.marked("Warning:", Color::Yellow, &text);
+        }
+        if self.group_by == GroupBy::None {
+            self.write_one(page, selection)?;
+        } else {
+            for group in groups(profile, &self.choices.filter, self.group_by) {
+                write_heading(page, &group)?;
+                self.write_one(page, &group.selection)?;
+            }
+        }
+        if self.is_pstats {
+            return Ok(());
+        }
+        write_filter(page, &self.choices, selection)?;
+        self.write_remarks(page, selection)
+    }
+
+    fn write_one(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
+        let sheet = Sheet::new(page.profile, selection, self);
+        match (self.is_pstats, self.neighbours) {
+            (true, _) => pstats::write(page, self, &sheet),
+            (false, Neighbours::None) => table::write(page, self, &sheet),
+            (false, _) => neighbours::write(page, self, &sheet),
+        }
+    }
+
+    /// Writes what the figures are, and what else the recording has to say.
+    fn write_remarks(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
+        if self.quality != Some(false) {
+            let sum = profundo_analysis::traced(page.profile, selection).sum();
+            if sum.own_cost > 0 {
+                let measured = sum.own.saturating_add(sum.own_cost);
+                page.sentence(&format!(
+                    "Tracing: {} were measured, of which {} were the tracing itself and are taken off: {} are left.",
+                    duration(measured),
+                    duration(sum.own_cost),
+                    duration(sum.own),
+                ))?;
+            }
+            let calls = &page.profile.traced.calls;
+            let cut = calls.iter().filter(|it| it.callers != Callers::All).count();
+            if cut > 0 {
+                page.sentence(&format!(
+                    "Calls came from very many places: at {cut} of {} only the last caller is known, so trees begin anew there. This table is whole.",
+                    calls.len(),
+                ))?;
+            }
+        }
+        if self.quality.unwrap_or(true) {
+            for note in &page.profile.meta.notes {
+                page.marked("Note:", Color::Cyan, &format!(" {note}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&self) -> &'static str {
+        "trace"
+    }
+
+    fn tell(&self, profile: &Profile, _: &Selection, json: &mut Json<'_>) {
+        told::tell(self, profile, json);
+    }
+}
+
+/// Writes whose calls follow.
+fn write_heading(page: &mut Page<'_>, group: &Group) -> io::Result<()> {
+    let profile = page.profile;
+    let mut words = Vec::new();
+    if let Some(process) = group.process {
+        let process = &profile.processes[process.index()];
+        let command = profile.strings.get(process.command);
+        words.push(named(format!("Process {}", process.pid), command));
+    }
+    if let Some(thread) = group.thread {
+        let thread = profile.threads.get(thread);
+        let name = profile.strings.get(thread.name);
+        words.push(named(format!("Thread {}", thread.number), name));
+    }
+    let color = match group.process {
+        Some(_) => Color::Magenta,
+        None => Color::Cyan,
+    };
+    let style = Style {
+        bold: true,
+        ..Style::color(color)
+    };
+    let mut line = Line::default();
+    line.push(&keep_head(&words.join(" "), page.columns), style);
+    page.line(&mut line)
+}
+
+fn named(heading: String, name: &str) -> String {
+    match name {
+        "" => heading,
+        name => format!("{heading} ({name})"),
+    }
+}

@@ -1,0 +1,72 @@
+//! The table of calls with its names, in the order that was asked for.
+
+use profundo_analysis::{CallLabel, CallTable, Counted, Selection, traced};
+use profundo_model::Profile;
+
+use super::Trace;
+
+/// The table and its names.
+pub(super) struct Sheet<'a> {
+    pub table: CallTable,
+    /// By row of the table, its name in three parts.
+    pub labels: Vec<CallLabel<'a>>,
+    /// By row of the table, its name in one.
+    pub standard: Vec<String>,
+    /// The rows that are shown, in their order.
+    pub rows: Vec<usize>,
+    /// What was left out, step by step: how many there were and remained, and by which restriction.
+    pub left_out: Vec<(usize, usize, String)>,
+    /// Whether going on after an await counts as a call.
+    resumes_are_calls: bool,
+}
+
+impl<'a> Sheet<'a> {
+    pub(super) fn new(profile: &'a Profile, selection: &Selection, view: &Trace) -> Self {
+        let table = traced(profile, selection);
+        let labels: Vec<CallLabel<'a>> = (table.functions.iter())
+            .map(|function| CallLabel::of(profile, function.place))
+            .collect();
+        let mut sheet = Self {
+            standard: labels.iter().map(CallLabel::standard_name).collect(),
+            rows: (0..labels.len()).collect(),
+            left_out: Vec::new(),
+            resumes_are_calls: view.is_pstats,
+            labels,
+            table,
+        };
+        let mut rows = std::mem::take(&mut sheet.rows);
+        // Equals stay in the order of their standard names.
+        rows.sort_by(|&a, &b| view.order().compare(&sheet, a, b));
+        for only in &view.only {
+            let before = rows.len();
+            only.leave(&mut rows, &sheet.standard);
+            if rows.len() != before {
+                sheet.left_out.push((before, rows.len(), only.to_string()));
+            }
+        }
+        sheet.rows = rows;
+        sheet
+    }
+
+    /// All calls, and the primitive ones.
+    pub(super) fn calls(&self, counted: &Counted) -> (u64, u64) {
+        match self.resumes_are_calls {
+            true => (counted.begun.all(), counted.outermost.all()),
+            false => (counted.begun.calls, counted.outermost.calls),
+        }
+    }
+
+    /// Both in one, as `pstats` writes them.
+    pub(super) fn calls_text(&self, counted: &Counted) -> String {
+        match self.calls(counted) {
+            (all, primitive) if all == primitive => all.to_string(),
+            (all, primitive) => format!("{all}/{primitive}"),
+        }
+    }
+
+    /// Whether anything went on after it had awaited.
+    pub(super) fn has_resumes(&self) -> bool {
+        let mut functions = self.table.functions.iter();
+        functions.any(|function| function.counted.begun.resumes > 0)
+    }
+}

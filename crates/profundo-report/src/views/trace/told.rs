@@ -1,0 +1,72 @@
+//! The table of calls as JSON.
+
+use profundo_analysis::{Counted, Selection, groups};
+use profundo_model::{Clock, Profile};
+
+use super::sheet::Sheet;
+use super::{Neighbours, Trace};
+use crate::json::Json;
+
+pub(super) fn tell(view: &Trace, profile: &Profile, json: &mut Json<'_>) {
+    json.text(
+        "clock",
+        match profile.traced.clock {
+            Clock::Wall => "wall",
+            Clock::Cpu => "cpu",
+        },
+    );
+    json.array("groups", |json| {
+        for group in groups(profile, &view.choices.filter, view.group_by) {
+            json.object("", |json| {
+                json.number_or_null("process", group.process.map(|it| u64::from(it.0)));
+                let thread = group.thread.map(|it| profile.threads.get(it).number);
+                json.number_or_null("thread", thread);
+                tell_table(view, profile, &group.selection, json);
+            });
+        }
+    });
+}
+
+fn tell_table(view: &Trace, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+    let sheet = Sheet::new(profile, selection, view);
+    let functions = &sheet.table.functions;
+    json.row("all", |json| tell_counted(json, &sheet.table.sum()));
+    json.array("functions", |json| {
+        for &row in &sheet.rows {
+            let function = &functions[row];
+            json.row("", |json| {
+                crate::views::place(json, profile, function.place);
+                json.text("name", &sheet.standard[row]);
+                tell_counted(json, &function.counted);
+                for (key, neighbours) in [
+                    ("callers", Neighbours::Callers),
+                    ("callees", Neighbours::Callees),
+                ] {
+                    json.array(key, |json| {
+                        for (other, between) in neighbours.of(&sheet, row) {
+                            json.row("", |json| {
+                                json.text("name", &sheet.standard[other]);
+                                tell_counted(json, &between.counted);
+                            });
+                        }
+                    });
+                }
+            });
+        }
+    });
+    json.number(
+        "functions_left_out",
+        (functions.len() - sheet.rows.len()) as u64,
+    );
+}
+
+fn tell_counted(json: &mut Json<'_>, counted: &Counted) {
+    json.number("calls", counted.begun.calls);
+    json.number("primitive_calls", counted.outermost.calls);
+    json.number("resumes", counted.begun.resumes);
+    json.number("primitive_resumes", counted.outermost.resumes);
+    json.seconds("self_seconds", Some(counted.own));
+    json.seconds("total_seconds", Some(counted.total));
+    json.seconds("self_cost_seconds", Some(counted.own_cost));
+    json.seconds("total_cost_seconds", Some(counted.total_cost));
+}

@@ -1,0 +1,281 @@
+//! The table of calls.
+
+use expect_test::{Expect, expect};
+use profundo_model::{Callers, Clock, Profile};
+use profundo_report::{CallOrder, Choices, Filter, GroupBy, Look, Neighbours, Only, Trace, When};
+
+use crate::traced::traced;
+
+fn check(view: Trace, expected: Expect) {
+    check_of(&traced(), view, expected);
+}
+
+fn check_of(profile: &Profile, view: Trace, expected: Expect) {
+    let text = view.look(Look::new().width(90)).render(profile).unwrap();
+    expected.assert_eq(&text);
+}
+
+fn order(text: &str) -> CallOrder {
+    text.parse().unwrap()
+}
+
+#[test]
+fn calls_are_told_from_resumes() {
+    check(
+        Trace::new(),
+        expect![[r#"
+        2055 function calls (2049 primitive calls) and 40 resumes in 0.127 seconds
+
+        Ordered by: internal time
+
+        ncalls  resumes    tottime   percall   cumtime   percall  filename:lineno(function)
+           7/1              100 ms   14.3 ms    100 ms    100 ms  app.py:4(fib)
+             3       40    18.5 ms   6.17 ms   19.0 ms   6.33 ms  asyncio/tasks.py:655(wait)
+             1             6.00 ms   6.00 ms   7.00 ms   7.00 ms  lib/rows.py:10(read)
+             1             1.00 ms   1.00 ms    120 ms    120 ms  app.py:1(<module>)
+          1000              800 µs    800 ns    800 µs    800 ns  {method 'append' of 'list' obj…}
+          1043              700 µs    671 ns    700 µs    671 ns  {built-in method builtins.len}
+
+        Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+    "#]],
+    );
+}
+
+#[test]
+fn callers_and_callees_have_a_block_each() {
+    check(
+        Trace::new()
+            .neighbours(Neighbours::Callers)
+            .sorted_by(order("cumulative")),
+        expect![[r#"
+            2055 function calls (2049 primitive calls) and 40 resumes in 0.127 seconds
+
+            Ordered by: cumulative time
+
+            ncalls  resumes    tottime   cumtime  function, and who called it
+                 1             1.00 ms    120 ms  app.py:1(<module>)
+                                                    (nobody: it is a root)
+               7/1              100 ms    100 ms  app.py:4(fib)
+                 1             10.0 ms    100 ms    app.py:1(<module>)
+               6/2             90.0 ms   90.0 ms    app.py:4(fib)
+                 3       40    18.5 ms   19.0 ms  asyncio/tasks.py:655(wait)
+                 3       40    18.5 ms   19.0 ms    app.py:1(<module>)
+                 1             6.00 ms   7.00 ms  lib/rows.py:10(read)
+                                                    (nobody: it is a root)
+              1000              800 µs    800 µs  {method 'append' of 'list' objects}
+              1000              800 µs    800 µs    lib/rows.py:10(read)
+              1043              700 µs    700 µs  {built-in method builtins.len}
+              1000              200 µs    200 µs    lib/rows.py:10(read)
+                43              500 µs    500 µs    asyncio/tasks.py:655(wait)
+
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+        "#]],
+    );
+    check(
+        Trace::new()
+            .neighbours(Neighbours::Callees)
+            .only(Only::Named("wait".into())),
+        expect![[r#"
+            2055 function calls (2049 primitive calls) and 40 resumes in 0.127 seconds
+
+            Ordered by: internal time; 1 of 6 functions are shown
+
+            ncalls  resumes    tottime   cumtime  function, and what it called
+                 3       40    18.5 ms   19.0 ms  asyncio/tasks.py:655(wait)
+                43              500 µs    500 µs    {built-in method builtins.len}
+
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+        "#]],
+    );
+}
+
+#[test]
+fn a_table_can_be_of_each_thread() {
+    check(
+        Trace::new().group_by(GroupBy::Thread).only(Only::First(2)),
+        expect![[r#"
+            Thread 1 (MainThread)
+            54 function calls (48 primitive calls) and 40 resumes in 0.120 seconds
+
+            Ordered by: internal time; 2 of 4 functions are shown
+
+            ncalls  resumes    tottime   percall   cumtime   percall  filename:lineno(function)
+               7/1              100 ms   14.3 ms    100 ms    100 ms  app.py:4(fib)
+                 3       40    18.5 ms   6.17 ms   19.0 ms   6.33 ms  asyncio/tasks.py:655(wait)
+
+            Thread 2 (reader)
+            2001 function calls in 0.007 seconds
+
+            Ordered by: internal time; 2 of 3 functions are shown
+
+            ncalls    tottime   percall   cumtime   percall  filename:lineno(function)
+                 1    6.00 ms   6.00 ms   7.00 ms   7.00 ms  rows.py:10(read)
+              1000     800 µs    800 ns    800 µs    800 ns  {method 'append' of 'list' objects}
+
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+        "#]],
+    );
+    check(
+        Trace::new().choices(Choices::command().filter(Filter::default().thread("reader"))),
+        expect![[r#"
+            2001 function calls in 0.007 seconds
+
+            Ordered by: internal time
+
+            ncalls    tottime   percall   cumtime   percall  filename:lineno(function)
+                 1    6.00 ms   6.00 ms   7.00 ms   7.00 ms  rows.py:10(read)
+              1000     800 µs    800 ns    800 µs    800 ns  {method 'append' of 'list' objects}
+              1000     200 µs    200 ns    200 µs    200 ns  {built-in method builtins.len}
+
+            Only: thread “reader”: 3 of 9 samples (33.3 %).
+            Tracing: 7.70 ms were measured, of which 700 µs were the tracing itself and are taken off: 7.00 ms are left.
+        "#]],
+    );
+}
+
+#[test]
+fn it_is_what_pstats_prints() {
+    check(
+        Trace::pstats(),
+        expect![[r#"
+                     2095 function calls (2089 primitive calls) in 0.127 seconds
+
+               Ordered by: standard name
+
+               ncalls  tottime  percall  cumtime  percall filename:lineno(function)
+                    1    0.001    0.001    0.120    0.120 /home/me/app.py:1(<module>)
+                  7/1    0.100    0.014    0.100    0.100 /home/me/app.py:4(fib)
+                    1    0.006    0.006    0.007    0.007 /home/me/lib/rows.py:10(read)
+                   43    0.018    0.000    0.019    0.000 /usr/lib/python3.12/asyncio/tasks.py:655(wait)
+                 1043    0.001    0.000    0.001    0.000 {built-in method builtins.len}
+                 1000    0.001    0.000    0.001    0.000 {method 'append' of 'list' objects}
+
+
+        "#]],
+    );
+    check(
+        Trace::pstats()
+            .neighbours(Neighbours::Callers)
+            .sorted_by(order("time,name"))
+            .only(Only::Part(0.5)),
+        expect![[r#"
+               Ordered by: internal time, function name
+               List reduced from 6 to 3 due to restriction <0.5>
+
+            Function                                        was called by...
+                                                                ncalls  tottime  cumtime
+            /home/me/app.py:4(fib)                          <-       1    0.010    0.100  /home/me/app.py:1(<module>)
+                                                                   6/2    0.090    0.090  /home/me/app.py:4(fib)
+            /usr/lib/python3.12/asyncio/tasks.py:655(wait)  <-      43    0.018    0.019  /home/me/app.py:1(<module>)
+            /home/me/lib/rows.py:10(read)                   <- 
+
+
+        "#]],
+    );
+    check(
+        Trace::pstats()
+            .neighbours(Neighbours::Callees)
+            .only(Only::Named("app.py".into()))
+            .only(Only::First(1)),
+        expect![[r#"
+               Ordered by: standard name
+               List reduced from 6 to 2 due to restriction <'app.py'>
+               List reduced from 2 to 1 due to restriction <1>
+
+            Function                     called...
+                                             ncalls  tottime  cumtime
+            /home/me/app.py:1(<module>)  ->       1    0.010    0.100  /home/me/app.py:4(fib)
+                                                 43    0.018    0.019  /usr/lib/python3.12/asyncio/tasks.py:655(wait)
+
+
+        "#]],
+    );
+    check(
+        Trace::pstats().only(Only::First(0)),
+        expect![[r#"
+                     2095 function calls (2089 primitive calls) in 0.127 seconds
+
+        "#]],
+    );
+}
+
+#[test]
+fn what_there_is_to_know_is_said() {
+    let mut profile = traced();
+    profile.traced.clock = Clock::Cpu;
+    profile.traced.calls[3].callers = Callers::Last {
+        is_recursive: true,
+        is_repeated: true,
+    };
+    profile.meta.notes.push("two calls are missing".into());
+    check_of(
+        &profile,
+        Trace::new().only(Only::First(1)),
+        expect![[r#"
+            2055 function calls (2049 primitive calls) and 40 resumes in 0.127 seconds of CPU time
+
+            Ordered by: internal time; 1 of 6 functions are shown
+
+            ncalls  resumes    tottime   percall   cumtime   percall  filename:lineno(function)
+               7/1              100 ms   14.3 ms    100 ms    100 ms  app.py:4(fib)
+
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+            Calls came from very many places: at 1 of 9 only the last caller is known, so trees begin anew there. This table is whole.
+            Note: two calls are missing
+        "#]],
+    );
+    check_of(
+        &profile,
+        Trace::new().only(Only::Named("nothing".into())),
+        expect![[r#"
+            2055 function calls (2049 primitive calls) and 40 resumes in 0.127 seconds of CPU time
+
+            No function is left by the restrictions.
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+            Calls came from very many places: at 1 of 9 only the last caller is known, so trees begin anew there. This table is whole.
+            Note: two calls are missing
+        "#]],
+    );
+    check_of(
+        &Profile::default(),
+        Trace::new(),
+        expect![[r#"
+        Warning: no calls were counted in this recording: `profundo trace` counts them.
+    "#]],
+    );
+    let nobody = Choices::command().filter(Filter::default().thread("nobody"));
+    check_of(
+        &profile,
+        Trace::new().choices(nobody),
+        expect![[r#"
+        Warning: no calls pass the filter: thread “nobody”.
+    "#]],
+    );
+}
+
+#[test]
+fn rows_fit_into_the_screen() {
+    for width in [1, 20, 60, 75, 200] {
+        for view in [Trace::new(), Trace::new().neighbours(Neighbours::Callers)] {
+            let text = view
+                .look(Look::new().width(width))
+                .render(&traced())
+                .unwrap();
+            let rows = text.lines().skip_while(|line| !line.contains("ncalls"));
+            for row in rows.take_while(|row| !row.is_empty()) {
+                assert!(row.chars().count() <= width, "{width}: {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn colours_say_what_is_hot() {
+    let look = Look::new()
+        .width(90)
+        .colors(When::Always)
+        .hyperlinks(When::Never);
+    let text = Trace::new().look(look).render(&traced()).unwrap();
+    let fib = text.lines().find(|line| line.contains("fib")).unwrap();
+    assert!(fib.contains("\u{1b}[1;31m"), "{fib}");
+}
