@@ -31,6 +31,14 @@ fn walk(profile: &Profile) {
     for gauge in &profile.heap.gauges {
         assert!(gauge.process.index() < profile.processes.len());
     }
+    for call in &profile.traced.calls {
+        profile.threads.get(call.thread);
+        profile.stacks.get(call.stack);
+    }
+    for line in &profile.traced.lines {
+        assert!(line.process.index() < profile.processes.len());
+        profile.file_path(line.frame);
+    }
     assert!(profile.files.get(FileId(0)) == profundo_model::File::default());
 }
 
@@ -78,7 +86,7 @@ fn every_cut_gives_the_samples_before_it() {
 
 #[test]
 fn every_changed_byte_is_noticed() {
-    for whole in [small::small(), small::gauged()] {
+    for whole in [small::small(), small::gauged(), small::traced()] {
         check_changed_bytes(&whole);
     }
 }
@@ -125,7 +133,7 @@ fn what_follows_the_end_is_left_out() {
 /// Bytes that keep their checksum: what only a hostile or a broken writer makes.
 #[test]
 fn changed_payloads_with_right_checksums_do_no_harm() {
-    for whole in [small::small(), small::gauged()] {
+    for whole in [small::small(), small::gauged(), small::traced()] {
         check_changed_payloads(write(&whole));
     }
 }

@@ -21,6 +21,7 @@ pub fn dump(profile: &Profile) -> String {
         growing,
         traffic,
         heap,
+        traced,
         samples,
     } = profile;
     // Most recordings know nothing of energy, and the oldest dumps neither.
@@ -48,6 +49,11 @@ pub fn dump(profile: &Profile) -> String {
     table(&mut out, "site", heap.sites.iter());
     table(&mut out, "moment", heap.moments.iter());
     table(&mut out, "gauge", heap.gauges.iter());
+    if !traced.is_empty() {
+        writeln!(out, "traced by {:?}", traced.clock).unwrap();
+    }
+    table(&mut out, "call", traced.calls.iter());
+    table(&mut out, "line", traced.lines.iter());
     table(&mut out, "sample", samples.iter());
     out
 }

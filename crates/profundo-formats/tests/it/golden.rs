@@ -60,6 +60,7 @@ fn the_writer_writes_as_ever() {
         "full-in-use-collecting",
         &crate::write(&crate::small::gauged()),
     );
+    same_bytes("full-traced", &crate::write(&crate::small::traced()));
     let (whole, cut) = crate::stream::small();
     same_bytes("streamed-collecting", &whole);
     same_bytes("streamed-cut-collecting", &whole[..cut]);

@@ -4,10 +4,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use profundo_model::{
-    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, File, FileId, Frame, FrameId, Gauge, Gil,
-    Language, LocationId, LocationKind, Loss, Meta, Module, ModuleId, Nanos, Process, ProcessEnd,
-    ProcessId, Profile, Reason, Role, Sample, SampleKind, StackId, State, StringId, Task, TaskId,
-    Thread, ThreadId, Traffic, Wait,
+    Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, File, FileId,
+    Frame, FrameId, Gauge, Gil, Language, Line, LocationId, LocationKind, Loss, Meta, Module,
+    ModuleId, Nanos, Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind,
+    StackId, State, StringId, Task, TaskId, Thread, ThreadId, Traffic, Wait,
 };
 
 use crate::dump::dump;
@@ -31,6 +31,7 @@ fn every_field_comes_back() {
     check(&Profile::default());
     check(&small::small());
     check(&small::gauged());
+    check(&small::traced());
     check(&Profile::from_folded("main;work 3\nmain;idle 1").unwrap());
 }
 
@@ -132,7 +133,7 @@ fn meta() -> impl Strategy<Value = Meta> {
         Engine::ProcPoll,
         Engine::Unknown,
     ]);
-    let kinds = prop::sample::select(vec![SampleKind::Cpu, SampleKind::Wall]);
+    let kinds = prop::sample::select(vec![SampleKind::Cpu, SampleKind::Wall, SampleKind::Traced]);
     let loss = [number(), number(), number(), number(), number(), number()];
     let times = (number(), number(), number(), known(), known());
     let energy = proptest::option::of(energy());
@@ -212,6 +213,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
             places_from(&mut profile, &modules, &locations, &stacks);
             owners_from(&mut profile, &owners.0, &owners.1, &owners.2);
             samples_from(&mut profile, &samples);
+            traced_from(&mut profile, &samples, &frames);
             for row in &files {
                 let file = FileId(pick(row[4], profile.files.len()));
                 let text = string(&profile, row[6]);
@@ -374,6 +376,42 @@ fn owners_from(profile: &mut Profile, processes: &[Row], threads: &[Row], tasks:
             spawned_at,
             is_root: row[3] % 2 == 1,
         });
+    }
+}
+
+fn traced_from(profile: &mut Profile, calls: &[Row], lines: &[Row]) {
+    let (threads, stacks) = (profile.threads.len(), profile.stacks.len());
+    for row in calls.iter().filter(|_| threads > 0 && stacks > 0) {
+        profile.traced.calls.push(Call {
+            thread: ThreadId(pick(row[5], threads)),
+            stack: StackId(pick(row[3], stacks)),
+            calls: row[0],
+            resumes: row[1],
+            total: Nanos(row[2]),
+            own: Nanos(row[4]),
+            cost: [Nanos(row[6]), Nanos(row[7])],
+            callers: match row[7] % 5 {
+                0 => Callers::All,
+                bits => Callers::Last {
+                    is_recursive: bits & 1 != 0,
+                    is_repeated: bits & 2 != 0,
+                },
+            },
+        });
+    }
+    let (processes, frames) = (profile.processes.len(), profile.frames.len());
+    for row in lines.iter().filter(|_| processes > 0 && frames > 0) {
+        profile.traced.lines.push(Line {
+            process: ProcessId(pick(row[3], processes)),
+            frame: FrameId(pick(row[5], frames)),
+            first: row[0] as u32,
+            hits: row[1],
+            time: Nanos(row[2]),
+        });
+    }
+    // Of nothing the clock is not kept.
+    if !profile.traced.is_empty() && lines.len() % 2 == 1 {
+        profile.traced.clock = Clock::Cpu;
     }
 }
 

@@ -1,9 +1,10 @@
 //! A small profile in which every field of every table holds something.
 
 use profundo_model::{
-    Avma, Bytes, CodeAddress, Energy, EnergyZone, Engine, FrameKey, Gauge, Gil, Language,
-    LocationKind, Loss, Meta, Module, Nanos, Process, ProcessEnd, ProcessId, Profile, Reason, Role,
-    Sample, SampleKind, State, Task, Thread, ThreadId, Traffic, Wait,
+    Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, FrameId, FrameKey,
+    Gauge, Gil, Language, Line, LocationKind, Loss, Meta, Module, Nanos, Process, ProcessEnd,
+    ProcessId, Profile, Reason, Role, Sample, SampleKind, StackId, State, Task, Thread, ThreadId,
+    Traffic, Wait,
 };
 
 /// The same, of a machine that counts its energy.
@@ -23,6 +24,47 @@ pub fn with_energy() -> Profile {
         machine_cpu: Nanos(6_000_000_000),
         program_cpu: Nanos(4_900_000_000),
     });
+    profile
+}
+
+/// The same, with calls and lines that were counted.
+pub fn traced() -> Profile {
+    let mut profile = small();
+    profile.meta.kind = SampleKind::Traced;
+    profile.traced.clock = Clock::Cpu;
+    let (first, last) = (StackId(0), StackId::from_index(profile.stacks.len() - 1));
+    let repeated = |is_recursive, is_repeated| Callers::Last {
+        is_recursive,
+        is_repeated,
+    };
+    let rows = [
+        (first, 1, 0, 900, 500, [40, 30], Callers::All),
+        (last, 1_000_000, 7, 400, 400, [0, 0], Callers::All),
+        (last, 0, 0, 0, 0, [0, 0], repeated(false, false)),
+        (first, 3, 1, 10, 5, [2, 1], repeated(true, false)),
+        (last, 4, 0, 20, 20, [1, 1], repeated(true, true)),
+    ];
+    for (at, (stack, calls, resumes, total, own, cost, callers)) in rows.into_iter().enumerate() {
+        profile.traced.calls.push(Call {
+            thread: ThreadId::from_index(at % profile.threads.len()),
+            stack,
+            calls,
+            resumes,
+            total: Nanos(total),
+            own: Nanos(own),
+            cost: cost.map(Nanos),
+            callers,
+        });
+    }
+    for (frame, first, hits, time) in [(2, 1, 3, 250), (0, 7, u64::MAX, 0)] {
+        profile.traced.lines.push(Line {
+            process: ProcessId(0),
+            frame: FrameId(frame),
+            first,
+            hits,
+            time: Nanos(time),
+        });
+    }
     profile
 }
 

@@ -64,7 +64,7 @@ fn what_was_streamed_is_what_there_was() {
         .iter_mut()
         .step_by(7)
         .for_each(|it| it.file = file);
-    for whole in [small::small(), reading] {
+    for whole in [small::small(), reading, small::traced()] {
         let file = streamed(&whole, 7);
         let (again, warnings) = read(&file).unwrap();
         assert_eq!(warnings, []);
