@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use profundo_analysis::{has_allocations, is_recorded, measured};
 use profundo_model::Profile;
 use profundo_report::{
-    Allocs, Callers, Choices, Format, Functions, Hidden, Io, Lines, Look, Memory, MemoryLines,
-    Neighbours, Only, Stacks, Statprof, Summary, Trace, When,
+    Allocs, Callers, Choices, CountedLines, Format, Functions, Hidden, Io, Lines, Look, Memory,
+    MemoryLines, Neighbours, Only, Stacks, Statprof, Summary, Trace, When,
 };
 
 use crate::options::{Looking, Report, Style, What};
@@ -165,6 +165,7 @@ impl<'a> Shape<'a> {
                 self.summary()
                     .next(next(recording, has_allocations(profile)))
             ),
+            What::Lines if !profile.traced.lines.is_empty() => write_view!(self.counted_lines()),
             What::Lines => write_view!(self.lines()),
             What::Functions if self.looking.shape.is_grouped() => {
                 write_view!(self.library_report(Format::Functions))
@@ -238,6 +239,15 @@ impl<'a> Shape<'a> {
             lines = lines.limit(limit);
         }
         lines
+    }
+
+    fn counted_lines(&self) -> CountedLines {
+        let shape = &self.looking.shape;
+        let lines = CountedLines::new().from_disk(!shape.no_disk);
+        match shape.limit {
+            Some(limit) => lines.limit(limit),
+            None => lines,
+        }
     }
 
     fn functions(&self) -> Functions {

@@ -48,6 +48,7 @@ mod energy;
 mod error;
 mod flat;
 mod functions;
+mod general;
 mod json;
 mod label;
 mod line;
@@ -82,8 +83,8 @@ pub use profundo_analysis::{
 pub use report::Report;
 pub use scope::Choices;
 pub use views::{
-    Allocs, CallOrder, Callers, Functions, HeapQuestion, HeapSnapshot, Io, Lines, Memory,
-    MemoryLines, Neighbours, Only, Stacks, Statprof, Summary, Trace,
+    Allocs, CallOrder, Callers, CountedLines, Functions, HeapQuestion, HeapSnapshot, Io, Lines,
+    Memory, MemoryLines, Neighbours, Only, Stacks, Statprof, Summary, Trace,
 };
 pub use width::terminal_width;
 

@@ -4,6 +4,7 @@
 mod allocs;
 mod calls;
 mod chart;
+mod counted_lines;
 mod functions;
 mod heap;
 mod lines;
@@ -25,6 +26,7 @@ use profundo_model::Profile;
 
 pub use allocs::Allocs;
 pub use calls::Callers;
+pub use counted_lines::CountedLines;
 pub use functions::Functions;
 pub use heap::{HeapQuestion, HeapSnapshot};
 pub use lines::Lines;

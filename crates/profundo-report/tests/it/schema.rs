@@ -7,15 +7,15 @@ use std::path::Path;
 use profundo_analysis::measured;
 use profundo_model::{Measure, Profile};
 use profundo_report::{
-    Allocs, Callers, Check, Checklist, Choices, Filter, Format, Functions, GroupBy, Io, Lines,
-    Mark, Memory, MemoryLines, Mend, Report, Stacks, Statprof, Summary, Trace,
+    Allocs, Callers, Check, Checklist, Choices, CountedLines, Filter, Format, Functions, GroupBy,
+    Io, Lines, Mark, Memory, MemoryLines, Mend, Report, Stacks, Statprof, Summary, Trace,
 };
 use serde_json::Value;
 
 use crate::allocs::{exact_memory, memory};
 use crate::fixture::app;
 use crate::mixed::{crowd, growing, metered, python, reading, rust, waiting};
-use crate::traced::traced;
+use crate::traced::counted_lines;
 
 /// The definitions of the page, by name: a line that repeats a name goes on with it.
 #[derive(Debug)]
@@ -141,6 +141,7 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
         Allocs::new().choices(choices()).json(profile),
         MemoryLines::new().choices(choices()).json(profile),
         Trace::new().choices(choices()).json(profile),
+        CountedLines::new().choices(choices()).json(profile),
         Trace::pstats()
             .choices(choices())
             .group_by(GroupBy::Thread)
@@ -177,7 +178,7 @@ fn what_is_written_is_what_is_documented() {
         memory(),
         exact_memory(),
         measured(memory(), Measure::default()),
-        traced(),
+        counted_lines(),
         Profile::default(),
     ] {
         for choices in [
@@ -194,7 +195,7 @@ fn what_is_written_is_what_is_documented() {
             }
         }
     }
-    assert_eq!(reports.len(), 16, "{reports:?}");
+    assert_eq!(reports.len(), 17, "{reports:?}");
 }
 
 #[test]

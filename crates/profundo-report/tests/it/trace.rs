@@ -2,9 +2,11 @@
 
 use expect_test::{Expect, expect};
 use profundo_model::{Callers, Clock, Profile};
-use profundo_report::{CallOrder, Choices, Filter, GroupBy, Look, Neighbours, Only, Trace, When};
+use profundo_report::{
+    CallOrder, Choices, CountedLines, Filter, GroupBy, Look, Neighbours, Only, Trace, When,
+};
 
-use crate::traced::traced;
+use crate::traced::{counted_lines, traced};
 
 fn check(view: Trace, expected: Expect) {
     check_of(&traced(), view, expected);
@@ -278,4 +280,74 @@ fn colours_say_what_is_hot() {
     let text = Trace::new().look(look).render(&traced()).unwrap();
     let fib = text.lines().find(|line| line.contains("fib")).unwrap();
     assert!(fib.contains("\u{1b}[1;31m"), "{fib}");
+}
+
+#[test]
+fn lines_are_in_the_columns_of_line_profiler() {
+    let check = |view: CountedLines, expected: Expect| {
+        let look = Look::new().width(90);
+        let text = view.look(look).render(&counted_lines()).unwrap();
+        expected.assert_eq(&text);
+    };
+    check(
+        CountedLines::new(),
+        expect![[r#"
+        Timer unit: 1e-06 s
+
+        Total time: 0.0900252 s
+        File: /home/me/app.py
+        Function: fib at line 3
+
+        Line #      Hits         Time  Per Hit   % Time  Line Contents
+        ==============================================================
+             3                                           @cache
+             4                                           def fib(n):
+             5                                               # The slow way.
+             6         7         21.0      3.0      0.0      if n < 2:
+             7         4          4.2      1.1      0.0          return n
+             8         3      90000.0  30000.0    100.0      return fib(n - 1) + fib(n - 2)
+
+        Total time: 7654.32 s
+        File: /home/me/lib/rows.py
+        Function: read at line 10
+        (source not found)
+
+        Line #        Hits         Time  Per Hit   % Time  Line Contents
+        ================================================================
+            10                                             
+            11                                             
+            12 1.23457e+09 7654321000.0      6.2    100.0  
+            13                                             
+            14           1          0.0      0.0      0.0  
+
+    "#]],
+    );
+    check(
+        CountedLines::new().limit(1),
+        expect![[r#"
+        Timer unit: 1e-06 s
+
+        Total time: 7654.32 s
+        File: /home/me/lib/rows.py
+        Function: read at line 10
+        (source not found)
+
+        Line #        Hits         Time  Per Hit   % Time  Line Contents
+        ================================================================
+            10                                             
+            11                                             
+            12 1.23457e+09 7654321000.0      6.2    100.0  
+            13                                             
+            14           1          0.0      0.0      0.0  
+
+        … and 1 more functions
+    "#]],
+    );
+    let nobody = Choices::command().filter(Filter::default().function("nobody"));
+    check(
+        CountedLines::new().choices(nobody),
+        expect![[r#"
+        Warning: no lines pass the filter: function “nobody”.
+    "#]],
+    );
 }

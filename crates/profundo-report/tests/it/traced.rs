@@ -89,3 +89,55 @@ pub fn traced() -> Profile {
     );
     profile
 }
+
+/// The same, with the lines of two functions, and the source of one of them.
+pub fn counted_lines() -> Profile {
+    let mut profile = traced();
+    let source = [
+        "@cache",
+        "def fib(n):",
+        "    # The slow way.",
+        "    if n < 2:",
+        "        return n",
+        "    return fib(n - 1) + fib(n - 2)",
+        "",
+        "def next():",
+        "    pass",
+    ];
+    let file = profile.file("/home/me/app.py", "", "");
+    for (number, text) in (3..).zip(source) {
+        let text = profile.strings.intern(text);
+        profile.sources.insert(file, number, text);
+    }
+    let rows = [
+        ("fib", "/home/me/app.py", 3, 6, 7, 21_000),
+        ("fib", "/home/me/app.py", 3, 7, 4, 4_200),
+        ("fib", "/home/me/app.py", 3, 8, 3, 90_000_000),
+        (
+            "read",
+            "/home/me/lib/rows.py",
+            10,
+            12,
+            1_234_567_890,
+            7_654_321_000_000,
+        ),
+        ("read", "/home/me/lib/rows.py", 10, 14, 1, 0),
+    ];
+    for (function, file, first, line, hits, time) in rows {
+        let frame = profile.frame(FrameKey {
+            function,
+            file,
+            line,
+            language: Language::Python,
+            ..FrameKey::default()
+        });
+        profile.traced.lines.push(profundo_model::Line {
+            process: profundo_model::ProcessId(0),
+            frame,
+            first,
+            hits,
+            time: Nanos(time),
+        });
+    }
+    profile
+}

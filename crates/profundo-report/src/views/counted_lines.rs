@@ -1,0 +1,277 @@
+//! Lines, each run of which was counted, in the columns of Python's line_profiler.
+
+use std::io;
+
+use profundo_analysis::{CountedLine, LinesOfFunction, Selection, traced_lines};
+use profundo_model::{FileId, Profile};
+
+use super::{BOLD, GRAY, heat, view};
+use crate::general::general;
+use crate::json::Json;
+use crate::line::{Line, Style};
+use crate::palette::Color;
+use crate::printer::Page;
+use crate::source::{Source, shown};
+use crate::{Choices, Look};
+
+/// The lines of functions, each with how often it was run and for how long.
+#[derive(Debug, Clone)]
+pub struct CountedLines {
+    choices: Choices,
+    look: Look,
+    quality: Option<bool>,
+    limit: usize,
+    from_disk: bool,
+}
+
+impl Default for CountedLines {
+    fn default() -> Self {
+        Self {
+            choices: Choices::command(),
+            look: Look::default(),
+            quality: None,
+            limit: usize::MAX,
+            from_disk: true,
+        }
+    }
+}
+
+view!(CountedLines);
+
+/// What a time is told in: microseconds, as line_profiler does.
+const UNIT: f64 = 1e-6;
+
+/// How wide the columns are at least: the line's number, hits, time, time of a hit, share.
+const WIDTHS: [usize; 5] = [6, 9, 12, 8, 8];
+
+impl CountedLines {
+    /// All functions whose lines were counted.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Only so many functions: those that took most.
+    pub fn limit(mut self, functions: usize) -> Self {
+        self.limit = functions;
+        self
+    }
+
+    /// Whether source that the profile does not carry is looked for on the disk.
+    pub fn from_disk(mut self, from_disk: bool) -> Self {
+        self.from_disk = from_disk;
+        self
+    }
+
+    /// The functions that are shown, in their order, and how many are left out.
+    fn functions(&self, profile: &Profile) -> (Vec<LinesOfFunction>, usize) {
+        let mut functions = traced_lines(profile, &self.choices.filter);
+        let all = functions.len();
+        if all > self.limit {
+            let mut times: Vec<u64> = functions.iter().map(LinesOfFunction::time).collect();
+            times.sort_unstable_by(|a, b| b.cmp(a));
+            let least = self.limit.checked_sub(1).map_or(u64::MAX, |at| times[at]);
+            functions.retain(|function| function.time() >= least);
+            functions.truncate(self.limit);
+        }
+        let left_out = all - functions.len();
+        (functions, left_out)
+    }
+
+    fn text(&self, page: &mut Page<'_>, _: &Selection) -> io::Result<()> {
+        let profile = page.profile;
+        let (functions, left_out) = self.functions(profile);
+        if functions.is_empty() {
+            let text = match self.choices.words() {
+                Some(words) if !profile.traced.lines.is_empty() => {
+                    format!(" no lines pass the filter: {words}.")
+                }
+                _ => " no lines were counted in this recording: `profundo trace --lines` counts them.".into(),
+            };
+            return page.marked("Warning:", Color::Yellow, &text);
+        }
+        page.plain(&format!("Timer unit: {} s", general(UNIT, 6)))?;
+        page.plain("")?;
+        for function in &functions {
+            self.write_function(page, function)?;
+        }
+        if left_out > 0 {
+            page.plain(&format!("… and {left_out} more"))?;
+        }
+        if self.quality.unwrap_or(true) {
+            for note in &profile.meta.notes {
+                page.marked("Note:", Color::Cyan, &format!(" {note}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_function(&self, page: &mut Page<'_>, function: &LinesOfFunction) -> io::Result<()> {
+        let profile = page.profile;
+        let file = profile.frames.get(function.frame).file;
+        let source = Source::of(profile, file, self.from_disk);
+        let time = function.time();
+        let mut line = Line::default();
+        line.push("Total time: ", Style::PLAIN);
+        line.push(&format!("{} s", general(time as f64 * 1e-9, 6)), BOLD);
+        page.line(&mut line)?;
+        line.push("File: ", Style::PLAIN);
+        line.push(profile.file_path(function.frame), Style::LINK);
+        line.link = page.link(file, function.first);
+        page.line(&mut line)?;
+        line.push("Function: ", Style::PLAIN);
+        line.push(profile.function_name(function.frame), BOLD);
+        line.push(&format!(" at line {}", function.first), Style::PLAIN);
+        page.line(&mut line)?;
+        if let Some(problem) = source.problem.filter(|_| kept(profile, file) == 0) {
+            page.plain(&format!("({})", problem.text()))?;
+        }
+        page.plain("")?;
+        self.write_lines(page, function, file, &source, time)?;
+        page.plain("")
+    }
+
+    fn write_lines(
+        &self,
+        page: &mut Page<'_>,
+        function: &LinesOfFunction,
+        file: FileId,
+        source: &Source,
+        time: u64,
+    ) -> io::Result<()> {
+        let profile = page.profile;
+        let cells: Vec<[String; 4]> = function.lines.iter().map(|it| cells(it, time)).collect();
+        let mut widths = WIDTHS;
+        for row in &cells {
+            for (width, cell) in widths[1..].iter_mut().zip(row) {
+                *width = (*width).max(cell.len());
+            }
+        }
+        let mut line = Line::default();
+        let titles = ["Line #", "Hits", "Time", "Per Hit", "% Time"];
+        let mut head = String::new();
+        for (title, width) in titles.into_iter().zip(widths) {
+            head += &format!("{title:>width$} ");
+        }
+        head += " Line Contents";
+        line.push(&head, BOLD);
+        page.line(&mut line)?;
+        page.plain(&"=".repeat(head.len()))?;
+        let text = |number: u32| source.line(profile, file, number).map(shown);
+        for number in function.first..=end(function, text) {
+            let at = function.lines.binary_search_by_key(&number, |it| it.line);
+            let text = text(number);
+            if at.is_err() && text.is_none() {
+                continue;
+            }
+            line.push_fmt(format_args!("{number:>width$}", width = widths[0]), GRAY);
+            match at {
+                Ok(at) => {
+                    let share = function.lines[at].time as f64 / time.max(1) as f64;
+                    for (column, (cell, width)) in cells[at].iter().zip(&widths[1..]).enumerate() {
+                        let style = if column == 0 {
+                            Style::PLAIN
+                        } else {
+                            heat(share)
+                        };
+                        line.push_fmt(format_args!(" {cell:>width$}"), style);
+                    }
+                }
+                Err(_) => line.push_spaces(widths[1..].iter().map(|width| width + 1).sum()),
+            }
+            line.push_spaces(2);
+            line.push(&text.unwrap_or_default(), Style::PLAIN);
+            if page.breaks {
+                line.truncate(page.columns);
+            }
+            page.line(&mut line)?;
+        }
+        Ok(())
+    }
+
+    fn report(&self) -> &'static str {
+        "counted_lines"
+    }
+
+    fn tell(&self, profile: &Profile, _: &Selection, json: &mut Json<'_>) {
+        let (functions, left_out) = self.functions(profile);
+        json.array("functions", |json| {
+            for function in &functions {
+                let file = profile.frames.get(function.frame).file;
+                let source = Source::of(profile, file, self.from_disk);
+                json.object("", |json| {
+                    json.text("function", profile.function_name(function.frame));
+                    json.text_or_null("file", profile.file_path(function.frame));
+                    json.number("line", u64::from(function.first));
+                    json.seconds("seconds", Some(function.time()));
+                    json.array("lines", |json| {
+                        for line in &function.lines {
+                            json.row("", |json| {
+                                json.number("line", u64::from(line.line));
+                                json.number("hits", line.hits);
+                                json.seconds("seconds", Some(line.time));
+                                let text = source.line(profile, file, line.line);
+                                json.text_or_null("text", text.unwrap_or_default().trim_end());
+                            });
+                        }
+                    });
+                });
+            }
+        });
+        json.number("functions_left_out", left_out as u64);
+    }
+}
+
+/// How many lines of a file the profile keeps.
+fn kept(profile: &Profile, file: FileId) -> usize {
+    profile.sources.iter().filter(|row| row.0 == file).count()
+}
+
+/// Hits, time, time of a hit and share, as line_profiler writes them: where a number is too long for its column, in short.
+fn cells(line: &CountedLine, time: u64) -> [String; 4] {
+    let scale = 1e-9 / UNIT;
+    let fit = |number: f64, width: usize| match format!("{number:>5.1}") {
+        text if text.len() > width => format!("{:>5}", general(number, 3)),
+        text => text,
+    };
+    let hits = match line.hits.to_string() {
+        text if text.len() > WIDTHS[1] => general(line.hits as f64, 6),
+        text => text,
+    };
+    let took = line.time as f64 * scale;
+    let each = match line.hits {
+        0 => String::new(),
+        hits => fit(took / hits as f64, WIDTHS[3]),
+    };
+    let share = match time {
+        0 => String::new(),
+        all => format!("{:>5.1}", 100.0 * line.time as f64 / all as f64),
+    };
+    [hits, fit(took, WIDTHS[2]), each, share]
+}
+
+/// The last line of a function: that which was run last in its text, and what follows and is indented more than its first.
+fn end(function: &LinesOfFunction, text: impl Fn(u32) -> Option<String>) -> u32 {
+    let last_run = function.lines.last().map_or(0, |line| line.line);
+    let mut end = last_run.max(function.first);
+    let indent = |text: &str| text.len() - text.trim_start_matches(' ').len();
+    // What is no function, such as a module, has no indented body.
+    let Some(first) = text(function.first).filter(|it| {
+        ["def ", "async def ", "@"]
+            .iter()
+            .any(|start| it.trim_start().starts_with(start))
+    }) else {
+        return end;
+    };
+    let base = indent(&first);
+    let mut next = end + 1;
+    while let Some(it) = text(next) {
+        if !it.is_empty() {
+            if indent(&it) <= base {
+                break;
+            }
+            end = next;
+        }
+        next += 1;
+    }
+    end
+}
