@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use profundo_analysis::{Filter, has_allocations, is_recorded, keep_only, measured};
 use profundo_formats::export::{Format, Options, to_path};
+use profundo_model::Profile;
 
 use crate::options::{self, Export, ExportFormat, Flame};
 use crate::{reading, say};
@@ -17,6 +18,9 @@ pub fn export(options: &Export) -> Result<ExitCode> {
         ExportFormat::Pprof => Format::Pprof,
         ExportFormat::Collapsed => Format::Collapsed,
         ExportFormat::Speedscope => Format::Speedscope,
+        ExportFormat::Pstats => Format::Pstats,
+        ExportFormat::Callgrind => Format::Callgrind,
+        ExportFormat::Lprof => Format::Lprof,
     };
     if let Some(why) = options.filters.misfit(until) {
         options::refuse(&why);
@@ -73,14 +77,19 @@ fn write(
             profile = measured(profile, measure);
         }
     }
-    let had_samples = !profile.samples.is_empty();
+    let had_samples = has_any(&profile, format);
     keep_only(&mut profile, filter);
     let is_empty =
-        profile.samples.is_empty() && (format != Format::Pprof || !has_allocations(&profile));
+        !has_any(&profile, format) && (format != Format::Pprof || !has_allocations(&profile));
     if had_samples && is_empty {
         let words = profundo_report::Choices::command().filter(filter.clone());
         let words = words.words().unwrap_or_default();
-        bail!("no samples pass the filter ({words}); nothing was written");
+        let what = match format {
+            Format::Lprof => "lines",
+            Format::Pstats | Format::Callgrind => "calls",
+            _ => "samples",
+        };
+        bail!("no {what} pass the filter ({words}); nothing was written");
     }
     let beside = beside(file, format);
     let output = output.unwrap_or(&beside);
@@ -94,6 +103,15 @@ fn write(
         say::note(&format!("wrote {}{empty}", output.display()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether there is anything of what a format holds.
+fn has_any(profile: &Profile, format: Format) -> bool {
+    match format {
+        Format::Lprof => !profile.traced.lines.is_empty(),
+        Format::Pstats | Format::Callgrind => !profile.traced.calls.is_empty(),
+        _ => !profile.samples.is_empty(),
+    }
 }
 
 /// The recording's name with the format's ending, in the current folder.

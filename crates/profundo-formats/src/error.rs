@@ -113,9 +113,15 @@ pub enum Error {
         /// What there is.
         choices: &'static str,
     },
+    /// The format is one of calls or lines that were counted, and none were.
+    #[error("no {what} were counted in this recording (`profundo trace` counts them)")]
+    NotCounted {
+        /// Calls or lines.
+        what: &'static str,
+    },
     /// The name of a file does not say in which format it should be.
     #[error(
-        "the name {} does not tell the format (.pb.gz, .folded, .speedscope.json or .svg would)", path.display()
+        "the name {} does not tell the format (.pb.gz, .folded, .speedscope.json, .svg, .pstats, .callgrind or .lprof would)", path.display()
     )]
     NoFormat {
         /// The file.

@@ -22,6 +22,12 @@ pub enum ExportFormat {
     Collapsed,
     /// JSON for speedscope.app
     Speedscope,
+    /// The table of calls for Python's pstats and what reads its files, where `trace` has counted them
+    Pstats,
+    /// The same for KCachegrind and callgrind_annotate
+    Callgrind,
+    /// The table of lines for `python -m line_profiler`, where `trace --lines` has counted them
+    Lprof,
 }
 
 /// What `--to` says in `export`: a format, or as everywhere else a time.
@@ -164,7 +170,9 @@ impl Export {
             }
         }
         match (&formats[..], &times[..]) {
-            ([], _) => Err("`export` wants a format: --to pprof, collapsed or speedscope".into()),
+            ([], _) => Err(
+                "`export` wants a format: --to pprof, collapsed, speedscope, pstats, callgrind or lprof".into(),
+            ),
             (_, [_, _, ..]) => Err("the end of the time is given twice".into()),
             ([format], times) => Ok((*format, times.first().copied())),
             _ => Err("`export` writes one format at a time".into()),
@@ -226,9 +234,23 @@ pub fn misfit(format: Format, options: &Options) -> Option<&'static str> {
         weights,
         measure,
         ref title,
+        include_runtime,
+        only_mine,
         ..
     } = *options;
+    let is_drawn = merge.is_some() || processes || threads || tasks || kinds || title.is_some();
     match format {
+        _ if format.is_counted()
+            && (is_drawn
+                || weights.is_some()
+                || measure.is_some()
+                || include_runtime
+                || only_mine) =>
+        {
+            Some(
+                "pstats, callgrind and lprof have every call, or every line, of what passes: of the options they take those that choose threads, processes, files and functions",
+            )
+        }
         _ if weights.is_some() && measure.is_some() => {
             Some("--weights is about samples of time, and --of about memory: give one of them")
         }

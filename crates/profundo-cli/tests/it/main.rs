@@ -15,6 +15,7 @@ mod options;
 mod refused;
 mod terminal;
 mod top;
+mod traced;
 mod track;
 mod usage;
 mod users;

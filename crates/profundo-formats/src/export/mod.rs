@@ -6,8 +6,11 @@
 //! | [`collapsed`] | `flamegraph.pl`, inferno, grep | stacks of names, one a line |
 //! | [`speedscope`] | <https://www.speedscope.app> | each thread's stacks in the order of time |
 //! | [`flame`] | any browser | a picture that answers to the mouse |
+//! | [`pstats`] | Python's `pstats`, SnakeViz, gprof2dot, … | how often each function was called, and by whom |
+//! | [`callgrind`] | KCachegrind, `callgrind_annotate` | the same |
+//! | [`lprof`] | `python -m line_profiler` | how often each line was run |
 //!
-//! All of them look at a profile through one `View`, which decides what is shown, so that a
+//! The last three are of profiles whose calls or lines were counted, and hold all of these. The others look at a profile through one `View`, which decides what is shown, so that a
 //! function has the same time of its own in each of them and in our reports. Nothing is left out
 //! in silence: a sample of which every frame is hidden stands under `[runtime]`, or `[libraries]`
 //! where those are hidden too.
@@ -23,14 +26,19 @@
 //! # Ok::<(), profundo_formats::Error>(())
 //! ```
 
+pub mod callgrind;
 mod calls;
 pub mod collapsed;
 pub mod flame;
 mod json;
+pub mod lprof;
+mod marshal;
 mod measured;
 mod owner;
 mod path;
+mod pickle;
 pub mod pprof;
+pub mod pstats;
 pub mod speedscope;
 mod view;
 
@@ -56,16 +64,30 @@ pub enum Format {
     Speedscope,
     /// See [`flame`].
     Flame,
+    /// See [`pstats`].
+    Pstats,
+    /// See [`callgrind`].
+    Callgrind,
+    /// See [`lprof`].
+    Lprof,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 4] = [
+    pub const ALL: [Format; 7] = [
         Format::Pprof,
         Format::Collapsed,
         Format::Speedscope,
         Format::Flame,
+        Format::Pstats,
+        Format::Callgrind,
+        Format::Lprof,
     ];
+
+    /// Whether it is a format of calls or lines that were counted, which knows no samples.
+    pub fn is_counted(self) -> bool {
+        matches!(self, Self::Pstats | Self::Callgrind | Self::Lprof)
+    }
 
     /// The name by which it is asked for.
     pub fn name(self) -> &'static str {
@@ -74,6 +96,9 @@ impl Format {
             Self::Collapsed => "collapsed",
             Self::Speedscope => "speedscope",
             Self::Flame => "flame",
+            Self::Pstats => "pstats",
+            Self::Callgrind => "callgrind",
+            Self::Lprof => "lprof",
         }
     }
 
@@ -88,6 +113,9 @@ impl Format {
             Self::Collapsed => &["folded", "collapsed", "txt"],
             Self::Speedscope => &["speedscope.json", "json", "speedscope"],
             Self::Flame => &["svg"],
+            Self::Pstats => &["pstats", "prof"],
+            Self::Callgrind => &["callgrind"],
+            Self::Lprof => &["lprof"],
         }
     }
 
@@ -119,10 +147,13 @@ impl FromStr for Format {
             "collapsed" | "folded" => Self::Collapsed,
             "speedscope" => Self::Speedscope,
             "flame" | "flamegraph" | "svg" => Self::Flame,
+            "pstats" | "cprofile" => Self::Pstats,
+            "callgrind" => Self::Callgrind,
+            "lprof" | "line_profiler" => Self::Lprof,
             _ => {
                 return Err(Error::UnknownChoice {
                     name: name.into(),
-                    choices: "pprof, collapsed, speedscope or flame",
+                    choices: "pprof, collapsed, speedscope, flame, pstats, callgrind or lprof",
                 });
             }
         };
@@ -221,6 +252,9 @@ pub fn write(
         Format::Collapsed => collapsed::write(profile, options, out),
         Format::Speedscope => speedscope::write(profile, options, out),
         Format::Flame => flame::write(profile, options, out),
+        Format::Pstats => pstats::write(profile, out),
+        Format::Callgrind => callgrind::write(profile, out),
+        Format::Lprof => lprof::write(profile, out),
     }
 }
 

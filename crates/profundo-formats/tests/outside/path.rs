@@ -43,7 +43,8 @@ fn the_ending_tells_the_format() {
     let error = export(&profile, None, &folder.join("a.out")).unwrap_err();
     assert!(error.to_string().contains("does not tell the format"));
     let error = "xml".parse::<Format>().unwrap_err();
-    let expected = "xml is not known: it is pprof, collapsed, speedscope or flame";
+    let expected =
+        "xml is not known: it is pprof, collapsed, speedscope, flame, pstats, callgrind or lprof";
     assert_eq!(error.to_string(), expected);
     assert_eq!("time".parse::<Weights>().unwrap(), Weights::Time);
     assert_eq!("line".parse::<Merge>().unwrap(), Merge::Line);

@@ -1,0 +1,161 @@
+//! Callgrind's format, for KCachegrind, QCachegrind and `callgrind_annotate`: by function its own time at its first line, and by
+//! callee how often it was called and what these calls took.
+//!
+//! A reader adds up what a function's callers paid for it. So of recursion only the outermost calls have a cost, those within
+//! have none, and the sum is right however deep it went. Where a function that others call was also called by nobody, the roots hang
+//! on one more, `<program>`, which pays for them.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use profundo_analysis::{CallLabel, CallTable, Filter, Selection, traced};
+use profundo_model::Profile;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::Error;
+
+/// Writes the table of calls.
+pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
+    if profile.traced.calls.is_empty() {
+        return Err(Error::NotCounted { what: "calls" });
+    }
+    let table = traced(profile, &Selection::new(profile, &Filter::default()));
+    let command = profile.processes.first();
+    let command = command.map_or("", |process| profile.strings.get(process.command));
+    let mut writer = Writer {
+        names: Names::new(profile, &table),
+        table: &table,
+        out,
+    };
+    writer.write(command).map_err(Error::Write)
+}
+
+struct Writer<'a, W> {
+    table: &'a CallTable,
+    names: Names<'a>,
+    out: &'a mut W,
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn write(&mut self, command: &str) -> io::Result<()> {
+        writeln!(self.out, "# callgrind format")?;
+        writeln!(self.out, "version: 1")?;
+        writeln!(self.out, "creator: profundo-{}", env!("CARGO_PKG_VERSION"))?;
+        writeln!(self.out, "cmd: {}", clean(command))?;
+        writeln!(self.out, "positions: line")?;
+        writeln!(self.out, "events: Nanoseconds")?;
+        writeln!(self.out, "summary: {}", self.table.sum().own)?;
+        let functions = &self.table.functions;
+        if (functions.iter()).any(|it| !it.callers.is_empty() && it.as_root.begun.all() > 0) {
+            self.names.said.insert(Said::File(UNKNOWN));
+            writeln!(self.out, "\nfl=({UNKNOWN}) ???")?;
+            writeln!(self.out, "fn=({PROGRAM}) <program>")?;
+            writeln!(self.out, "0 0")?;
+            for (row, function) in functions.iter().enumerate() {
+                let root = function.as_root;
+                self.call(0, row, root.begun.all(), root.total)?;
+            }
+        }
+        for (row, function) in functions.iter().enumerate() {
+            let (file, name) = self.names.of(row);
+            let line = self.names.labels[row].line;
+            writeln!(self.out, "\nfl={file}")?;
+            writeln!(self.out, "fn={name}")?;
+            writeln!(self.out, "{line} {}", function.counted.own)?;
+            for &at in &function.callees {
+                let between = &self.table.between[at];
+                let calls = between.counted.begun.all();
+                self.call(line, between.callee, calls, between.of_total)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes calls of a function from a line.
+    fn call(&mut self, line: u32, callee: usize, calls: u64, took: u64) -> io::Result<()> {
+        if (calls, took) == (0, 0) {
+            return Ok(());
+        }
+        let (file, name) = self.names.of(callee);
+        writeln!(self.out, "cfl={file}")?;
+        writeln!(self.out, "cfn={name}")?;
+        // It was begun before anybody counted; without a call the cost would be taken for the caller's own.
+        let calls = calls.max(1);
+        writeln!(self.out, "calls={calls} {}", self.names.labels[callee].line)?;
+        writeln!(self.out, "{line} {took}")
+    }
+}
+
+/// The numbers of the file that is not known, and of who calls the roots.
+const UNKNOWN: usize = 0;
+const PROGRAM: usize = 0;
+
+/// Names are written once, and are numbers from then on.
+struct Names<'a> {
+    labels: Vec<CallLabel<'a>>,
+    /// By row of the table, whether the name stands for another function of the same file, too.
+    is_shared: Vec<bool>,
+    files: FxHashMap<&'a str, usize>,
+    said: FxHashSet<Said>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Said {
+    File(usize),
+    Function(usize),
+}
+
+impl<'a> Names<'a> {
+    fn new(profile: &'a Profile, table: &CallTable) -> Self {
+        let labels: Vec<CallLabel<'a>> = (table.functions.iter())
+            .map(|function| CallLabel::of(profile, function.place))
+            .collect();
+        let mut times: FxHashMap<(&str, &str), u32> = FxHashMap::default();
+        for label in &labels {
+            *times.entry((label.file, &label.name)).or_default() += 1;
+        }
+        let is_shared = (labels.iter())
+            .map(|label| times[&(label.file, &*label.name)] > 1)
+            .collect();
+        Self {
+            is_shared,
+            files: FxHashMap::from_iter([("~", UNKNOWN)]),
+            said: FxHashSet::default(),
+            labels,
+        }
+    }
+
+    /// The file and the name of a function, in full where they come for the first time.
+    fn of(&mut self, row: usize) -> (String, String) {
+        let label = &self.labels[row];
+        let next = self.files.len();
+        let file = *self.files.entry(label.file).or_insert(next);
+        let path = match label.file {
+            "~" => "???".into(),
+            path => clean(path),
+        };
+        let name = match self.is_shared[row] {
+            true => format!("{}:{}", clean(&label.name), label.line).into(),
+            false => clean(&label.name),
+        };
+        // The first number is that of the program.
+        let number = row + 1;
+        let file = match self.said.insert(Said::File(file)) {
+            true => format!("({file}) {path}"),
+            false => format!("({file})"),
+        };
+        let name = match self.said.insert(Said::Function(number)) {
+            true => format!("({number}) {name}"),
+            false => format!("({number})"),
+        };
+        (file, name)
+    }
+}
+
+/// A name without what would break its line.
+fn clean(name: &str) -> Cow<'_, str> {
+    match name.chars().any(char::is_control) {
+        true => name.replace(char::is_control, " ").into(),
+        false => name.into(),
+    }
+}
