@@ -16,7 +16,10 @@ use crate::{carried, options, reading, say};
 const MOST: u64 = 4 << 30;
 
 pub fn trace(options: &Trace) -> Result<ExitCode> {
-    let what = options.format.unwrap_or(What::Functions);
+    let what = options.format.unwrap_or(match options.lines.is_empty() {
+        true => What::Trace,
+        false => What::Lines,
+    });
     if what.wants_name() {
         let what = what.name();
         options::refuse(&format!(

@@ -11,7 +11,7 @@ Examples:
   profundo trace -- python3 app.py            every call, as cProfile prints them
   profundo trace --no-builtins app.py         only Python's own functions: cheaper
   profundo trace -o app.profundo -- app.py    and `profundo report app.profundo` for any other view
-  profundo export app.profundo --format pstats -o app.pstats
+  profundo export app.profundo --to pstats -o app.pstats
 
 Exit codes: the program's own (or its signal); 2 for wrong usage; 126, 127 if it cannot be started.";
 

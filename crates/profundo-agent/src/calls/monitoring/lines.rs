@@ -1,17 +1,16 @@
 //! Lines, as they are told of: only in the functions that are looked at, so that all others run as fast as ever.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 
 use super::{Event, argument, attribute, elsewhere, everywhere, with};
 use crate::calls::api::{Calls, Object};
 use crate::calls::lines;
 use crate::calls::state::{State, state};
-use crate::symbols::{self, Scope};
 
 /// What is told of lines.
-pub const EVENTS: [Event; 8] = [
+pub const EVENTS: [Event; 7] = [
     everywhere(c"PY_START", started),
     everywhere(c"PY_THROW", resumed),
     everywhere(c"PY_UNWIND", left),
@@ -19,11 +18,10 @@ pub const EVENTS: [Event; 8] = [
     elsewhere(c"PY_RETURN", left),
     elsewhere(c"PY_YIELD", left),
     elsewhere(c"LINE", line),
-    elsewhere(c"JUMP", jumped),
 ];
 
 /// Those that are asked for function by function.
-const LOCAL: [&CStr; 5] = [c"PY_RESUME", c"PY_RETURN", c"PY_YIELD", c"LINE", c"JUMP"];
+const LOCAL: [&CStr; 4] = [c"PY_RESUME", c"PY_RETURN", c"PY_YIELD", c"LINE"];
 
 /// `sys.monitoring`'s function for that, our number there, and the events as one number; its answer that nothing more is to
 /// be told of a place.
@@ -31,7 +29,6 @@ static SET: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static TOOL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static WANTED: AtomicI64 = AtomicI64::new(0);
 static DISABLE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-static LINE_OF: AtomicUsize = AtomicUsize::new(0);
 
 /// Gets ready.
 ///
@@ -61,9 +58,6 @@ pub unsafe fn begin(calls: &'static Calls, module: Object, tool: Object) -> Opti
         WANTED.store(wanted, Ordering::Relaxed);
         DISABLE.store(disable, Ordering::Relaxed);
         SET.store(set, Ordering::Release);
-        symbols::find_all(&[c"PyCode_Addr2Line"], Scope::All, |_, symbol| {
-            LINE_OF.store(symbol.address, Ordering::Relaxed);
-        });
         lines::offer(calls, ask_for);
     }
     Some(())
@@ -164,25 +158,5 @@ unsafe extern "C" fn line(_: Object, arguments: *const u64, _: usize, _: Object)
             let number = number(argument(arguments, 1));
             lines::line(state, argument(arguments, 0), number);
         })
-    }
-}
-
-/// `code, from, to`. Whoever jumps back to the beginning of the line that it is on begins the line once more, of which nothing else
-/// tells.
-unsafe extern "C" fn jumped(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
-    type LineOf = unsafe extern "C" fn(u64, c_int) -> c_int;
-    let address = LINE_OF.load(Ordering::Relaxed);
-    // SAFETY: the interpreter's function of that name has that type; no function lies at 0.
-    let line_of = unsafe { core::mem::transmute::<usize, Option<LineOf>>(address) };
-    // SAFETY: as above.
-    unsafe {
-        let code = argument(arguments, 0);
-        let (from, to) = (number(argument(arguments, 1)), number(argument(arguments, 2)));
-        let Some(line_of) = line_of else { return no_more() };
-        let line = line_of(code, to as c_int);
-        if to > from || line <= 0 || line_of(code, from as c_int) != line {
-            return no_more();
-        }
-        with(|state| lines::line(state, code, line as u32))
     }
 }
