@@ -3,7 +3,7 @@
 //! It is set by writing it where the interpreter has it, since its own ways to do that tell the program's audit hooks, and know
 //! only the calling thread. A thread gets it before it is made: by then the interpreter has written down that it will be.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use profundo_cpython::{Layout, Memory, is_holder};
@@ -110,6 +110,7 @@ pub unsafe fn begin(api: &'static Api, calls: &Calls, wanted: Wanted) -> Result<
             }
         }
         set_for_all(api, calls);
+        watch_others();
     }
     Ok(())
 }
@@ -147,6 +148,41 @@ impl How {
         match self {
             Self::Profiles => told as *const () as u64,
             Self::Traces => traced as *const () as u64,
+        }
+    }
+}
+
+/// Has the interpreter tell of whoever sets a profiler or a tracer, which takes our place.
+///
+/// # Safety
+/// The lock is held.
+unsafe fn watch_others() {
+    type Hook = unsafe extern "C" fn(*const c_char, Object, *mut c_void) -> c_int;
+    type Add = unsafe extern "C" fn(Hook, *mut c_void) -> c_int;
+    unsafe extern "C" fn told(event: *const c_char, _: Object, _: *mut c_void) -> c_int {
+        let name = match How::now() {
+            How::Profiles => c"sys.setprofile",
+            How::Traces => c"sys.settrace",
+        };
+        // SAFETY: the interpreter tells of an event by a text of C's, with its lock held.
+        unsafe {
+            if CStr::from_ptr(event) == name
+                && let Some(state) = state()
+            {
+                let header = &state.tree.file().header;
+                header.is_replaced.store(1, Ordering::Relaxed);
+            }
+        }
+        0
+    }
+    let mut found = 0;
+    symbols::find_all(&[c"PySys_AddAuditHook"], Scope::All, |_, symbol| {
+        found = symbol.address;
+    });
+    // SAFETY: the interpreter's function of that name has that type; no function lies at 0. Ours stays.
+    unsafe {
+        if let Some(add) = core::mem::transmute::<usize, Option<Add>>(found) {
+            add(told, core::ptr::null_mut());
         }
     }
 }

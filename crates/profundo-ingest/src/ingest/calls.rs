@@ -13,7 +13,11 @@ impl Ingest {
             let notes = notes(&calls);
             let ((program, _, numbers), profile) = self.program(process);
             traced::take_in((profile, &mut program.people, numbers), &calls, cycles);
-            profile.meta.notes.extend(notes);
+            for note in notes {
+                if !profile.meta.notes.contains(&note) {
+                    profile.meta.notes.push(note);
+                }
+            }
         }
     }
 }
@@ -36,14 +40,15 @@ fn notes(calls: &TracedCalls) -> Vec<String> {
     }
     if !calls.is_closed {
         notes.push(
-            "the program was killed, or replaced in a way that is out of sight: calls that had not ended count, and how \
+            "a process was killed, or replaced in a way that is out of sight: its calls that had not ended count, and how \
              long they had taken is not known"
                 .to_owned(),
         );
     }
     if calls.is_replaced {
         notes.push(
-            "another profiler has taken over in some thread: what was called there from then on is not counted"
+            "the program has set a profiler or tracer of its own, which takes our place: what was called in that thread from \
+             then on is not counted"
                 .to_owned(),
         );
     }
