@@ -35,6 +35,7 @@ fn read(path: &Path) -> Result<(Profile, Vec<Warning>)> {
         profundo_formats::read_file(path).map_err(|error| why(path, error))?;
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
+    profundo_analysis::time_lines(&mut profile);
     Ok((profile, warnings))
 }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use profundo_remote::{Calls, EngineChoice, Lines, LinesOf, Options};
 
 use crate::launch::end_as;
-use crate::options::{What, Trace};
+use crate::options::{Trace, What};
 use crate::report::{Shape, Stream};
 use crate::run::{Plan, Schedule, carry_out, tell_failure};
 use crate::{carried, options, reading, say};

@@ -9,10 +9,10 @@ use profundo_model::{
     Energy, EnergyZone, Engine, Growing, Heap, LocationId, Loss, Meta, Nanos, Process, ProcessEnd,
     ProcessId, Profile, Sample, SampleKind, StringId, ThreadId,
 };
-use profundo_wire::traced::TracedCalls;
 use profundo_wire::recording::{
     self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start,
 };
+use profundo_wire::traced::TracedCalls;
 use profundo_wire::{Call, End, Reader, Record, SampleHead, Traffic, Wait};
 use rustc_hash::FxHashMap;
 

@@ -21,7 +21,11 @@ pub(crate) fn take_in(
 ) {
     take_in_lines(profile, people.process(), calls, cycles);
     // Where nothing but lines was looked at, there may be samples.
-    if calls.nodes.iter().all(|it| matches!(it.place, TracedPlace::Thread(_))) {
+    if calls
+        .nodes
+        .iter()
+        .all(|it| matches!(it.place, TracedPlace::Thread(_)))
+    {
         return;
     }
     profile.meta.kind = SampleKind::Traced;
@@ -104,7 +108,12 @@ pub(crate) fn take_in(
 
 /// Takes in lines. Where the program has marked functions, it is only those that anybody wants to see.
 fn take_in_lines(profile: &mut Profile, process: ProcessId, calls: &TracedCalls, cycles: Cycles) {
-    let looked_at = || calls.functions.iter().filter_map(|it| Some((it, it.lines.as_ref()?)));
+    let looked_at = || {
+        calls
+            .functions
+            .iter()
+            .filter_map(|it| Some((it, it.lines.as_ref()?)))
+    };
     let is_any_marked = looked_at().any(|(_, lines)| lines.is_marked);
     for (function, lines) in looked_at().filter(|(_, it)| it.is_marked || !is_any_marked) {
         let frame = frame(profile, function);

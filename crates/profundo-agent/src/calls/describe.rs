@@ -220,7 +220,11 @@ pub unsafe fn function(
             0 => 0,
             _ => find(calls, word(own + field::TYPE), bare),
         };
-        let found_type = if found == 0 { 0 } else { word(found + field::TYPE) };
+        let found_type = if found == 0 {
+            0
+        } else {
+            word(found + field::TYPE)
+        };
         if own == 0 {
             let is_bare = !is_text || is(layout, module, b"builtins");
             if !is_bare {

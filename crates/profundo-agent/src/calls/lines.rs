@@ -65,7 +65,9 @@ unsafe fn extent(state: &State, code: u64) -> Option<(u32, u32)> {
         (bytes, word(code + u64::from(layout.first_line)) as i32)
     };
     let lines = Ranges::new(layout.minor, table, first).filter_map(|it| it.position.line);
-    let ends = lines.fold((first, first), |(low, high), line| (low.min(line), high.max(line)));
+    let ends = lines.fold((first, first), |(low, high), line| {
+        (low.min(line), high.max(line))
+    });
     Some((u32::try_from(ends.0).ok()?, u32::try_from(ends.1).ok()?))
 }
 

@@ -41,7 +41,10 @@ pub fn begin() {
     };
     let refused = begin_with(home.ring_number().load(Ordering::Relaxed), wanted());
     if let Err(why) = refused {
-        home.ring().header.calls_refused.store(why, Ordering::Relaxed);
+        home.ring()
+            .header
+            .calls_refused
+            .store(why, Ordering::Relaxed);
     }
 }
 

@@ -389,9 +389,12 @@ unsafe fn enter_code(state: &mut State, code: u64, goes_on: bool) {
             describe::code(&layout, code, tell);
         }
     };
-    state
-        .tree
-        .enter(stack, (code, goes_on), || super::state::time(uses_cpu), describe);
+    state.tree.enter(
+        stack,
+        (code, goes_on),
+        || super::state::time(uses_cpu),
+        describe,
+    );
 }
 
 /// Called by the interpreter.
@@ -441,9 +444,12 @@ unsafe fn enter_function(state: &mut State, function: u64) {
         // SAFETY: as the caller says.
         unsafe { describe::function(calls, &layout, function, tell) };
     };
-    state
-        .tree
-        .enter(stack, (method, false), || super::state::time(uses_cpu), describe);
+    state.tree.enter(
+        stack,
+        (method, false),
+        || super::state::time(uses_cpu),
+        describe,
+    );
 }
 
 /// Called by the interpreter where lines are looked at.

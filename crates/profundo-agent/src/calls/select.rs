@@ -37,7 +37,9 @@ fn list() -> &'static [u8] {
 
 /// Whether a function is looked at.
 pub fn is_selected(file: &[u8], name: &[u8], qualified: &[u8]) -> bool {
-    let mut patterns = list().split(|&byte| byte == b'\n').filter(|it| !it.is_empty());
+    let mut patterns = list()
+        .split(|&byte| byte == b'\n')
+        .filter(|it| !it.is_empty());
     let has_name = |pattern: &[u8]| fits(pattern, name) || fits(pattern, qualified);
     let mut is_any = false;
     let is_it = patterns.any(|pattern| {
@@ -127,12 +129,25 @@ mod tests {
             ("?b?", "abc"),
             ("*.py", "x.py"),
         ];
-        let no = [("", "a"), ("a", ""), ("a*c", "ab"), ("?", ""), ("*.py", "x.pyc"), ("ab", "abc")];
+        let no = [
+            ("", "a"),
+            ("a", ""),
+            ("a*c", "ab"),
+            ("?", ""),
+            ("*.py", "x.pyc"),
+            ("ab", "abc"),
+        ];
         for (pattern, text) in yes {
-            assert!(fits(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+            assert!(
+                fits(pattern.as_bytes(), text.as_bytes()),
+                "{pattern} {text}"
+            );
         }
         for (pattern, text) in no {
-            assert!(!fits(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+            assert!(
+                !fits(pattern.as_bytes(), text.as_bytes()),
+                "{pattern} {text}"
+            );
         }
         assert!(is_file(b"app.py", b"/home/me/app.py"));
         assert!(is_file(b"me/*.py", b"/home/me/app.py"));

@@ -115,12 +115,7 @@ pub struct Wanted {
 }
 
 /// Makes the file, and all that is needed to fill it.
-pub fn begin(
-    number: u32,
-    calls: &'static Calls,
-    layout: &Layout,
-    wanted: Wanted,
-) -> Option<()> {
+pub fn begin(number: u32, calls: &'static Calls, layout: &Layout, wanted: Wanted) -> Option<()> {
     let file = make_file(number)?;
     let memory = Mapped {
         number: AtomicU32::new(number),
@@ -276,7 +271,10 @@ impl State {
         let mut count = 0;
         self.each_thread(|stack, _| {
             if let Some(place) = threads.get_mut(count) {
-                *place = (core::ptr::from_mut(stack) as u64, self.tree.thread_of(stack));
+                *place = (
+                    core::ptr::from_mut(stack) as u64,
+                    self.tree.thread_of(stack),
+                );
                 count += 1;
             }
         });
@@ -334,7 +332,12 @@ pub fn end() {
     // SAFETY: it stays where it is; all that is written are numbers.
     unsafe {
         (*state).settle();
-        (*state).tree.file().header.is_closed.store(1, Ordering::Release);
+        (*state)
+            .tree
+            .file()
+            .header
+            .is_closed
+            .store(1, Ordering::Release);
     }
 }
 
@@ -370,7 +373,8 @@ fn begin_anew(state: &mut State, number: u32) -> Option<()> {
     state.tree.memory().number.store(number, Ordering::Relaxed);
     // SAFETY: the new file was made for this, and is moved to its place below. All are ours, and of one length.
     unsafe {
-        if !state.tree.begin_anew(new) || !files::move_over(new.cast(), old.cast(), CallsFile::BYTES)
+        if !state.tree.begin_anew(new)
+            || !files::move_over(new.cast(), old.cast(), CallsFile::BYTES)
         {
             return None;
         }

@@ -9,12 +9,14 @@
 mod label;
 mod lines;
 mod numbers;
+mod sampled;
 
 use profundo_model::{Call, Callers, Profile, StackId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use label::CallLabel;
 pub use lines::{CountedLine, LinesOfFunction, traced_lines};
+pub use sampled::time_lines;
 
 use crate::{Filter, Place, Selection};
 use numbers::Numbers;

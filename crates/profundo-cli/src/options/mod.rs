@@ -22,9 +22,9 @@ use clap_complete::Shell;
 
 pub use exporting::{Export, ExportFormat, Flame, misfit};
 pub use gc_log::GcLog;
-pub use trace::Trace;
 pub use heap::{Assemble, Heap};
 pub use looking::{Looking, Paper, Style, What};
+pub use trace::Trace;
 use values::{rate, some_seconds};
 
 pub use recording::{Attached, EngineChoice, Recording, period_of};

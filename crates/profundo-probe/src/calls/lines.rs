@@ -86,7 +86,10 @@ impl<M: Memory> Tree<M> {
         let Some(function) = self.known(key) else {
             return;
         };
-        let [first, row, count] = function.lines.each_ref().map(|it| it.load(Ordering::Relaxed));
+        let [first, row, count] = function
+            .lines
+            .each_ref()
+            .map(|it| it.load(Ordering::Relaxed));
         let run = Run {
             key,
             since: 0,
@@ -155,7 +158,10 @@ impl<M: Memory> Tree<M> {
     }
 
     fn line_ends(&self, run: &Run, now: u64) {
-        let last = self.file().lines.get((run.current as usize).wrapping_sub(1));
+        let last = self
+            .file()
+            .lines
+            .get((run.current as usize).wrapping_sub(1));
         if let Some(last) = last {
             grow(&last.time, now.wrapping_sub(run.since));
         }

@@ -123,7 +123,10 @@ impl<M: Memory> Tree<M> {
     /// Whether a part has memory up to there, or takes it now.
     pub(super) fn has_room(&mut self, part: Part, end: usize) -> bool {
         let (at, most) = match part {
-            Part::Functions => (CallsFile::FUNCTIONS_AT, FUNCTIONS * size_of::<FunctionRow>()),
+            Part::Functions => (
+                CallsFile::FUNCTIONS_AT,
+                FUNCTIONS * size_of::<FunctionRow>(),
+            ),
             Part::Nodes => (CallsFile::NODES_AT, NODES * size_of::<NodeRow>()),
             Part::Lines => (CallsFile::LINES_AT, LINES * size_of::<LineRow>()),
             Part::Text => (CallsFile::TEXT_AT, TEXT),
@@ -284,7 +287,8 @@ impl<M: Memory> Tree<M> {
         let is_pair = |pair: &[Open]| matches!(pair, [a, b] if a.key == caller && b.key == key);
         let is_repeated = is_recursive && open.windows(2).any(is_pair);
         let flag = |is_set, flag| if is_set { flag } else { 0 };
-        let flags = flag(is_recursive, node_flag::RECURSIVE) | flag(is_repeated, node_flag::REPEATED);
+        let flags =
+            flag(is_recursive, node_flag::RECURSIVE) | flag(is_repeated, node_flag::REPEATED);
         // What keys stand for begins at multiples of eight.
         let place = (anywhere, key | u64::from(flags >> 2));
         let known = self.children.find(place.0, place.1);
@@ -343,8 +347,10 @@ impl<M: Memory> Tree<M> {
         let file = self.file();
         let number = file.header.functions.load(Ordering::Relaxed);
         let row = file.functions.get(number as usize)?;
-        if !self.has_room(Part::Functions, (number as usize + 1) * size_of::<FunctionRow>())
-            || !self.functions.insert((0, key), number + 1, &self.memory)
+        if !self.has_room(
+            Part::Functions,
+            (number as usize + 1) * size_of::<FunctionRow>(),
+        ) || !self.functions.insert((0, key), number + 1, &self.memory)
         {
             return None;
         }

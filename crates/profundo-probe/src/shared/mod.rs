@@ -50,9 +50,8 @@ mod search;
 mod sums;
 
 pub use calls::{
-    CALLS_FILE, CallsFile, CallsHeader, FUNCTIONS, FunctionRow, LINES, LINES_LIST, LineRow, NODES, NodeRow, TEXT,
-    call_clock,
-    function_kind, node_flag,
+    CALLS_FILE, CallsFile, CallsHeader, FUNCTIONS, FunctionRow, LINES, LINES_LIST, LineRow, NODES,
+    NodeRow, TEXT, call_clock, function_kind, node_flag,
 };
 pub use collections::{Collections, KEPT};
 pub use control::{

@@ -79,9 +79,10 @@ impl Recorder {
         control
             .calls
             .store(u32::from(wants_calls), Ordering::Relaxed);
-        control
-            .trace
-            .store(options.calls.as_ref().map_or(0, flags_of), Ordering::Relaxed);
+        control.trace.store(
+            options.calls.as_ref().map_or(0, flags_of),
+            Ordering::Relaxed,
+        );
         if let Some(lines) = options.calls.as_ref().and_then(|it| it.lines.as_ref()) {
             leave_list(directory.path(), &lines.of).map_err(failed)?;
         }

@@ -121,12 +121,7 @@ pub unsafe fn begin(calls: &'static Calls, wanted: Wanted) -> Result<(), c_int> 
 
 /// # Safety
 /// The lock is held, and `module` is `sys.monitoring`.
-unsafe fn set(
-    calls: &'static Calls,
-    types: &Types,
-    module: Object,
-    wanted: Wanted,
-) -> Option<()> {
+unsafe fn set(calls: &'static Calls, types: &Types, module: Object, wanted: Wanted) -> Option<()> {
     // SAFETY: as the caller says.
     unsafe {
         let missing = attribute(calls, module, c"MISSING");
@@ -242,13 +237,7 @@ unsafe fn call(calls: &Calls, object: Object, name: &CStr, arguments: &[Object])
         if function.is_null() {
             return None;
         }
-        let answer = (calls.call)(
-            function,
-            argument(0),
-            argument(1),
-            argument(2),
-            nothing,
-        );
+        let answer = (calls.call)(function, argument(0), argument(1), argument(2), nothing);
         (calls.release)(function);
         if answer.is_null() {
             (calls.clear_error)();
@@ -322,4 +311,3 @@ unsafe fn with(f: impl FnOnce(&mut State)) -> Object {
         None => super::api::find().map_or(null_mut(), answer),
     }
 }
-
