@@ -36,6 +36,7 @@ pub(crate) fn take_in(
     let functions = calls.functions.iter();
     let functions: Vec<LocationId> = functions.map(|it| location(profile, it)).collect();
     let times = Times::of(calls);
+    let costs = Costs::of(calls, &times);
     let mut places: Vec<Place> = Vec::with_capacity(calls.nodes.len());
     let first = places_of_nobody(profile, people, numbers);
     for (node, row) in calls.nodes.iter().zip(0..) {
@@ -82,15 +83,16 @@ pub(crate) fn take_in(
             true => Nanos(time),
             false => cycles.length(u128::from(time)),
         };
+        let (own, added) = (times.own(node, row), costs.of_row(row));
         let call = Call {
             thread: place.thread,
             stack,
             calls: node.calls,
             resumes: node.resumes,
-            total: length(node.total),
-            own: length(times.own(node, row)),
+            total: length(node.total.saturating_sub(added.total)),
+            own: length(own.saturating_sub(added.own)),
+            cost: [length(added.total), length(added.own)],
             callers,
-            ..Call::default()
         };
         if call.calls + call.resumes + call.total.0 == 0 {
             continue;
@@ -255,5 +257,58 @@ impl Times {
             }
             _ => own,
         }
+    }
+}
+
+/// What counting has added to a node's times.
+#[derive(Debug, Clone, Copy, Default)]
+struct Added {
+    /// To what it took itself: what falls between the moments at which its calls are measured, and what falls outside of those
+    /// of the calls that it made.
+    own: u64,
+    /// To all that it took.
+    total: u64,
+}
+
+/// The same of all nodes.
+struct Costs(Vec<Added>);
+
+impl Costs {
+    fn of(calls: &TracedCalls, times: &Times) -> Self {
+        /// Costs are told for so many calls.
+        const CALLS: u128 = 1024;
+        let mut added = vec![Added::default(); calls.nodes.len()];
+        let parent = |node: &TracedNode| row_of(node.parent).filter(|&it| it < calls.nodes.len());
+        for (row, node) in calls.nodes.iter().enumerate() {
+            let (TracedPlace::Function(function) | TracedPlace::Called { function, .. }) =
+                node.place
+            else {
+                continue;
+            };
+            let function = calls.functions.get(function as usize);
+            let is_builtin = function.is_some_and(|it| it.is_builtin);
+            let [inside, outside] = calls.cost[usize::from(is_builtin)];
+            let count = u128::from(node.calls.saturating_add(node.resumes));
+            let of =
+                |each: u64| u64::try_from(count * u128::from(each) / CALLS).unwrap_or(u64::MAX);
+            added[row].own = added[row].own.saturating_add(of(inside));
+            if let Some(above) = parent(node) {
+                added[above].own = added[above].own.saturating_add(of(outside));
+            }
+        }
+        // Children stand behind their parents.
+        for (row, node) in calls.nodes.iter().enumerate().rev() {
+            // No more than there is.
+            added[row].own = added[row].own.min(times.own(node, row));
+            added[row].total = added[row].total.saturating_add(added[row].own);
+            if let Some(above) = parent(node) {
+                added[above].total = added[above].total.saturating_add(added[row].total);
+            }
+        }
+        Self(added)
+    }
+
+    fn of_row(&self, row: usize) -> Added {
+        self.0.get(row).copied().unwrap_or_default()
     }
 }

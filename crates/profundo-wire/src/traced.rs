@@ -71,6 +71,9 @@ pub struct TracedNode {
 pub struct TracedCalls {
     /// Whether times are CPU times, in nanoseconds.
     pub is_cpu: bool,
+    /// What counting adds to 1024 calls, of the interpreter's functions and of C's: between the two moments at which a call is
+    /// measured, and outside of them.
+    pub cost: [[u64; 2]; 2],
     /// Whether it was measured for how long lines are run.
     pub has_line_times: bool,
     /// The functions.

@@ -5,6 +5,7 @@
 //! `profundo_probe::calls`. All of it happens with the interpreter's lock held.
 
 mod api;
+mod cost;
 mod describe;
 mod lines;
 mod monitoring;
@@ -66,14 +67,27 @@ fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
     }
     state::begin(number, calls, &api.layout, how).ok_or(-libc::ENOMEM)?;
     // SAFETY: the lock is held; whoever is told of calls from now on finds all there is.
-    let begun = unsafe {
-        match api.layout.minor {
+    unsafe {
+        let measure = match how.has_lines {
+            true => None,
+            false => cost::Measure::begin(calls),
+        };
+        let begun = match api.layout.minor {
             ..=11 => profile::begin(api, calls, how),
             _ => monitoring::begin(calls, how),
+        };
+        if begun.is_err() {
+            stop();
+        } else if let Some(measure) = measure {
+            measure.end();
+            state::forget();
         }
-    };
-    if begun.is_err() {
-        stop();
+        if begun.is_ok() {
+            match api.layout.minor {
+                ..=11 => profile::note_running(api, calls),
+                _ => monitoring::note_running(calls, how),
+            }
+        }
+        begun
     }
-    begun
 }

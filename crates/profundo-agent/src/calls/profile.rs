@@ -99,7 +99,6 @@ pub unsafe fn begin(api: &'static Api, calls: &Calls, wanted: Wanted) -> Result<
         let runtime = api.runtime;
         RUNTIME.store(runtime, Ordering::Relaxed);
         HOW.store(how as u32, Ordering::Relaxed);
-        note_running(&api.layout, (calls.frame)(), how);
         match how {
             How::Profiles => {}
             How::Traces => {
@@ -332,8 +331,11 @@ fn caller_of() -> Option<CallerOf> {
 /// Notes what runs already: those functions have been called once.
 ///
 /// # Safety
-/// The lock is held, and it is the frame of the calling thread, or 0.
-unsafe fn note_running(layout: &Layout, frame: u64, how: How) {
+/// The lock is held.
+pub unsafe fn note_running(api: &Api, calls: &Calls) {
+    // SAFETY: the caller vouches.
+    let (layout, frame) = (&api.layout, unsafe { (calls.frame)() });
+    let how = How::now();
     /// Deeper than anything is when the interpreter begins.
     const DEEP: usize = 256;
     let caller_of = caller_of();

@@ -267,6 +267,11 @@ impl State {
             return;
         }
         self.has_begun = true;
+        self.forget();
+    }
+
+    /// What was called so far counts no more.
+    fn forget(&mut self) {
         let mut threads: [(u64, u32); 64] = [(0, 0); 64];
         let mut count = 0;
         self.each_thread(|stack, _| {
@@ -302,6 +307,14 @@ impl State {
                 tree.settle_lines(runs, now);
             }
         });
+    }
+}
+
+/// What was called so far counts no more. The interpreter's lock is held.
+pub fn forget() {
+    // SAFETY: the caller has the lock.
+    if let Some(state) = unsafe { state() } {
+        state.forget();
     }
 }
 

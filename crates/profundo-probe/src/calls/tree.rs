@@ -328,6 +328,26 @@ impl<M: Memory> Tree<M> {
         self.file().functions.get(number as usize)
     }
 
+    /// How many calls there were of what is known by a key, and how long they took, wherever.
+    pub fn total_of(&self, key: u64) -> (u64, u64) {
+        let Some(function) = self.functions.find(0, key) else {
+            return (0, 0);
+        };
+        let nodes = self.file().header.nodes.load(Ordering::Relaxed) as usize;
+        let rows = self.file().nodes.get(1..nodes).unwrap_or_default().iter();
+        let is_it = |row: &&NodeRow| {
+            let flags = row.flags.load(Ordering::Relaxed);
+            let is_call = flags & (node_flag::THREAD | node_flag::ANYWHERE) == 0;
+            is_call && row.function.load(Ordering::Relaxed) == function - 1
+        };
+        rows.filter(is_it).fold((0, 0), |(calls, total), row| {
+            (
+                calls + row.calls.load(Ordering::Relaxed),
+                total + row.total.load(Ordering::Relaxed),
+            )
+        })
+    }
+
     /// The program wants to know more of what is known by a key.
     pub fn mark(&self, key: u64) {
         if let Some(row) = self.known(key) {
@@ -447,6 +467,10 @@ impl<M: Memory> Tree<M> {
         copy(&header.text, &old.header.text);
         copy(&header.lines, &old.header.lines);
         copy(&header.has_line_times, &old.header.has_line_times);
+        let costs = header.cost.iter().flatten();
+        for (to, from) in costs.zip(old.header.cost.iter().flatten()) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
         copy(&header.clock, &old.header.clock);
         self.file = new;
         self.begin().is_some()

@@ -42,6 +42,9 @@ pub struct CallsHeader {
     pub lines: AtomicU32,
     /// Whether the times of lines mean anything: 1 or 0.
     pub has_line_times: AtomicU32,
+    /// What counting adds to 1024 calls of a [`function_kind`]: between the two moments at which a call is measured, and
+    /// outside of them.
+    pub cost: [[AtomicU64; 2]; 2],
     /// How many calls had no node, for want of room.
     pub uncounted: AtomicU64,
     /// How many ends of calls met no beginning, or the other way round: what switches stacks by itself.

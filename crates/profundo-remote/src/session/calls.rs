@@ -44,6 +44,10 @@ fn read(path: &Path) -> Option<TracedCalls> {
     let nodes = calls.nodes.get(1..nodes)?.iter();
     Some(TracedCalls {
         is_cpu: is(&header.clock, call_clock::CPU),
+        cost: header
+            .cost
+            .each_ref()
+            .map(|both| both.each_ref().map(|it| it.load(Ordering::Relaxed))),
         has_line_times: is(&header.has_line_times, 1),
         functions: functions.map(|row| function(calls, row, text)).collect(),
         nodes: nodes.map(node).collect(),

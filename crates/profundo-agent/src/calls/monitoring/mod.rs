@@ -173,7 +173,6 @@ unsafe fn set(calls: &'static Calls, types: &Types, module: Object, wanted: Want
         if wanted.has_lines {
             lines::begin(calls, module, tool)?;
         }
-        note_running(calls, types, wanted);
         let all = (calls.new_number)(all);
         call(calls, module, c"set_events", &[tool, all])?;
         (calls.release)(all);
@@ -252,7 +251,11 @@ unsafe fn call(calls: &Calls, object: Object, name: &CStr, arguments: &[Object])
 ///
 /// # Safety
 /// The lock is held.
-unsafe fn note_running(calls: &Calls, types: &Types, wanted: Wanted) {
+pub unsafe fn note_running(calls: &Calls, wanted: Wanted) {
+    // SAFETY: these are the types of the interpreter's functions of these names.
+    let Some(types) = (unsafe { Types::find() }) else {
+        return;
+    };
     /// Deeper than anything is when the interpreter begins.
     const DEEP: usize = 256;
     let mut codes = [0; DEEP];

@@ -1,0 +1,222 @@
+//! What the counting of a call costs, measured in the interpreter itself before the program begins.
+//!
+//! A function of the interpreter's that does nothing and one of C's are called some thousand times, first as ever and then
+//! counted. Of what that takes more, a part falls between the two moments at which a call is measured and seems to be the
+//! callee's, and the rest seems to be the caller's.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::api::{Calls, Method, Object};
+use super::state::{state, time};
+use crate::door::table;
+
+table! {
+    /// What is called for this alone.
+    Runs {
+        run: c"PyRun_StringFlags" as unsafe extern "C" fn(*const c_char, c_int, Object, Object, *mut c_void) -> Object,
+        new_dict: c"PyDict_New" as unsafe extern "C" fn() -> Object,
+        in_dict: c"PyDict_GetItemString" as unsafe extern "C" fn(Object, *const c_char) -> Object,
+    }
+}
+
+const PROGRAM: &CStr = c"\
+def f():pass
+def run(r,f,g,now):
+ now()
+ for _ in r:pass
+ now()
+ for _ in r:f()
+ now()
+ for _ in r:g()
+ now()
+few=range(100)
+r=range(1024)
+";
+/// `Py_file_input`.
+const FILE: c_int = 257;
+/// So many calls are measured of each kind.
+pub const CALLS: u64 = 1024;
+
+static TIMES: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+const NO_ARGUMENTS: c_int = 4;
+
+static NOW: Method = Method {
+    name: c"now".as_ptr(),
+    function: now as *const () as *const c_void,
+    flags: NO_ARGUMENTS,
+    doc: core::ptr::null(),
+};
+
+static NOTHING: Method = Method {
+    name: c"nothing".as_ptr(),
+    function: nothing as *const () as *const c_void,
+    flags: NO_ARGUMENTS,
+    doc: core::ptr::null(),
+};
+
+/// Notes the time.
+unsafe extern "C" fn now(own: Object, _: Object) -> Object {
+    let next = NEXT.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the interpreter calls with its lock held.
+    let uses_cpu = unsafe { state() }.is_some_and(|it| it.uses_cpu());
+    if let Some(place) = TIMES.get(next % TIMES.len()) {
+        place.store(time(uses_cpu), Ordering::Relaxed);
+    }
+    // SAFETY: as above.
+    unsafe { nothing(own, null_mut()) }
+}
+
+unsafe extern "C" fn nothing(_: Object, _: Object) -> Object {
+    match super::api::find() {
+        // SAFETY: the interpreter calls with its lock held.
+        Some(calls) => unsafe {
+            (calls.retain)(calls.none);
+            calls.none
+        },
+        None => null_mut(),
+    }
+}
+
+/// What is called to find it out.
+pub struct Measure {
+    calls: &'static Calls,
+    names: Object,
+    functions: [Object; 6],
+    plain: [u64; 2],
+}
+
+impl Measure {
+    /// Measures how long calls take that nobody counts. `None`: it cannot be measured.
+    ///
+    /// # Safety
+    /// The lock is held, and nothing is counted yet.
+    pub unsafe fn begin(calls: &'static Calls) -> Option<Self> {
+        // SAFETY: these are the types of the interpreter's functions of these names; the lock is held.
+        unsafe {
+            let runs = Runs::find()?;
+            let names = (runs.new_dict)();
+            if names.is_null() {
+                (calls.clear_error)();
+                return None;
+            }
+            let done = (runs.run)(PROGRAM.as_ptr(), FILE, names, names, null_mut());
+            if done.is_null() {
+                (calls.clear_error)();
+                (calls.release)(names);
+                return None;
+            }
+            (calls.release)(done);
+            let named = |name: &CStr| (runs.in_dict)(names, name.as_ptr());
+            let made = |method| (calls.new_function)(method, null_mut(), null_mut());
+            let functions = [
+                named(c"run"),
+                named(c"few"),
+                named(c"r"),
+                named(c"f"),
+                made(&NOTHING),
+                made(&NOW),
+            ];
+            let mut measure = Self {
+                calls,
+                names,
+                functions,
+                plain: [0; 2],
+            };
+            if functions.iter().any(|it| it.is_null()) {
+                (calls.clear_error)();
+                return None;
+            }
+            measure.plain = measure.run()?;
+            Some(measure)
+        }
+    }
+
+    /// How long all calls take of the one kind and of the other.
+    ///
+    /// # Safety
+    /// The lock is held.
+    unsafe fn run(&self) -> Option<[u64; 2]> {
+        let [run, few, many, f, g, now] = self.functions;
+        for range in [few, few, many] {
+            NEXT.store(0, Ordering::Relaxed);
+            // SAFETY: the caller vouches. The list of arguments ends with a null pointer.
+            unsafe {
+                let answer = (self.calls.call)(run, range, f, g, now, null_mut::<c_void>());
+                if answer.is_null() {
+                    (self.calls.clear_error)();
+                    return None;
+                }
+                (self.calls.release)(answer);
+            }
+        }
+        let [a, b, c, d] = TIMES.each_ref().map(|it| it.load(Ordering::Relaxed));
+        let empty = b.wrapping_sub(a);
+        let taken = |from: u64, to: u64| to.wrapping_sub(from).saturating_sub(empty);
+        Some([taken(b, c), taken(c, d)])
+    }
+
+    /// Measures how long calls take that are counted, and writes down what that adds.
+    ///
+    /// # Safety
+    /// The lock is held, and calls are counted.
+    pub unsafe fn end(self) {
+        const CODE: &CStr = c"__code__";
+        // SAFETY: the caller vouches.
+        unsafe {
+            let Some(state) = state() else { return };
+            let code = super::api::attribute(self.calls, self.functions[3], CODE);
+            let keys = [code as u64, &raw const NOTHING as u64];
+            let before = keys.map(|key| state.tree.total_of(key));
+            let counted = self.run();
+            let Some(state) = super::state::state() else {
+                return;
+            };
+            let header = &state.tree.file().header;
+            for (number, key) in keys.into_iter().enumerate() {
+                let (Some(counted), Some(plain)) = (
+                    counted.and_then(|it| it.get(number).copied()),
+                    self.plain.get(number).copied(),
+                ) else {
+                    continue;
+                };
+                let before = before.get(number).copied().unwrap_or((0, 0));
+                let after = state.tree.total_of(key);
+                let (calls, total) = (
+                    after.0.saturating_sub(before.0),
+                    after.1.saturating_sub(before.1),
+                );
+                let all = counted.saturating_sub(plain);
+                // Of what the empty function takes, half is its own: it begins and ends about as long.
+                let each = if calls == 0 {
+                    0
+                } else {
+                    total.saturating_mul(CALLS) / calls
+                };
+                let inner = each.saturating_sub(plain / 2).min(all);
+                if let Some([inside, outside]) = header.cost.get(number) {
+                    inside.store(inner, Ordering::Relaxed);
+                    outside.store(all - inner, Ordering::Relaxed);
+                }
+            }
+            if !code.is_null() {
+                (self.calls.release)(code);
+            }
+        }
+    }
+}
+
+impl Drop for Measure {
+    fn drop(&mut self) {
+        // SAFETY: the lock is held as long as one is there; the first four are the dictionary's.
+        unsafe {
+            for made in self.functions.iter().skip(4).filter(|it| !it.is_null()) {
+                (self.calls.release)(*made);
+            }
+            (self.calls.release)(self.names);
+        }
+    }
+}
