@@ -52,9 +52,6 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
         &options.command.words,
     )?;
     tell_failure(&recorded);
-    for note in &recorded.done.notes {
-        say::note(note);
-    }
     // The program has ended as it has, whatever becomes of the report.
     let shown = reading::open_quietly(&recorded.path)
         .and_then(|profile| shape.print(&profile, &recorded.path, Stream::Error));

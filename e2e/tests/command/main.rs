@@ -13,6 +13,7 @@ mod terminal;
 
 mod asked;
 mod attach;
+mod calls;
 mod cleared;
 mod collections;
 mod ends;

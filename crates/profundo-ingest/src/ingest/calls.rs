@@ -1,6 +1,6 @@
 //! Calls, each of them counted.
 
-use profundo_wire::traced::TracedCalls;
+use profundo_wire::traced::{TracedCalls, TracedPlace};
 
 use super::Ingest;
 use crate::traced;
@@ -38,7 +38,7 @@ fn notes(calls: &TracedCalls) -> Vec<String> {
             calls.unmatched
         ));
     }
-    if !calls.is_closed {
+    if !calls.is_closed && has_open(calls) {
         notes.push(
             "a process was killed, or replaced in a way that is out of sight: its calls that had not ended count, and how \
              long they had taken is not known"
@@ -53,4 +53,16 @@ fn notes(calls: &TracedCalls) -> Vec<String> {
         );
     }
     notes
+}
+
+/// Whether something had not ended that nobody had called, as far as is known.
+fn has_open(calls: &TracedCalls) -> bool {
+    let is_thread = |row: u32| {
+        let node = (row as usize)
+            .checked_sub(1)
+            .and_then(|it| calls.nodes.get(it));
+        node.is_some_and(|it| matches!(it.place, TracedPlace::Thread(_)))
+    };
+    let mut outermost = calls.nodes.iter().filter(|it| is_thread(it.parent));
+    outermost.any(|it| it.calls + it.resumes > 0 && it.total == 0)
 }

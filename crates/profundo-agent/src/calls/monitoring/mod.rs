@@ -30,7 +30,7 @@ table! {
 
 /// `PyType_Spec`, `PyType_Slot` and `PyMemberDef`.
 #[repr(C)]
-struct Spec {
+pub struct Spec {
     name: *const c_char,
     size: c_int,
     item_size: c_int,

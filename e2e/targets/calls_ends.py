@@ -1,0 +1,40 @@
+"""Calls, and then an end of the kind that is asked for."""
+import os
+import sys
+
+
+def work():
+    for number in range(1000):
+        abs(number)
+
+
+def dive(depth):
+    return depth and 1 + dive(depth - 1)
+
+
+def end(how):
+    work()
+    sys.stdout.write('worked\n')
+    sys.stdout.flush()
+    if how == 'exit':
+        sys.exit(3)
+    if how == '_exit':
+        os._exit(4)
+    if how == 'interrupt':
+        raise KeyboardInterrupt
+    if how == 'error':
+        raise ValueError(how)
+    if how == 'killed':
+        os.kill(os.getpid(), 9)
+    if how == 'exec':
+        os.execv('/bin/echo', ['echo', 'another'])
+    if how == 'deep':
+        sys.setrecursionlimit(30000)
+        assert dive(5000) == 5000
+    if how == 'profiler':
+        sys.setprofile(lambda *_: None)
+        work()
+        sys.setprofile(None)
+
+
+end(sys.argv[1])

@@ -1,0 +1,204 @@
+//! Calls and lines that are counted: as often as Python's own tools say, and the program ends as ever.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::command::profundo;
+use crate::program::alone;
+use crate::targets::{pythons_for, scratch, source};
+
+fn run(command: &mut Command) -> Output {
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Traces a program, plain and traced; both end alike.
+fn traced(python: &Path, options: &[&str], words: &[&str]) -> (PathBuf, Output) {
+    let recording = scratch().join("calls.profundo");
+    let script = source(words[0]);
+    let plain = run(Command::new(python).arg(&script).args(&words[1..]));
+    let mut command = Command::new(profundo());
+    command.arg("trace").args(options).arg("-o").arg(&recording);
+    command.arg("--").arg(python).arg(&script).args(&words[1..]);
+    let output = run(&mut command);
+    assert_eq!(output.status, plain.status, "{output:?}");
+    assert_eq!(output.stdout, plain.stdout, "{output:?}");
+    let (own, all) = (text(&plain.stderr), text(&output.stderr));
+    assert!(all.starts_with(&own), "{all}");
+    (recording, output)
+}
+
+fn exported(recording: &Path, format: &str) -> PathBuf {
+    let file = recording.with_extension(format);
+    let mut command = Command::new(profundo());
+    command
+        .args(["export", "--to", format, "-o"])
+        .arg(&file)
+        .arg(recording);
+    let output = run(&mut command);
+    assert!(output.status.success(), "{output:?}");
+    file
+}
+
+fn report(recording: &Path, view: &str) -> Value {
+    let mut command = Command::new(profundo());
+    let output = run(command.arg("report").arg(recording).args([view, "--json"]));
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"))
+}
+
+/// How much is equal to what Python's own tools say.
+fn equal(python: &Path, what: &str, ours: &Path) -> usize {
+    let mut command = Command::new(python);
+    command.arg(source("calls_truth.py")).arg(what);
+    let output = run(command.arg(source("calls.py")).arg(ours));
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(!said.contains("differs"), "{}: {said}", python.display());
+    said.trim().strip_prefix("equal ").unwrap().parse().unwrap()
+}
+
+#[test]
+fn calls_are_counted_as_cprofile_counts_them() {
+    for version in pythons_for("calls.py against cProfile") {
+        let _alone = alone();
+        let (recording, _) = traced(&version.path, &[], &["calls.py"]);
+        let ours = exported(&recording, "pstats");
+        assert!(equal(&version.path, "calls", &ours) > 90);
+    }
+}
+
+#[test]
+fn lines_are_counted_as_the_interpreter_tells_of_them() {
+    for version in pythons_for("calls.py, its lines") {
+        let _alone = alone();
+        for options in [&["--lines"][..], &["--lines", "--cheap"]] {
+            let (recording, _) = traced(&version.path, options, &["calls.py"]);
+            let ours = exported(&recording, "lprof");
+            assert!(equal(&version.path, "lines", &ours) > 90);
+        }
+    }
+}
+
+/// How often a function was called, by our own table.
+fn calls_of(table: &Value, name: &str) -> u64 {
+    let groups = table["groups"].as_array().unwrap().iter();
+    let functions = groups.flat_map(|it| it["functions"].as_array().unwrap());
+    let those = functions.filter(|it| it["function"] == name);
+    those.map(|it| it["calls"].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn threads_and_children_count() {
+    for version in pythons_for("calls.py threads") {
+        let _alone = alone();
+        let (recording, _) = traced(&version.path, &[], &["calls.py", "threads"]);
+        let with_threads = calls_of(&report(&recording, "trace"), "fib");
+        let (recording, _) = traced(&version.path, &[], &["calls.py"]);
+        let once = calls_of(&report(&recording, "trace"), "fib");
+        // fib(10) is 177 calls, and fib(5) is 15.
+        assert_eq!(with_threads - once, 5 * 177 + 3 * 15);
+    }
+}
+
+#[test]
+fn whatever_the_end_there_is_a_table_of_what_ran() {
+    for version in pythons_for("calls_ends.py") {
+        let _alone = alone();
+        for how in [
+            "exit",
+            "_exit",
+            "interrupt",
+            "error",
+            "killed",
+            "exec",
+            "deep",
+            "profiler",
+        ] {
+            let (recording, output) = traced(&version.path, &[], &["calls_ends.py", how]);
+            let table = report(&recording, "trace");
+            let said = text(&output.stderr);
+            let is_taken = how == "profiler" && said.contains("profiler or tracer of its own");
+            let expected = if how == "profiler" && !is_taken { 2 } else { 1 };
+            assert_eq!(calls_of(&table, "work"), expected, "{how}: {said}");
+            assert!(
+                calls_of(&table, "built-in method builtins.abs") >= 1000 * expected,
+                "{how}: {said}"
+            );
+            // Some calls had not ended then.
+            assert_eq!(said.contains("was killed"), how == "killed", "{how}: {said}");
+            if how == "deep" {
+                assert_eq!(calls_of(&table, "dive"), 5001);
+            }
+        }
+    }
+}
+
+#[test]
+fn functions_that_are_marked_are_the_ones_that_are_shown() {
+    for version in pythons_for("calls_marked.py") {
+        let _alone = alone();
+        let recording = scratch().join("marked.profundo");
+        let mut command = Command::new(profundo());
+        command
+            .args(["trace", "--lines", "-o"])
+            .arg(&recording)
+            .arg("--");
+        let output = run(command.arg(&version.path).arg(source("calls_marked.py")));
+        assert!(output.status.success(), "{output:?}");
+        let table = report(&recording, "lines");
+        let functions = table["functions"].as_array().unwrap();
+        let hits = |name: &str| -> Vec<u64> {
+            let those = functions.iter().filter(|it| it["function"] == name);
+            let lines = those.flat_map(|it| it["lines"].as_array().unwrap());
+            lines
+                .filter_map(|it| it["hits"].as_u64())
+                .filter(|&it| it > 0)
+                .collect()
+        };
+        assert_eq!(functions.len(), 3, "{table:#}");
+        assert_eq!(hits("sums"), [2, 15, 13, 2]);
+        assert_eq!((hits("method"), hits("of_class")), (vec![1], vec![1]));
+    }
+}
+
+#[test]
+fn functions_are_chosen_by_name_and_file() {
+    for version in pythons_for("calls.py, some of its lines") {
+        let _alone = alone();
+        for (pattern, expected) in [
+            ("fib", &["fib"][..]),
+            ("calls.py:even", &["even"]),
+            (
+                "*/calls.py:A.*",
+                &[
+                    "__init__", "m", "p", "s", "c", "__eq__", "__hash__", "__lt__",
+                ],
+            ),
+            ("other.py", &[]),
+        ] {
+            let option = format!("--lines={pattern}");
+            let (recording, _) = traced(&version.path, &[&option], &["calls.py"]);
+            let table = report(&recording, "lines");
+            let functions = table["functions"].as_array().map_or(&[][..], Vec::as_slice);
+            let mut found: Vec<_> = functions
+                .iter()
+                .map(|it| it["function"].as_str().unwrap())
+                .collect();
+            found.sort_unstable();
+            let mut expected = expected.to_vec();
+            expected.sort_unstable();
+            // Names with those that they are in came with 3.11.
+            let is_early = version.path.to_string_lossy().contains("/3.8")
+                || version.path.to_string_lossy().contains("/3.9")
+                || version.path.to_string_lossy().contains("/3.10");
+            if !(is_early && pattern.contains("A.")) {
+                assert_eq!(found, expected, "{pattern}");
+            }
+        }
+    }
+}
