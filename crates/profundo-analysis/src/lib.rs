@@ -49,10 +49,12 @@ mod quality;
 mod selection;
 mod shares;
 mod shown;
+mod spread;
 mod tally;
 mod totals;
 mod traced;
 mod tree;
+pub mod usage;
 mod utilization;
 mod waits;
 
@@ -87,6 +89,7 @@ pub use quality::{Quality, quality};
 pub use selection::{Selection, StackWeight};
 pub use shares::{FunctionShare, line_shares, shares};
 pub use shown::{Hidden, Libraries, Shown, each_shown_stack, shown_stack};
+pub use spread::Spread;
 pub use tally::Amount;
 pub use totals::{ProcessTotal, ThreadTotal, Totals, totals};
 pub use traced::{

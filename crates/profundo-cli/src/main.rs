@@ -27,6 +27,7 @@ mod say;
 mod sink;
 mod snapshot;
 mod sources;
+mod time;
 mod top;
 mod trace;
 mod track;
@@ -87,6 +88,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
     match verb {
         Verb::Run(options) => run::run(&options),
         Verb::Record(options) => run::record(&options),
+        Verb::Time(options) => time::time(&options),
         Verb::Attach(options) => attach::attach(&options),
         Verb::Peek(options) => peek::peek(&options),
         Verb::Top(options) => top::top(&options),

@@ -36,6 +36,7 @@ mod recorder;
 mod session;
 mod sys;
 mod unreachable;
+pub mod usage;
 mod wall;
 mod watcher;
 

@@ -51,9 +51,16 @@ pub(crate) struct Stat {
     pub(crate) parent: u32,
     /// Page faults of children that it has waited for.
     pub(crate) faults_of_children: u64,
+    /// Page faults of its own: those for which nothing was read from a disk, and the others.
+    pub(crate) faults: (u64, u64),
     /// Nanoseconds.
     pub(crate) user: u64,
     pub(crate) system: u64,
+    /// The same of children that it has waited for.
+    pub(crate) user_of_children: u64,
+    pub(crate) system_of_children: u64,
+    /// Bytes in memory, about.
+    pub(crate) resident: u64,
     /// What `wait` will say, once it has ended.
     pub(crate) status: i32,
 }
@@ -74,6 +81,9 @@ pub(crate) fn thread_state(pid: u32, tid: u32) -> Option<u8> {
     parse_stat(&read(pid, &format!("task/{tid}/stat"))).map(|stat| stat.state)
 }
 
+/// Bytes of a page, in which the kernel tells what is in memory.
+const PAGE: u64 = 4096;
+
 fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     // The second field is a name in brackets, in which there may be anything.
     let end = bytes.iter().rposition(|&byte| byte == b')')?;
@@ -85,8 +95,12 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
         state: *fields.first()?.as_bytes().first()?,
         parent: fields.get(1)?.parse().ok()?,
         faults_of_children: ticks(8)?,
+        faults: (ticks(7)?, ticks(9)?),
         user: ticks(11)? * per_tick,
         system: ticks(12)? * per_tick,
+        user_of_children: ticks(13)? * per_tick,
+        system_of_children: ticks(14)? * per_tick,
+        resident: ticks(21).unwrap_or(0) * PAGE,
         status: fields
             .get(49)
             .and_then(|field| field.parse().ok())
@@ -94,7 +108,7 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     })
 }
 
-fn ticks_per_second() -> u64 {
+pub(crate) fn ticks_per_second() -> u64 {
     // SAFETY: a call without pointers.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     u64::try_from(ticks).unwrap_or(100).max(1)
@@ -185,11 +199,15 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_anything() {
-        let text = "7 (a) b (c) S 5 7 7 0 -1 0 1 2 3 4 150 25 6 7 20 0 1 0 99";
+        let text = "7 (a) b (c) S 5 7 7 0 -1 0 1 2 3 4 150 25 6 7 20 0 1 0 99 9000000 512";
         let found = parse_stat(text.as_bytes()).unwrap();
         assert_eq!((found.state, found.parent), (b'S', 5));
         let tick = 1_000_000_000 / ticks_per_second();
         assert_eq!((found.user, found.system), (150 * tick, 25 * tick));
+        let of_children = (found.user_of_children, found.system_of_children);
+        assert_eq!(of_children, (6 * tick, 7 * tick));
+        assert_eq!((found.faults, found.faults_of_children), ((1, 3), 2));
+        assert_eq!(found.resident, 512 * 4096);
         assert_eq!(parse_stat(b"7 (a"), None);
     }
 

@@ -77,6 +77,23 @@ pub(crate) fn wait_status(pidfd: &OwnedFd) -> Option<i32> {
     (failed == 0 && answered & EXIT != 0).then_some((last >> 32) as i32)
 }
 
+/// Waits for a child that has ended: what it has taken, and all that it has waited for itself.
+pub(crate) fn wait_for(pid: u32) -> io::Result<libc::rusage> {
+    // SAFETY: numbers alone, so zeroed is a valid one.
+    let mut taken: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: no status is asked for, and `taken` is ours to write.
+        let found = unsafe { libc::wait4(pid as i32, std::ptr::null_mut(), 0, &mut taken) };
+        if found == pid as i32 {
+            return Ok(taken);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
 /// Whether a process or thread of that id is there.
 pub(crate) fn is_alive(pid: u32) -> bool {
     // SAFETY: signal 0 looks and sends nothing.

@@ -7,7 +7,7 @@ use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::views::SCHEMA;
-use crate::width::width;
+use crate::width::{broken, width};
 
 /// How something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,26 +230,6 @@ fn said_before(before: &[Check], check: &Check) -> Option<Check> {
         mend: None,
         ..check.clone()
     })
-}
-
-/// A text in lines of at most so many columns, as far as its words permit.
-fn broken(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let is_full = lines
-            .last()
-            .is_some_and(|line| !line.is_empty() && width(line) + 1 + width(word) > room);
-        if is_full {
-            lines.push(String::new());
-        }
-        if let Some(line) = lines.last_mut() {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
 }
 
 fn tell(json: &mut Json<'_>, check: &Check) {

@@ -105,6 +105,11 @@ impl<'a> Json<'a> {
         self.decimal(key, Some(rate), 3);
     }
 
+    /// Any number, to nine digits behind the point.
+    pub(crate) fn figure(&mut self, key: &str, number: Option<f64>) {
+        self.decimal(key, number, 9);
+    }
+
     /// A weight: seconds, or what else it is, with `name` before it.
     pub(crate) fn weight(&mut self, name: &str, weight: u64) {
         let key = format!("{name}{}", self.weighs.member());

@@ -64,6 +64,7 @@ mod scope;
 mod section;
 mod source;
 mod table;
+mod time;
 mod told;
 mod tree;
 mod units;
@@ -82,6 +83,7 @@ pub use profundo_analysis::{
 };
 pub use report::Report;
 pub use scope::Choices;
+pub use time::Time;
 pub use views::{
     Allocs, CallOrder, Callers, CountedLines, Functions, HeapQuestion, HeapSnapshot, Io, Lines,
     Memory, MemoryLines, Neighbours, Only, Stacks, Statprof, Summary, Trace,

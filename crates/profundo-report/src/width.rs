@@ -55,6 +55,26 @@ pub fn keep_tail(text: &str, columns: usize) -> String {
     format!("{ELLIPSIS}{}", &text[start..])
 }
 
+/// A text in lines of at most so many columns, as far as its words permit.
+pub(crate) fn broken(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let is_full = lines
+            .last()
+            .is_some_and(|line| !line.is_empty() && width(line) + 1 + width(word) > room);
+        if is_full {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
 /// The last position before the characters and the ellipsis fill more than `columns`.
 fn longest(characters: impl Iterator<Item = (usize, char)>, columns: usize) -> Option<usize> {
     let mut left = columns.saturating_sub(1);

@@ -6,6 +6,7 @@
 mod beginning;
 mod child;
 mod end;
+mod patience;
 mod program;
 mod recorded;
 mod signals;
@@ -14,6 +15,7 @@ pub use child::{Child, Environment, Streams, pipe};
 pub use end::{
     Ended, bury, end_as, end_by_broken_pipe, has_ended, pass_on, send, stop_too, was_stopped,
 };
+pub use patience::Patience;
 pub use program::{Program, Unstarted};
-pub use recorded::{fork_recorded, mind};
+pub use recorded::{fork_recorded, heed, mind};
 pub use signals::{Got, Signals};

@@ -25,19 +25,43 @@ pub fn fork_recorded(
     Child::fork(program, &environment, &limits, signals, streams).context("cannot start a process")
 }
 
-/// Passes on what signals say, stops when the program stops, and tells the recorder when it has ended.
-pub fn mind(recorder: &mut Recorder, signals: &Signals, pid: i32) -> Result<Option<Ended>> {
+/// What was heard of a program.
+#[derive(Debug, Clone, Copy)]
+pub struct Heard {
+    /// How it ended, if it has.
+    pub ended: Option<Ended>,
+    /// Whether somebody wants it to end: at the terminal, or by a signal to us.
+    pub is_interrupted: bool,
+}
+
+/// Passes on what signals say, and stops when the program stops.
+pub fn heed(signals: &Signals, pid: i32) -> Result<Heard> {
+    let mut is_interrupted = false;
     while let Some(got) = signals.next() {
+        let (Got::ForUs { signal, .. } | Got::FromTerminal { signal }) = got else {
+            continue;
+        };
+        is_interrupted |=
+            [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP].contains(&signal);
         if let Got::ForUs { signal, sender } = got {
             pass_on(pid, signal, sender);
         }
     }
-    if let Some(ended) = has_ended(pid).context("the program is out of sight")? {
-        recorder.exited(pid as u32, ended.into());
-        return Ok(Some(ended));
-    }
-    if was_stopped(pid) {
+    let ended = has_ended(pid).context("the program is out of sight")?;
+    if ended.is_none() && was_stopped(pid) {
         stop_too(pid);
     }
-    Ok(None)
+    Ok(Heard {
+        ended,
+        is_interrupted,
+    })
+}
+
+/// The same, and tells the recorder when it has ended.
+pub fn mind(recorder: &mut Recorder, signals: &Signals, pid: i32) -> Result<Option<Ended>> {
+    let ended = heed(signals, pid)?.ended;
+    if let Some(ended) = ended {
+        recorder.exited(pid as u32, ended.into());
+    }
+    Ok(ended)
 }

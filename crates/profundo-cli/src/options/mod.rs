@@ -9,6 +9,7 @@ mod looking;
 mod measuring;
 mod recording;
 mod snapshot;
+mod time;
 mod top;
 mod trace;
 mod tracking;
@@ -29,6 +30,7 @@ use values::{rate, some_seconds};
 
 pub use recording::{Attached, EngineChoice, Recording, period_of};
 pub use snapshot::{Snapshot, Through};
+pub use time::Time;
 pub use top::{LONGEST_WINDOW, Live, Top};
 pub use tracking::{Scope, TrackAllocation, spelled_out};
 
@@ -65,6 +67,8 @@ pub enum Verb {
     Run(Run),
     /// Record a program, without a report
     Record(Record),
+    /// Say how long a program takes, and what it takes of the machine
+    Time(Time),
     /// Record a process that runs already, then print where its time goes
     Attach(Attach),
     /// Look at a process: one stack of each thread, then a second of profile

@@ -14,6 +14,7 @@ mod memory;
 mod options;
 mod refused;
 mod terminal;
+mod time;
 mod top;
 mod traced;
 mod track;

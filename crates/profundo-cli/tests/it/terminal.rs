@@ -117,24 +117,26 @@ fn control_c_that_kills_the_program_kills_us_after_the_report() {
 
 #[test]
 fn control_z_stops_both_and_they_go_on() {
-    let folder = Folder::new();
-    // A shell with job control starts us, as a person would.
-    let profundo = env!("CARGO_BIN_EXE_profundo");
-    let script = format!(
-        "set -m; {profundo} record -o x.profundo /bin/sh -c 'echo ready; read line; echo \"[$line]\"; exit 6'; \
-         echo \"stopped $?\"; fg; echo \"ended $?\""
-    );
-    let mut command = Command::new("/bin/bash");
-    command.args(["-c", &script]).current_dir(folder.path());
-    let (mut child, mut terminal) = on_terminal(command);
-    terminal.until("ready");
-    terminal.keys.write_all(b"\x1a").unwrap();
-    terminal.until("stopped 148");
-    terminal.keys.write_all(b"typed\n").unwrap();
-    child.wait().unwrap();
-    let seen = terminal.all();
-    assert!(seen.contains("[typed]"), "{seen:?}");
-    assert!(seen.contains("ended 6"), "{seen:?}");
+    for verb in ["record -o x.profundo", "time"] {
+        let folder = Folder::new();
+        // A shell with job control starts us, as a person would.
+        let profundo = env!("CARGO_BIN_EXE_profundo");
+        let script = format!(
+            "set -m; {profundo} {verb} /bin/sh -c 'echo ready; read line; echo \"[$line]\"; exit 6'; \
+             echo \"stopped $?\"; fg; echo \"ended $?\""
+        );
+        let mut command = Command::new("/bin/bash");
+        command.args(["-c", &script]).current_dir(folder.path());
+        let (mut child, mut terminal) = on_terminal(command);
+        terminal.until("ready");
+        terminal.keys.write_all(b"\x1a").unwrap();
+        terminal.until("stopped 148");
+        terminal.keys.write_all(b"typed\n").unwrap();
+        child.wait().unwrap();
+        let seen = terminal.all();
+        assert!(seen.contains("[typed]"), "{seen:?}");
+        assert!(seen.contains("ended 6"), "{seen:?}");
+    }
 }
 
 #[test]

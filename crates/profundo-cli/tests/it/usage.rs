@@ -126,6 +126,7 @@ fn every_option_is_in_the_pages() {
         "recover",
         "ctl",
         "track-allocation",
+        "time",
     ] {
         let help = folder.said(&[verb, "--help"]).out;
         let words = help.split(|c: char| c.is_whitespace() || ",[]:".contains(c));
@@ -165,6 +166,7 @@ fn the_manual_has_a_page_for_each_command() {
     let verbs = [
         "run",
         "record",
+        "time",
         "attach",
         "peek",
         "top",

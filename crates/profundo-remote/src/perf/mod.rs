@@ -65,7 +65,7 @@ fn set_period(event: &OwnedFd, nanoseconds: u64) {
 }
 
 /// The CPUs that are online.
-fn cpus() -> Vec<i32> {
+pub(crate) fn cpus() -> Vec<i32> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let found = parse_cpus(text.trim());
     if found.is_empty() {

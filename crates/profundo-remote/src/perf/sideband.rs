@@ -22,6 +22,25 @@ pub(crate) struct SideBand {
 impl SideBand {
     /// Watches a process and all that will descend from it.
     pub(crate) fn open(pid: u32) -> io::Result<Self> {
+        Self::with(pid, |attr| {
+            attr.set_comm(1);
+            attr.set_comm_exec(1);
+            attr.set_mmap(1);
+            attr.set_mmap2(1);
+            attr.__bindgen_anon_2.wakeup_events = 1;
+        })
+    }
+
+    /// The same for who begins and who ends alone. Nobody is woken for that until a ring is half full.
+    pub(crate) fn of_beginnings(pid: u32) -> io::Result<Self> {
+        Self::with(pid, |attr| {
+            attr.set_watermark(1);
+            // Nothing is said of where: then it is the middle.
+            attr.__bindgen_anon_2.wakeup_watermark = 0;
+        })
+    }
+
+    fn with(pid: u32, ask: impl Fn(&mut bindings::perf_event_attr)) -> io::Result<Self> {
         let mut rings = Vec::new();
         for cpu in cpus() {
             let mut attr = bindings::perf_event_attr::default();
@@ -31,15 +50,11 @@ impl SideBand {
                 u64::from(bindings::PERF_SAMPLE_TID) | u64::from(bindings::PERF_SAMPLE_TIME);
             attr.set_inherit(1);
             attr.set_task(1);
-            attr.set_comm(1);
-            attr.set_comm_exec(1);
-            attr.set_mmap(1);
-            attr.set_mmap2(1);
             attr.set_sample_id_all(1);
             attr.set_exclude_kernel(1);
             attr.set_use_clockid(1);
             attr.clockid = libc::CLOCK_MONOTONIC;
-            attr.__bindgen_anon_2.wakeup_events = 1;
+            ask(&mut attr);
             match open(&mut attr, pid, cpu) {
                 Ok(event) => {
                     let ring = PerfRing::map(&event, PAGES)?;

@@ -13,7 +13,7 @@ mod spans;
 mod traffic;
 
 pub(crate) use spans::{Change, Emission, Spans};
-pub(crate) use traffic::{Files, Stretch, Traffic, read as read_counters};
+pub(crate) use traffic::{Counters, Files, Stretch, Traffic, read as read_counters};
 
 /// Nanoseconds between two ticks, if nothing else is asked for.
 pub(crate) const TICK: u64 = 10_000_000;

@@ -20,6 +20,7 @@ mod quality;
 mod refusals;
 mod schema;
 mod screens;
+mod time;
 mod trace;
 mod traced;
 mod views;

@@ -220,6 +220,24 @@ fn the_list_that_is_no_report_is_documented_too() {
 }
 
 #[test]
+fn runs_are_documented_too() {
+    use crate::time::{dark, remarkable, run};
+    let schema = Schema::documented();
+    for runs in [
+        vec![],
+        vec![run()],
+        vec![dark()],
+        vec![run(), remarkable(), dark()],
+    ] {
+        let mut document = Vec::new();
+        let time = profundo_report::Time::new("make", runs).gap("refused");
+        time.write_json(&mut document).unwrap();
+        let value: Value = serde_json::from_slice(&document).unwrap();
+        assert_eq!(schema.faults(&value), Vec::<String>::new(), "{value:#}");
+    }
+}
+
+#[test]
 fn heap_snapshots_are_documented_too() {
     let schema = Schema::documented();
     let mut reports = std::collections::BTreeSet::new();

@@ -1,0 +1,145 @@
+//! `time`: how long a program takes, and what it takes of the machine meanwhile. It runs as always, and is only watched.
+
+mod input;
+mod output;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use profundo_analysis::usage::{Around, Ending, Run};
+use profundo_remote::usage::{Machine, Meter, Unwaited, Usage};
+
+use crate::launch::{
+    Child, Ended, Environment, Patience, Program, Signals, Unstarted, end_as, heed,
+};
+use crate::options::Time;
+use crate::say;
+use input::Input;
+use output::Output;
+
+pub fn time(options: &Time) -> Result<ExitCode> {
+    let program = Program::find(&options.command.words)?;
+    let mut output = Output::open(options).context("nothing was run")?;
+    let input = Input::now();
+    let signals = Signals::take()?;
+    let mut runs = Vec::new();
+    let mut gap = String::new();
+    let mut failed = None;
+    let mut ended = Ended::Exited(0);
+    for number in 0..options.warmup + options.runs {
+        if number > 0 {
+            input.again();
+        }
+        let measured = once(&program, &signals)?;
+        ended = measured.ended;
+        if let Some(why) = &measured.usage.gap {
+            gap = why.to_string();
+        }
+        // A run that was cut short is no measurement, unless it is all that there is.
+        let is_alone = options.warmup + options.runs == 1;
+        if number >= options.warmup && (is_alone || !measured.is_interrupted) {
+            runs.push(run(&measured.usage, ended));
+            failed = failed.or((ended != Ended::Exited(0)).then_some(ended));
+        }
+        if measured.is_interrupted {
+            failed = Some(ended);
+            break;
+        }
+    }
+    signals.release();
+    let words = program.arguments.iter().map(|word| word.to_string_lossy());
+    let command = words.collect::<Vec<_>>().join(" ");
+    let report = profundo_report::Time::new(command, runs)
+        .warmups(options.warmup.into())
+        .gap(gap);
+    // The program has ended as it has, whatever becomes of the report.
+    if let Err(error) = output.write(report, options)
+        && !say::is_broken_pipe(&error)
+    {
+        say::error(&error);
+    }
+    Ok(end_as(failed.unwrap_or(ended)))
+}
+
+/// A run, and how it came to its end.
+struct Measured {
+    usage: Usage,
+    ended: Ended,
+    /// Whether somebody wanted it to end.
+    is_interrupted: bool,
+}
+
+fn once(program: &Program, signals: &Signals) -> Result<Measured> {
+    let child = Child::fork(program, &Environment::with([]), &[], signals, None)
+        .context("cannot start a process")?;
+    let pid = child.pid();
+    let mut meter = Meter::of(pid as u32);
+    let mut patience = Patience::new(signals, meter.descriptors());
+    meter.begin();
+    if let Err(error) = child.release() {
+        bail!(Unstarted::refused(&program.path, &error));
+    }
+    let mut is_interrupted = false;
+    loop {
+        patience.wait(meter.patience());
+        let heard = heed(signals, pid)?;
+        is_interrupted |= heard.is_interrupted;
+        if let Some(ended) = heard.ended {
+            let usage = meter.finish().context("the program is out of sight")?;
+            return Ok(Measured {
+                usage,
+                ended,
+                is_interrupted,
+            });
+        }
+        meter.turn();
+    }
+}
+
+/// A run in the words of the analysis.
+fn run(usage: &Usage, ended: Ended) -> Run {
+    let (unwaited, split_is_estimated) = match usage.unwaited {
+        Unwaited::Unknown => (None, false),
+        Unwaited::None => (Some(0), false),
+        Unwaited::Some {
+            user,
+            system,
+            is_estimated,
+        } => (Some(user + system), is_estimated),
+    };
+    Run {
+        ending: match ended {
+            Ended::Exited(code) => Ending::Exited(code),
+            Ended::Killed(signal) => Ending::Killed(signal),
+        },
+        real: usage.real,
+        user: usage.user,
+        system: usage.system,
+        unwaited,
+        split_is_estimated,
+        peak_resident: Some(usage.peak_resident),
+        peak_is_bound: usage.peak_is_bound,
+        tree_resident: usage.tree_resident,
+        minor_faults: usage.minor_faults,
+        major_faults: usage.major_faults,
+        voluntary: usage.voluntary,
+        involuntary: usage.involuntary,
+        calls: usage.calls,
+        disk: usage.disk,
+        processes: usage.processes,
+        threads: usage.threads,
+        still_running: usage.still_running,
+        around: around(&usage.machine),
+    }
+}
+
+fn around(machine: &Machine) -> Around {
+    Around {
+        cpus: machine.cpus,
+        busy: machine.busy,
+        stolen: machine.stolen,
+        overheated: machine.overheated,
+        held_back: machine.held_back,
+        limited: machine.limited,
+    }
+}

@@ -1,0 +1,173 @@
+//! What is printed, and where to.
+
+use std::fs;
+
+use super::{Told, Tree};
+use crate::machine::Folder;
+
+#[test]
+fn posix_wants_three_lines() {
+    let Some(tree) = Tree::new() else { return };
+    let said = tree.said(&["-p"], "waited", "20");
+    said.succeeded();
+    let lines: Vec<Vec<&str>> = said
+        .err
+        .lines()
+        .map(|line| line.split(' ').collect())
+        .collect();
+    let [real, user, sys] = lines.as_slice() else {
+        panic!("{said:#?}")
+    };
+    let seconds = |line: &[&str], name: &str| {
+        let [found, number] = line else {
+            panic!("{line:?}")
+        };
+        assert_eq!(*found, name);
+        number.parse::<f64>().unwrap()
+    };
+    let (real, user, sys) = (
+        seconds(real, "real"),
+        seconds(user, "user"),
+        seconds(sys, "sys"),
+    );
+    assert!(real > 0.15 && user + sys > 0.19, "{said:#?}");
+    // The program's end is no line of theirs.
+    let said = tree.said(&["-p"], "killed", "1");
+    assert_eq!(said.err.lines().count(), 3, "{said:#?}");
+}
+
+#[test]
+fn a_table_says_what_figures_mean() {
+    let folder = Folder::new();
+    let said = folder.said(&["time", "--", "sh", "-c", "echo out; exit 3"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(3), "out\n"));
+    for part in [
+        "sh -c echo out; exit 3\n",
+        " ms   from its start to its end\n",
+        "\nuser ",
+        "\nsys ",
+        " %   user + sys by real",
+        "\nPeak memory ",
+        "\nPage faults ",
+        "minor: memory used first",
+        "major: read from a disk",
+        "voluntary: a thread waited for something",
+        "involuntary: another one got its CPU",
+        "\nRead ",
+        "from disks",
+        "\nWritten ",
+        "\nProcesses ",
+        "\nSignals          unknown   Linux does not count them",
+        "\nEnded with  exit code 3\n",
+    ] {
+        let part = part.replace("count them", "count those that were received");
+        assert!(said.err.contains(&part), "{part:?} in {}", said.err);
+    }
+    assert!(
+        said.err.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        said.err
+    );
+    assert!(!said.err.contains('\x1b'), "{said:#?}");
+}
+
+#[test]
+fn several_runs_are_told_with_how_they_differ() {
+    let Some(tree) = Tree::new() else { return };
+    let said = tree.said(&["--runs", "4", "--warmup", "1"], "alone", "5");
+    said.succeeded();
+    assert!(
+        said.err.starts_with("4 runs, after 1 run to warm up, of "),
+        "{said:#?}"
+    );
+    let user = said
+        .err
+        .lines()
+        .find(|line| line.starts_with("user "))
+        .unwrap();
+    let words: Vec<&str> = user.split_whitespace().collect();
+    let [
+        "user",
+        mean,
+        "ms",
+        "±",
+        _,
+        "ms",
+        least,
+        "ms",
+        "…",
+        most,
+        "ms",
+    ] = words.as_slice()
+    else {
+        panic!("{user}")
+    };
+    let number = |text: &&str| text.parse::<f64>().unwrap();
+    let (mean, least, most) = (number(mean), number(least), number(most));
+    assert!(least <= mean && mean <= most && least > 30.0, "{user}");
+    let said = tree.said(&["--runs", "3", "--json"], "alone", "2");
+    assert_eq!(said.err.matches("\"exit_code\": 0").count(), 3, "{said:#?}");
+    assert!(
+        said.err
+            .contains("{\"figure\": \"real_seconds\", \"runs\": 3, \"mean\": "),
+        "{said:#?}"
+    );
+}
+
+#[test]
+fn the_first_that_fails_is_how_a_series_ends() {
+    let folder = Folder::new();
+    let script = "echo x >> runs; test $(wc -l < runs) != 2 || exit 7";
+    let said = folder.said(&[
+        "time", "--runs", "3", "--width", "200", "--", "sh", "-c", script,
+    ]);
+    assert_eq!(said.code, Some(7), "{said:#?}");
+    assert_eq!(
+        fs::read_to_string(folder.path().join("runs")).unwrap(),
+        "x\nx\nx\n"
+    );
+    let sentence = "1 of the 3 runs did not end with exit code 0 (the first of them: exit code 7)";
+    assert!(said.err.contains(sentence), "{said:#?}");
+}
+
+#[test]
+fn a_file_takes_the_report() {
+    let folder = Folder::new();
+    let said = folder.said(&[
+        "time",
+        "-p",
+        "-o",
+        "report",
+        "--",
+        "sh",
+        "-c",
+        "echo err >&2",
+    ]);
+    assert_eq!(said.err, "err\n");
+    let read = || fs::read_to_string(folder.path().join("report")).unwrap();
+    assert_eq!(read().lines().count(), 3);
+    folder
+        .said(&["time", "-p", "-a", "-o", "report", "true"])
+        .succeeded();
+    assert_eq!(read().lines().count(), 6);
+    folder
+        .said(&["time", "--json", "-o", "report", "true"])
+        .succeeded();
+    let told = Told(read());
+    assert!(
+        told.0.starts_with("{\n") && told.0.ends_with("}\n"),
+        "{told:?}"
+    );
+    assert_eq!(
+        told.0.matches("\"report\": \"time\"").count(),
+        1,
+        "{told:?}"
+    );
+    // A disk that is full is said, and the program has ended as it has.
+    let said = folder.said(&["time", "-o", "/dev/full", "sh", "-c", "exit 4"]);
+    assert_eq!(said.code, Some(4), "{said:#?}");
+    assert!(
+        said.err.starts_with("profundo: cannot write /dev/full: "),
+        "{said:#?}"
+    );
+}

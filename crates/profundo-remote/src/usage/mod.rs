@@ -1,0 +1,266 @@
+//! What a program takes of the machine, with all that it starts: time on the CPUs, memory, page faults, bytes. The
+//! kernel counts all of it anyway. The program is asked nothing, nothing is loaded into it, and it is not sampled.
+//!
+//! What a process has taken is added to its parent's account when the parent waits for it. Children that nobody
+//! waits for are in no account: daemons, double forks, all children of who ignores SIGCHLD. Their CPU time comes
+//! from a counter that they inherit; which processes there are, from what the kernel tells of beginnings and ends.
+
+mod machine;
+mod quota;
+mod tree;
+mod unwaited;
+
+use std::io;
+use std::time::Duration;
+
+use crate::perf::Counter;
+use crate::permits::{self, Gap};
+use crate::wall::Counters;
+use crate::{proc, sys};
+
+pub use machine::Machine;
+pub use unwaited::Unwaited;
+
+use machine::Surroundings;
+use tree::Tree;
+use unwaited::Times;
+
+/// Between two looks at the processes of a tree.
+const EVERY: u64 = 100_000_000;
+
+/// What a program has taken. Times are nanoseconds.
+#[derive(Debug, Clone, Default)]
+pub struct Usage {
+    /// From its start to its end.
+    pub real: u64,
+    /// On CPUs, in code of programs and libraries.
+    pub user: u64,
+    /// On CPUs, in the kernel.
+    pub system: u64,
+    /// What of both nobody waited for.
+    pub unwaited: Unwaited,
+    /// Why that is not known.
+    pub gap: Option<Gap>,
+    /// The most bytes that one process had in memory.
+    pub peak_resident: u64,
+    /// Whether that may be less: a process that has just been forked has a part of ours.
+    pub peak_is_bound: bool,
+    /// The most that was seen in memory of all processes together, if there was more than one.
+    pub tree_resident: Option<u64>,
+    /// Page faults for which nothing was read from a disk, and the others.
+    pub minor_faults: u64,
+    /// See above.
+    pub major_faults: u64,
+    /// How often a thread gave its CPU away, because it had to wait.
+    pub voluntary: u64,
+    /// How often it was taken away.
+    pub involuntary: u64,
+    /// Bytes that calls have read and written. `None`: it runs with another user's rights.
+    pub calls: Option<(u64, u64)>,
+    /// Bytes that were read from disks and that are to be written there.
+    pub disk: (u64, u64),
+    /// How many processes there were, and how many threads; `None`: nobody told.
+    pub processes: Option<u64>,
+    /// See above.
+    pub threads: Option<u64>,
+    /// How many of them ran on when it had ended.
+    pub still_running: Option<u64>,
+    /// What the machine did meanwhile.
+    pub machine: Machine,
+}
+
+/// Counts for one program.
+#[derive(Debug)]
+pub struct Meter {
+    pid: u32,
+    counter: Result<Counter, Gap>,
+    tree: Option<Tree>,
+    before: Before,
+    surroundings: Surroundings,
+    began: u64,
+    looked: u64,
+}
+
+/// What the process had taken before it was the program.
+#[derive(Debug, Default)]
+struct Before {
+    cpu: u64,
+    faults: (u64, u64),
+    switches: (u64, u64),
+    resident: u64,
+}
+
+impl Meter {
+    /// For a child of ours that waits to become the program.
+    pub fn of(pid: u32) -> Self {
+        let counter = Counter::open(pid).map_err(|error| permits::perf_refused(&error));
+        Self {
+            pid,
+            tree: counter.is_ok().then(|| Tree::of(pid).ok()).flatten(),
+            counter,
+            before: Before::default(),
+            surroundings: Surroundings::default(),
+            began: 0,
+            looked: 0,
+        }
+    }
+
+    /// Counts from now on: the child is let go at once.
+    pub fn begin(&mut self) {
+        rest(self.pid);
+        self.before = Before::of(self.pid);
+        self.surroundings = Surroundings::now();
+        self.began = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        self.looked = self.began;
+    }
+
+    /// What can be polled, so that nothing is missed that the kernel tells.
+    pub fn descriptors(&self) -> Vec<i32> {
+        let tree = self.tree.as_ref();
+        tree.map_or_else(Vec::new, |tree| tree.descriptors().collect())
+    }
+
+    /// How long there is nothing to do but what [`descriptors`](Self::descriptors) ask for.
+    pub fn patience(&self) -> Duration {
+        match &self.tree {
+            None => Duration::MAX,
+            Some(_) => {
+                let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+                Duration::from_nanos((self.looked + EVERY).saturating_sub(now))
+            }
+        }
+    }
+
+    /// Takes what the kernel has told, and looks at the processes if it is time.
+    pub fn turn(&mut self) {
+        let Some(tree) = &mut self.tree else { return };
+        tree.listen();
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        if now >= self.looked + EVERY {
+            tree.look();
+            self.looked = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        }
+    }
+
+    /// When the program has ended: what it has taken. It is waited for, and gone from the kernel's table.
+    pub fn finish(mut self) -> io::Result<Usage> {
+        let real = sys::nanoseconds(libc::CLOCK_MONOTONIC).saturating_sub(self.began);
+        let counted = self.counter.as_ref().map(Counter::read);
+        let alive = self.tree.as_mut().map(Tree::end);
+        let counters = Counters::parse(&proc::read(self.pid, "io"));
+        let machine = self.surroundings.until_now();
+        let taken = sys::wait_for(self.pid)?;
+        let waited = self.before.off(Times {
+            user: micros(taken.ru_utime),
+            system: micros(taken.ru_stime),
+        });
+        let tree = self.tree.as_ref();
+        let (unwaited, gap) = match counted {
+            Ok(Some(counted)) => {
+                let seen = tree.map(Tree::seen).unwrap_or_default();
+                let out_of_sight = machine.stolen + machine.interrupted;
+                (unwaited::of(counted, waited, &seen, out_of_sight), None)
+            }
+            Ok(None) => (Unwaited::Unknown, None),
+            Err(gap) => (Unwaited::Unknown, Some(gap.clone())),
+        };
+        let (user, system) = match unwaited {
+            Unwaited::Some { user, system, .. } => (waited.user + user, waited.system + system),
+            Unwaited::None | Unwaited::Unknown => (waited.user, waited.system),
+        };
+        let peak = taken.ru_maxrss as u64 * 1024;
+        let own = self.before.resident;
+        let less = |all: libc::c_long, before: u64| (all as u64).saturating_sub(before);
+        Ok(Usage {
+            real,
+            user,
+            system,
+            unwaited,
+            gap,
+            peak_resident: peak,
+            // What it touches on its way to the program is in it, too.
+            peak_is_bound: peak <= own + own / 8,
+            tree_resident: tree.and_then(Tree::most_resident),
+            minor_faults: less(taken.ru_minflt, self.before.faults.0),
+            major_faults: less(taken.ru_majflt, self.before.faults.1),
+            voluntary: less(taken.ru_nvcsw, self.before.switches.0),
+            involuntary: less(taken.ru_nivcsw, self.before.switches.1),
+            disk: match &counters {
+                Some(counters) => (counters.fetched, counters.stored),
+                None => (taken.ru_inblock as u64 * 512, taken.ru_oublock as u64 * 512),
+            },
+            calls: counters.map(|counters| (counters.read, counters.written)),
+            processes: tree.and_then(Tree::processes),
+            threads: tree.and_then(Tree::threads),
+            still_running: alive.flatten(),
+            machine,
+        })
+    }
+}
+
+impl Before {
+    fn of(pid: u32) -> Self {
+        let status = proc::read(pid, "status");
+        let status = String::from_utf8_lossy(&status);
+        let number = |name: &str| {
+            let mut lines = status.lines();
+            let value = lines.find_map(|line| line.strip_prefix(name))?;
+            value.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        Self {
+            cpu: proc::thread_cpu(pid, pid).unwrap_or(0),
+            faults: proc::stat(pid).map_or((0, 0), |stat| stat.faults),
+            switches: (
+                number("voluntary_ctxt_switches:").unwrap_or(0),
+                number("nonvoluntary_ctxt_switches:").unwrap_or(0),
+            ),
+            resident: number("VmHWM:").unwrap_or(0) * 1024,
+        }
+    }
+
+    /// The times without those before: a fork's, so the kernel's.
+    fn off(&self, times: Times) -> Times {
+        let system = times.system.saturating_sub(self.cpu);
+        let rest = self.cpu.saturating_sub(times.system);
+        Times {
+            user: times.user.saturating_sub(rest),
+            system,
+        }
+    }
+}
+
+/// Waits a moment until the child is at rest: it then has taken what it takes before it is let go.
+fn rest(pid: u32) {
+    const LONGEST: u32 = 100;
+    for _ in 0..LONGEST {
+        if proc::stat(pid).is_none_or(|stat| stat.state != b'R') {
+            return;
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+fn micros(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_fork_took_is_not_the_programs() {
+        let before = Before {
+            cpu: 300,
+            ..Before::default()
+        };
+        let off = |user, system| {
+            let times = before.off(Times { user, system });
+            (times.user, times.system)
+        };
+        assert_eq!(off(1000, 500), (1000, 200));
+        // The kernel's clock may have taken it for the program's own.
+        assert_eq!(off(1000, 100), (800, 0));
+        assert_eq!(off(100, 100), (0, 0));
+    }
+}

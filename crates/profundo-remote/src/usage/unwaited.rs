@@ -1,0 +1,162 @@
+//! The CPU time of processes that nobody waited for: what an inherited counter has, and no account. The counter does
+//! not tell user from system; what was seen of such processes does, as far as they were seen.
+
+/// Nanoseconds on a CPU, by the kernel's own account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Times {
+    pub(super) user: u64,
+    pub(super) system: u64,
+}
+
+/// What was seen of the processes of a tree, without the first one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Seen {
+    /// Of those that ran on when the first had ended: all of it.
+    pub(super) alive: Times,
+    /// Of those that had lost their parent and ended meanwhile: until they were seen last.
+    pub(super) orphans: Times,
+    /// Of all others that ended meanwhile, likewise.
+    pub(super) others: Times,
+}
+
+/// What nobody waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unwaited {
+    /// It is not known.
+    #[default]
+    Unknown,
+    /// There was nothing, or too little to be told.
+    None,
+    /// So many nanoseconds.
+    Some {
+        /// In code of programs and libraries.
+        user: u64,
+        /// In the kernel.
+        system: u64,
+        /// Whether one is told from the other by what was seen of some.
+        is_estimated: bool,
+    },
+}
+
+impl Times {
+    fn sum(self) -> u64 {
+        self.user + self.system
+    }
+
+    /// So much, shared out as these times are.
+    fn scaled(self, sum: u64) -> Self {
+        let user = match self.sum() {
+            0 => 0,
+            all => (u128::from(sum) * u128::from(self.user) / u128::from(all)) as u64,
+        };
+        Self {
+            user,
+            system: sum - user,
+        }
+    }
+}
+
+/// The kernel counts in ticks where it is asked for times of another process.
+const TICK: u64 = 10_000_000;
+/// Both clocks agree to a hundredth.
+const PART: u64 = 100;
+const LEAST: u64 = 1_000_000;
+
+/// What of `counted` is not among what was `waited` for. `out_of_sight` is time that one clock has and the other
+/// has not: the counter goes on while the machine serves interrupts, or while another machine has the CPU.
+pub(super) fn of(counted: u64, waited: Times, seen: &Seen, out_of_sight: u64) -> Unwaited {
+    let tolerance = LEAST.max(counted / PART) + out_of_sight;
+    if counted + tolerance.max(waited.sum() / PART) < waited.sum() {
+        // The counter stops at a program that gets another user's rights.
+        return Unwaited::Unknown;
+    }
+    let rest = counted.saturating_sub(waited.sum());
+    let is_sure = seen.alive.sum() + seen.orphans.sum() > 0;
+    if rest == 0 || (!is_sure && rest <= tolerance) {
+        return Unwaited::None;
+    }
+    let alive = seen.alive.scaled(rest.min(seen.alive.sum()));
+    let unseen = rest - alive.sum();
+    let like = [seen.orphans, seen.alive, seen.others, waited];
+    let like = like.into_iter().find(|times| times.sum() > 0);
+    let ended = like.unwrap_or(Times { user: 1, system: 0 }).scaled(unseen);
+    Unwaited::Some {
+        user: alive.user + ended.user,
+        system: alive.system + ended.system,
+        is_estimated: unseen > (2 * TICK).max(rest / 50),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn times(user: u64, system: u64) -> Times {
+        Times {
+            user: user * MS,
+            system: system * MS,
+        }
+    }
+
+    fn check(counted: u64, waited: Times, seen: Seen, expected: Option<(u64, u64, bool)>) {
+        let expected = match expected {
+            None => Unwaited::None,
+            Some((user, system, is_estimated)) => Unwaited::Some {
+                user: user * MS,
+                system: system * MS,
+                is_estimated,
+            },
+        };
+        assert_eq!(of(counted * MS, waited, &seen, 0), expected);
+    }
+
+    #[test]
+    fn where_all_are_waited_for_both_clocks_agree() {
+        let others = Seen {
+            others: times(50, 50),
+            ..Seen::default()
+        };
+        check(1000, times(600, 400), others, None);
+        check(1005, times(600, 400), others, None);
+        check(995, times(600, 400), others, None);
+    }
+
+    #[test]
+    fn who_runs_on_is_known_whole() {
+        let alive = Seen {
+            alive: times(300, 100),
+            ..Seen::default()
+        };
+        check(1410, times(600, 400), alive, Some((308, 102, false)));
+        // Ticks may have more than the counter.
+        check(1200, times(600, 400), alive, Some((150, 50, false)));
+    }
+
+    #[test]
+    fn who_has_ended_is_told_apart_by_what_was_seen() {
+        let orphans = Seen {
+            orphans: times(10, 30),
+            others: times(900, 0),
+            ..Seen::default()
+        };
+        check(2000, times(600, 400), orphans, Some((250, 750, true)));
+        let nothing = Seen::default();
+        check(2000, times(600, 400), nothing, Some((600, 400, true)));
+        check(100, times(0, 0), nothing, Some((100, 0, true)));
+    }
+
+    #[test]
+    fn time_out_of_sight_is_nobodys() {
+        let waited = times(600, 400);
+        let found = of(1100 * MS, waited, &Seen::default(), 200 * MS);
+        assert_eq!(found, Unwaited::None);
+    }
+
+    #[test]
+    fn a_counter_that_stopped_is_not_believed() {
+        let found = of(100 * MS, times(600, 400), &Seen::default(), 0);
+        assert_eq!(found, Unwaited::Unknown);
+    }
+}
