@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use profundo_analysis::usage::{Around, Ending, Run};
-use profundo_remote::usage::{Machine, Meter, Unwaited, Usage};
+use profundo_remote::usage::{Before, Machine, Meter, Unwaited, Usage};
 
 use crate::launch::{
-    Child, Ended, Environment, Patience, Program, Signals, Unstarted, end_as, heed,
+    Child, Ended, Environment, Eve, Patience, Program, Signals, Unstarted, end_as, heed,
 };
 use crate::options::Time;
 use crate::say;
@@ -70,14 +70,19 @@ struct Measured {
 }
 
 fn once(program: &Program, signals: &Signals) -> Result<Measured> {
-    let child = Child::fork(program, &Environment::with([]), &[], signals, None)
+    let child = Child::fork(program, &Environment::with([]), &[], signals, None, true)
         .context("cannot start a process")?;
     let pid = child.pid();
     let mut meter = Meter::of(pid as u32);
     let mut patience = Patience::new(signals, meter.descriptors());
     meter.begin();
-    if let Err(error) = child.release() {
-        bail!(Unstarted::refused(&program.path, &error));
+    match child.release() {
+        Ok(eve) => meter.began(eve.map(|eve| Before {
+            time: eve.time,
+            taken: eve.taken,
+            bytes: Eve::BYTES,
+        })),
+        Err(error) => bail!(Unstarted::refused(&program.path, &error)),
     }
     let mut is_interrupted = false;
     loop {

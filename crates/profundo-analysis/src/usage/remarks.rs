@@ -101,15 +101,13 @@ const LEAST: u64 = 200 * MS;
 /// What there is to say, what is most important first.
 pub fn remarks(runs: &[Run]) -> Vec<Remark> {
     let mut found = Vec::new();
-    let count = runs.len() as u64;
-    if count == 0 {
+    if runs.is_empty() {
         return found;
     }
-    let mean = |of: &dyn Fn(&Run) -> u64| runs.iter().map(of).sum::<u64>() / count;
     found.extend(failed(runs));
-    let (real, cpu) = (mean(&|run| run.real), mean(&Run::cpu));
-    let system = mean(&|run| run.system);
-    let unwaited = mean(&|run| run.unwaited.unwrap_or(0));
+    let (real, cpu) = (mean(runs, |run| run.real), mean(runs, Run::cpu));
+    let system = mean(runs, |run| run.system);
+    let unwaited = mean(runs, |run| run.unwaited.unwrap_or(0));
     if unwaited > 0 {
         let is_estimated = runs.iter().any(|run| run.split_is_estimated);
         found.push(Remark::Unwaited {
@@ -125,7 +123,7 @@ pub fn remarks(runs: &[Run]) -> Vec<Remark> {
     }
     let share = system as f64 / cpu.max(1) as f64;
     if share >= 0.3 && system >= 50 * MS {
-        found.push(system_time(share, system, &mean));
+        found.push(system_time(share, system, runs));
     }
     if real >= cpu * 2 && real - cpu >= 100 * MS {
         found.push(Remark::Waiting {
@@ -137,13 +135,17 @@ pub fn remarks(runs: &[Run]) -> Vec<Remark> {
         let cpus = cpu as f64 / real as f64;
         found.push(Remark::Parallel { cpus });
     }
-    let faults = mean(&|run| run.major_faults);
+    let faults = mean(runs, |run| run.major_faults);
     if faults >= 100 {
         found.push(Remark::Cold { faults });
     }
     found.extend(around(runs, real));
     found.extend(scattered(runs));
     found
+}
+
+fn mean(runs: &[Run], of: impl Fn(&Run) -> u64) -> u64 {
+    runs.iter().map(of).sum::<u64>() / runs.len().max(1) as u64
 }
 
 fn failed(runs: &[Run]) -> Option<Remark> {
@@ -155,9 +157,9 @@ fn failed(runs: &[Run]) -> Option<Remark> {
 }
 
 /// Faults and starts of processes are what takes the kernel long most often, if it is not calls.
-fn system_time(share: f64, system: u64, mean: &dyn Fn(&dyn Fn(&Run) -> u64) -> u64) -> Remark {
-    let faults = mean(&|run| run.minor_faults);
-    let processes = mean(&|run| run.processes.unwrap_or(0));
+fn system_time(share: f64, system: u64, runs: &[Run]) -> Remark {
+    let faults = mean(runs, |run| run.minor_faults);
+    let processes = mean(runs, |run| run.processes.unwrap_or(0));
     Remark::System {
         share,
         // A fault takes half a microsecond or more, a process half a millisecond.

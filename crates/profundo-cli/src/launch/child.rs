@@ -2,7 +2,7 @@
 //! had it, and becomes the program. Between fork and exec it calls nothing but the kernel.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -65,6 +65,32 @@ pub struct Streams {
     pub output: OwnedFd,
 }
 
+/// How the child stood when it became the program: all that it took until then is ours.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Eve {
+    /// When that was, on the monotonic clock.
+    pub time: libc::timespec,
+    /// What it had taken.
+    pub taken: libc::rusage,
+}
+
+impl Eve {
+    /// Bytes that it has read and written to wait for us and to tell us of this.
+    pub const BYTES: (u64, u64) = (1, size_of::<Self>() as u64);
+
+    /// Now. May be called between fork and exec.
+    fn now() -> Self {
+        // SAFETY: numbers alone, so zeroed is a valid one, and both calls write to places of ours.
+        unsafe {
+            let mut eve: Self = std::mem::zeroed();
+            libc::getrusage(libc::RUSAGE_SELF, &mut eve.taken);
+            libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut eve.time);
+            eve
+        }
+    }
+}
+
 /// A child that has not become the program yet.
 #[derive(Debug)]
 pub struct Child {
@@ -72,6 +98,7 @@ pub struct Child {
     /// Gone once it has been released.
     gate: Option<OwnedFd>,
     refusal: OwnedFd,
+    tells: bool,
 }
 
 /// A child that is not wanted any more must not be left waiting for us.
@@ -87,13 +114,15 @@ impl Drop for Child {
 impl Child {
     /// Forks. The child waits for [`release`](Self::release); if that never comes, it ends. It
     /// gets `limits` back: resources and their soft limits as they were. Where `streams` are given,
-    /// it gets these instead of ours.
+    /// it gets these instead of ours. If it `tells`, [`release`](Self::release) knows how it stood when it
+    /// became the program, which takes it a few microseconds and counts as bytes that it has written.
     pub fn fork(
         program: &Program,
         environment: &Environment,
         limits: &[(u32, u64)],
         signals: &Signals,
         streams: Option<&Streams>,
+        tells: bool,
     ) -> io::Result<Self> {
         let path = c_string(program.path.as_os_str())?;
         let arguments = program
@@ -139,6 +168,11 @@ impl Child {
                         libc::dup2(output.as_raw_fd(), 1);
                         libc::dup2(output.as_raw_fd(), 2);
                     }
+                    if tells {
+                        let eve = Eve::now();
+                        let size = size_of::<Eve>();
+                        let _ = libc::write(complaint.as_raw_fd(), (&raw const eve).cast(), size);
+                    }
                     libc::execve(path.as_ptr(), argv.as_ptr(), envp.as_ptr());
                     if *libc::__errno_location() == libc::ENOEXEC {
                         libc::execve(shell.as_ptr(), shell_argv.as_ptr(), envp.as_ptr());
@@ -152,6 +186,7 @@ impl Child {
                 pid,
                 gate: Some(gate),
                 refusal,
+                tells,
             }),
         }
     }
@@ -161,10 +196,10 @@ impl Child {
         self.pid
     }
 
-    /// Lets it become the program, and tells whether it did.
-    pub fn release(mut self) -> io::Result<()> {
+    /// Lets it become the program, and tells how it stood then, or why it did not.
+    pub fn release(mut self) -> io::Result<Option<Eve>> {
         let Some(gate) = self.gate.take() else {
-            return Ok(());
+            return Ok(None);
         };
         // SAFETY: writes a byte of ours to a descriptor of ours.
         let written = unsafe { libc::write(gate.as_raw_fd(), [1_u8].as_ptr().cast(), 1) };
@@ -172,20 +207,18 @@ impl Child {
             return Err(io::Error::last_os_error());
         }
         drop(gate);
-        let mut error = 0_i32;
-        loop {
-            // Ends at once: the other end closes when the program is executed.
-            // SAFETY: reads at most four bytes into four.
-            let read = unsafe { libc::read(self.refusal.as_raw_fd(), (&raw mut error).cast(), 4) };
-            match read {
-                4 => {
-                    super::end::bury(self.pid);
-                    return Err(io::Error::from_raw_os_error(error));
-                }
-                -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-                _ => return Ok(()),
-            }
+        // Ends at once: the other end closes when the program is executed.
+        let mut said = Vec::new();
+        std::fs::File::from(self.refusal.try_clone()?).read_to_end(&mut said)?;
+        let told = if self.tells { size_of::<Eve>() } else { 0 };
+        let (eve, complaint) = said.split_at_checked(told).unwrap_or((&said, &[]));
+        if let Ok(error) = complaint.try_into() {
+            super::end::bury(self.pid);
+            return Err(io::Error::from_raw_os_error(i32::from_ne_bytes(error)));
         }
+        let is_whole = eve.len() == size_of::<Eve>();
+        // SAFETY: as many bytes as it has, which the child has copied from one.
+        Ok(is_whole.then(|| unsafe { eve.as_ptr().cast::<Eve>().read_unaligned() }))
     }
 }
 

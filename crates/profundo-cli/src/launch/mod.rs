@@ -11,7 +11,7 @@ mod program;
 mod recorded;
 mod signals;
 
-pub use child::{Child, Environment, Streams, pipe};
+pub use child::{Child, Environment, Eve, Streams, pipe};
 pub use end::{
     Ended, bury, end_as, end_by_broken_pipe, has_ended, pass_on, send, stop_too, was_stopped,
 };

@@ -22,7 +22,8 @@ pub fn fork_recorded(
     let limits = limits.iter().map(|limit| (limit.resource, limit.soft));
     let limits: Vec<(u32, u64)> = limits.collect();
     let environment = Environment::with(recorder.environment().into_iter().chain(besides));
-    Child::fork(program, &environment, &limits, signals, streams).context("cannot start a process")
+    Child::fork(program, &environment, &limits, signals, streams, false)
+        .context("cannot start a process")
 }
 
 /// What was heard of a program.

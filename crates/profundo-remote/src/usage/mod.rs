@@ -28,6 +28,9 @@ use unwaited::Times;
 /// Between two looks at the processes of a tree.
 const EVERY: u64 = 100_000_000;
 
+/// What becoming a program may add to the memory of what it was before.
+const ON_THE_WAY: u64 = 1 << 20;
+
 /// What a program has taken. Times are nanoseconds.
 #[derive(Debug, Clone, Default)]
 pub struct Usage {
@@ -75,43 +78,51 @@ pub struct Meter {
     pid: u32,
     counter: Result<Counter, Gap>,
     tree: Option<Tree>,
-    before: Before,
+    before: Option<Before>,
     surroundings: Surroundings,
     began: u64,
     looked: u64,
 }
 
-/// What the process had taken before it was the program.
-#[derive(Debug, Default)]
-struct Before {
-    cpu: u64,
-    faults: (u64, u64),
-    switches: (u64, u64),
-    resident: u64,
+/// How the process stood when it became the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Before {
+    /// When that was, on the monotonic clock.
+    pub time: libc::timespec,
+    /// What it had taken until then.
+    pub taken: libc::rusage,
+    /// Bytes that it had read and written.
+    pub bytes: (u64, u64),
 }
 
 impl Meter {
     /// For a child of ours that waits to become the program.
     pub fn of(pid: u32) -> Self {
-        let counter = Counter::open(pid).map_err(|error| permits::perf_refused(&error));
+        let counter = Counter::of_program(pid).map_err(|error| permits::perf_refused(&error));
         Self {
             pid,
             tree: counter.is_ok().then(|| Tree::of(pid).ok()).flatten(),
             counter,
-            before: Before::default(),
+            before: None,
             surroundings: Surroundings::default(),
             began: 0,
             looked: 0,
         }
     }
 
-    /// Counts from now on: the child is let go at once.
+    /// The child is let go at once.
     pub fn begin(&mut self) {
-        rest(self.pid);
-        self.before = Before::of(self.pid);
         self.surroundings = Surroundings::now();
         self.began = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         self.looked = self.began;
+    }
+
+    /// It has become the program, and what it had taken before does not count.
+    pub fn began(&mut self, before: Option<Before>) {
+        if let Some(Before { time, .. }) = before {
+            self.began = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+        }
+        self.before = before;
     }
 
     /// What can be polled, so that nothing is missed that the kernel tells.
@@ -150,10 +161,15 @@ impl Meter {
         let counters = Counters::parse(&proc::read(self.pid, "io"));
         let machine = self.surroundings.until_now();
         let taken = sys::wait_for(self.pid)?;
-        let waited = self.before.off(Times {
-            user: micros(taken.ru_utime),
-            system: micros(taken.ru_stime),
-        });
+        // SAFETY: numbers alone, so zeroed is a valid one.
+        let before = self
+            .before
+            .map_or(unsafe { std::mem::zeroed() }, |before| before.taken);
+        let bytes = self.before.map_or((0, 0), |before| before.bytes);
+        let waited = Times {
+            user: micros(taken.ru_utime).saturating_sub(micros(before.ru_utime)),
+            system: micros(taken.ru_stime).saturating_sub(micros(before.ru_stime)),
+        };
         let tree = self.tree.as_ref();
         let (unwaited, gap) = match counted {
             Ok(Some(counted)) => {
@@ -168,9 +184,10 @@ impl Meter {
             Unwaited::Some { user, system, .. } => (waited.user + user, waited.system + system),
             Unwaited::None | Unwaited::Unknown => (waited.user, waited.system),
         };
-        let peak = taken.ru_maxrss as u64 * 1024;
-        let own = self.before.resident;
-        let less = |all: libc::c_long, before: u64| (all as u64).saturating_sub(before);
+        let resident = |taken: &libc::rusage| taken.ru_maxrss as u64 * 1024;
+        let peak = resident(&taken);
+        let less =
+            |all: libc::c_long, before: libc::c_long| (all as u64).saturating_sub(before as u64);
         Ok(Usage {
             real,
             user,
@@ -178,18 +195,20 @@ impl Meter {
             unwaited,
             gap,
             peak_resident: peak,
-            // What it touches on its way to the program is in it, too.
-            peak_is_bound: peak <= own + own / 8,
+            peak_is_bound: peak <= resident(&before) + ON_THE_WAY,
             tree_resident: tree.and_then(Tree::most_resident),
-            minor_faults: less(taken.ru_minflt, self.before.faults.0),
-            major_faults: less(taken.ru_majflt, self.before.faults.1),
-            voluntary: less(taken.ru_nvcsw, self.before.switches.0),
-            involuntary: less(taken.ru_nivcsw, self.before.switches.1),
+            minor_faults: less(taken.ru_minflt, before.ru_minflt),
+            major_faults: less(taken.ru_majflt, before.ru_majflt),
+            voluntary: less(taken.ru_nvcsw, before.ru_nvcsw),
+            involuntary: less(taken.ru_nivcsw, before.ru_nivcsw),
             disk: match &counters {
                 Some(counters) => (counters.fetched, counters.stored),
                 None => (taken.ru_inblock as u64 * 512, taken.ru_oublock as u64 * 512),
             },
-            calls: counters.map(|counters| (counters.read, counters.written)),
+            calls: counters.map(|counters| {
+                let read = counters.read.saturating_sub(bytes.0);
+                (read, counters.written.saturating_sub(bytes.1))
+            }),
             processes: tree.and_then(Tree::processes),
             threads: tree.and_then(Tree::threads),
             still_running: alive.flatten(),
@@ -198,69 +217,6 @@ impl Meter {
     }
 }
 
-impl Before {
-    fn of(pid: u32) -> Self {
-        let status = proc::read(pid, "status");
-        let status = String::from_utf8_lossy(&status);
-        let number = |name: &str| {
-            let mut lines = status.lines();
-            let value = lines.find_map(|line| line.strip_prefix(name))?;
-            value.split_whitespace().next()?.parse::<u64>().ok()
-        };
-        Self {
-            cpu: proc::thread_cpu(pid, pid).unwrap_or(0),
-            faults: proc::stat(pid).map_or((0, 0), |stat| stat.faults),
-            switches: (
-                number("voluntary_ctxt_switches:").unwrap_or(0),
-                number("nonvoluntary_ctxt_switches:").unwrap_or(0),
-            ),
-            resident: number("VmHWM:").unwrap_or(0) * 1024,
-        }
-    }
-
-    /// The times without those before: a fork's, so the kernel's.
-    fn off(&self, times: Times) -> Times {
-        let system = times.system.saturating_sub(self.cpu);
-        let rest = self.cpu.saturating_sub(times.system);
-        Times {
-            user: times.user.saturating_sub(rest),
-            system,
-        }
-    }
-}
-
-/// Waits a moment until the child is at rest: it then has taken what it takes before it is let go.
-fn rest(pid: u32) {
-    const LONGEST: u32 = 100;
-    for _ in 0..LONGEST {
-        if proc::stat(pid).is_none_or(|stat| stat.state != b'R') {
-            return;
-        }
-        std::thread::sleep(Duration::from_micros(50));
-    }
-}
-
 fn micros(time: libc::timeval) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_fork_took_is_not_the_programs() {
-        let before = Before {
-            cpu: 300,
-            ..Before::default()
-        };
-        let off = |user, system| {
-            let times = before.off(Times { user, system });
-            (times.user, times.system)
-        };
-        assert_eq!(off(1000, 500), (1000, 200));
-        // The kernel's clock may have taken it for the program's own.
-        assert_eq!(off(1000, 100), (800, 0));
-        assert_eq!(off(100, 100), (0, 0));
-    }
 }

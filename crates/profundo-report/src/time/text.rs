@@ -162,7 +162,8 @@ impl Row {
 
     fn push(&self, line: &mut Line) {
         line.push(self.label, BOLD);
-        line.push_spaces((LABEL + FIGURE).saturating_sub(line.width() + width(&self.figure)));
+        let room = (LABEL + FIGURE).saturating_sub(line.width() + width(&self.figure));
+        line.push_spaces(room.max(2));
         line.push(&self.figure, Style::PLAIN);
         if !self.meaning.is_empty() {
             line.push_spaces(3);
@@ -181,7 +182,7 @@ fn rows_of(group: &[(&'static str, Quantity)], run: &Run) -> Vec<Row> {
         let figure = match known {
             None => UNKNOWN.to_owned(),
             Some(value) if *quantity == Quantity::PeakResident && run.peak_is_bound => {
-                format!("< {}", figure(*quantity, value))
+                format!("≤ {}", figure(*quantity, value))
             }
             Some(value) => figure(*quantity, value),
         };
@@ -214,9 +215,7 @@ fn meaning(quantity: Quantity, run: &Run) -> String {
             "user + sys by real: 100 % is one CPU, of {}",
             run.around.cpus
         ),
-        Quantity::PeakResident if run.peak_is_bound => {
-            "of one process (RSS): so small that it was not told".into()
-        }
+        Quantity::PeakResident if run.peak_is_bound => "of one process (RSS), if not less".into(),
         Quantity::PeakResident => "of the largest process (RSS)".into(),
         Quantity::TreeResident => "of all at once, as seen ten times per second".into(),
         Quantity::MinorFaults => "minor: memory used first, or shared".into(),
@@ -231,8 +230,8 @@ fn meaning(quantity: Quantity, run: &Run) -> String {
         Quantity::Written => "by calls".into(),
         Quantity::DiskRead => "from disks".into(),
         Quantity::DiskWritten => "to disks, then or later".into(),
-        Quantity::Processes | Quantity::Threads if run.processes.is_none() => {
-            "nobody could tell".into()
+        Quantity::Processes | Quantity::Threads if quantity.of(run).is_none() => {
+            "how many began was not told".into()
         }
         Quantity::Processes => "its own and all that it started".into(),
         Quantity::Threads => "in all of them".into(),

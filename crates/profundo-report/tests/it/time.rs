@@ -128,7 +128,7 @@ fn what_is_not_known_is_said() {
             sys           210.000 ms   on CPUs, in the kernel, at work for them
             CPU               92.4 %   user + sys by real: 100 % is one CPU, of 2
 
-            Peak memory    < 58.2 MB   of one process (RSS): so small that it was not told
+            Peak memory    ≤ 58.2 MB   of one process (RSS), if not less
             Page faults         9812   minor: memory used first, or shared
                                    3   major: read from a disk
 
@@ -139,11 +139,11 @@ fn what_is_not_known_is_said() {
 
             Switches             120   voluntary: a thread waited for something
                                   45   involuntary: another one got its CPU
-            Processes        unknown   nobody could tell
-            Threads          unknown   nobody could tell
+            Processes        unknown   how many began was not told
+            Threads          unknown   how many began was not told
 
             Signals          unknown   Linux does not count those that were received
-            Ended withsignal 9 (SIGKILL)
+            Ended with  signal 9 (SIGKILL)
 
             Note: processes that nobody waited for are missing in all figures:
                   perf_event_open is refused

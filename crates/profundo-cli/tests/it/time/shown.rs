@@ -58,7 +58,7 @@ fn a_table_says_what_figures_mean() {
         "\nWritten ",
         "\nProcesses ",
         "\nSignals          unknown   Linux does not count them",
-        "\nEnded with  exit code 3\n",
+        "\nEnded with   exit code 3\n",
     ] {
         let part = part.replace("count them", "count those that were received");
         assert!(said.err.contains(&part), "{part:?} in {}", said.err);
