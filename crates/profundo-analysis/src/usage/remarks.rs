@@ -250,7 +250,10 @@ mod tests {
             &[system(Some(400_000), Some(500))],
         );
         check(
-            |run| (run.user, run.system) = (100 * MS, 10 * MS),
+            |run| {
+                (run.user, run.system) = (100 * MS, 10 * MS);
+                run.around.busy = Some(120 * MS);
+            },
             &[Remark::Waiting {
                 waited: 890 * MS,
                 real: 1_000 * MS,

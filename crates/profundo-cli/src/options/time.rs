@@ -14,10 +14,11 @@ Examples:
   profundo time --runs 10 -- ./a.out    ten runs: mean, deviation, least and most
   profundo time -o cost.json --json -- python3 app.py
 
-Nothing is loaded into the program, and it is not sampled. The report goes to stderr when it has ended.
+Nothing is loaded into the program, and it is not sampled. The report goes to stderr at its end.
 
-Exit codes: the program's own (or its signal), of several runs that of the first that failed; 127 if there is no
-such program, 126 if it cannot be run, 2 for wrong usage, 1 for another failure before it ran.";
+Exit codes: the program's own (or its signal), of several runs that of the first that failed;
+127 if there is no such program, 126 if it cannot be run, 2 for wrong usage, 1 for another
+failure before it ran.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

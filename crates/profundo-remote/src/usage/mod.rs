@@ -196,7 +196,9 @@ impl Meter {
             gap,
             peak_resident: peak,
             peak_is_bound: peak <= resident(&before) + ON_THE_WAY,
-            tree_resident: tree.and_then(Tree::most_resident),
+            tree_resident: tree
+                .and_then(Tree::most_resident)
+                .map(|most| most.max(peak)),
             minor_faults: less(taken.ru_minflt, before.ru_minflt),
             major_faults: less(taken.ru_majflt, before.ru_majflt),
             voluntary: less(taken.ru_nvcsw, before.ru_nvcsw),

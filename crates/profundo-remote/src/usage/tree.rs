@@ -27,7 +27,9 @@ pub(super) struct Tree {
     /// Whether there may have been others.
     has_gaps: bool,
     /// The most that all had in memory when they were looked at.
-    most_resident: Option<u64>,
+    most_resident: u64,
+    /// Whether several were ever seen at once.
+    were_several: bool,
     /// Who was looked at last, where not all are at once.
     last: u32,
     seen: Seen,
@@ -59,7 +61,8 @@ impl Tree {
             processes: 1,
             threads: 1,
             has_gaps: false,
-            most_resident: None,
+            most_resident: 0,
+            were_several: false,
             last: 0,
             seen: Seen::default(),
         })
@@ -114,11 +117,12 @@ impl Tree {
         }
     }
 
-    /// Looks at the processes, if there is more than one: at so many of them that it does not take long.
+    /// Looks at the processes, if there has been more than one: at so many of them that it does not take long.
     pub(super) fn look(&mut self) {
-        if self.members.len() < 2 {
+        if self.processes < 2 {
             return;
         }
+        self.were_several |= self.members.len() > 1;
         let after = self.members.range(self.last + 1..).map(|(&pid, _)| pid);
         let before = self.members.range(..=self.last).map(|(&pid, _)| pid);
         let turn: Vec<u32> = after.chain(before).take(MOST_LOOKS).collect();
@@ -127,7 +131,7 @@ impl Tree {
             self.look_at(pid);
         }
         let resident = self.members.values().map(|member| member.resident).sum();
-        self.most_resident = self.most_resident.max(Some(resident));
+        self.most_resident = self.most_resident.max(resident);
     }
 
     /// Returns whether it is there and has not ended.
@@ -169,8 +173,9 @@ impl Tree {
         self.seen
     }
 
+    /// The most that all had in memory at once, if they were ever seen so.
     pub(super) fn most_resident(&self) -> Option<u64> {
-        self.most_resident
+        self.were_several.then_some(self.most_resident)
     }
 
     pub(super) fn processes(&self) -> Option<u64> {

@@ -264,7 +264,11 @@ fn spreads(runs: &[Run]) -> Vec<Vec<Scattered>> {
         if *quantity == Quantity::TreeResident && spread.is_none() {
             return None;
         }
-        Some(Scattered::new(label, *quantity, spread))
+        let mut row = Scattered::new(label, *quantity, spread);
+        if *quantity == Quantity::PeakResident && runs.iter().any(|run| run.peak_is_bound) {
+            row.mean.insert_str(0, "≤ ");
+        }
+        Some(row)
     };
     let group = |group: &&[(&'static str, Quantity)]| group.iter().filter_map(told).collect();
     GROUPS.iter().map(group).collect()
