@@ -180,6 +180,8 @@ impl Meter {
             Ok(None) => (Unwaited::Unknown, None),
             Err(gap) => (Unwaited::Unknown, Some(gap.clone())),
         };
+        // Who does not count any more does not hear of beginnings either.
+        let tree = tree.filter(|_| unwaited != Unwaited::Unknown);
         let (user, system) = match unwaited {
             Unwaited::Some { user, system, .. } => (waited.user + user, waited.system + system),
             Unwaited::None | Unwaited::Unknown => (waited.user, waited.system),
@@ -213,7 +215,7 @@ impl Meter {
             }),
             processes: tree.and_then(Tree::processes),
             threads: tree.and_then(Tree::threads),
-            still_running: alive.flatten(),
+            still_running: alive.flatten().filter(|_| tree.is_some()),
             machine,
         })
     }

@@ -180,4 +180,13 @@ fn a_program_with_anothers_rights_is_counted_as_far_as_may_be() {
         return skip("nobody may not run it");
     }
     has_taken(&told, 0.3);
+    // Nobody's program becomes root's: the kernel stops counting for who may not look into it.
+    for name in [
+        "unwaited_seconds",
+        "processes",
+        "still_running",
+        "read_bytes",
+    ] {
+        assert_eq!(told.number(name), None, "{name}: {told:?}");
+    }
 }
