@@ -88,6 +88,10 @@ impl Estimate {
     /// sure than one of many light ones that weighs the same.
     pub fn of(part: Mass, whole: Mass) -> Self {
         let share = part.weight / whole.weight.max(f64::MIN_POSITIVE);
+        if whole.weight > 0.0 && whole.squares <= 0.0 {
+            // No lottery: each was measured.
+            return Self::exact(share);
+        }
         let rest = (whole.squares - part.squares).max(0.0);
         let spread = part.squares * (1.0 - share).powi(2) + rest * share * share;
         let samples = if share > 0.0 && share < 1.0 && spread > 0.0 {
@@ -98,6 +102,18 @@ impl Estimate {
             0.0
         };
         Self::new(share, samples)
+    }
+
+    /// A share that was measured.
+    pub fn exact(share: f64) -> Self {
+        let (low, high) = (share, share);
+        let interval = Interval { low, high };
+        Self { share, interval }
+    }
+
+    /// Whether it is no estimate, but was measured.
+    pub fn is_exact(&self) -> bool {
+        self.interval.low == self.share && self.interval.high == self.share
     }
 
     /// Half of the width of the interval.

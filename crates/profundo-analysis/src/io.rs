@@ -87,7 +87,7 @@ pub fn io(profile: &Profile, selection: &Selection, filter: &Filter, shown: Show
         let act = Act {
             start: sample.time.0.saturating_sub(sample.weight.0),
             end: sample.time.0,
-            weight: weight_of(sample),
+            weight: weight_of(profile, sample),
             number: seen.len(),
         };
         acts.add(

@@ -94,7 +94,7 @@ pub use tally::Amount;
 pub use totals::{ProcessTotal, ThreadTotal, Totals, totals};
 pub use traced::{
     Begun, CallLabel, CallTable, CallsBetween, Counted, CountedFunction, CountedLine,
-    LinesOfFunction, time_lines, traced, traced_lines,
+    LinesOfFunction, calls_by_sample, time_lines, traced, traced_lines,
 };
 pub use tree::{Node, NodeId, Recur, Tree, TreeOptions, tree};
 pub use utilization::utilization;

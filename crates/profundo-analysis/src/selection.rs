@@ -8,11 +8,11 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use profundo_model::{Kind, Kinds, Profile, Sample, StackId, State, TaskId, ThreadId};
+use profundo_model::{Kind, Kinds, Profile, Sample, SampleKind, StackId, State, TaskId, ThreadId};
 
 use crate::interval::Mass;
 use crate::kind::Split;
-use crate::{Filter, admit};
+use crate::{Filter, admit, traced};
 
 /// Samples of a profile, in the order in which they were taken. It belongs to the profile that it
 /// was made from, and remembers what it was asked about it.
@@ -46,6 +46,8 @@ pub struct StackWeight {
     pub stack: StackId,
     /// How many samples there are.
     pub samples: u64,
+    /// How many calls they stand for, where calls were counted.
+    pub calls: u64,
     /// The sum of the samples' counts.
     pub count: u64,
     /// The part of `count` that was taken while the thread slept.
@@ -65,6 +67,7 @@ pub(crate) struct Sums {
     pub stacks: Vec<StackWeight>,
     /// Of all samples.
     pub count: u64,
+    pub calls: u64,
     pub asleep: u64,
     /// The part of `count` that was taken in system calls.
     pub in_system: u64,
@@ -187,6 +190,11 @@ impl Selection {
         self.sums(profile).count
     }
 
+    /// How many calls there were, where they were counted.
+    pub fn calls(&self, profile: &Profile) -> u64 {
+        self.sums(profile).calls
+    }
+
     /// The time that the samples stand for, in nanoseconds. Samples that do not say how much that
     /// is weigh one each.
     pub fn weight(&self, profile: &Profile) -> u64 {
@@ -236,6 +244,7 @@ impl Sums {
         let mut rows = vec![0_u32; profile.stacks.len()];
         let mut sums = Self::default();
         let mut counts = Counts::new(profile);
+        let mut calls = traced::calls_of_samples(profile);
         selection.each(profile, |_, sample| {
             let row = &mut rows[sample.stack.index()];
             if *row == 0 {
@@ -244,8 +253,12 @@ impl Sums {
             }
             let sum = &mut sums.stacks[*row as usize - 1];
             let count = counts.of(sample);
-            let weight = weight_of(sample);
+            let weight = weight_of(profile, sample);
             sum.samples += 1;
+            if !calls.is_empty() {
+                let key = (sample.thread, sample.stack);
+                sum.calls = sum.calls.saturating_add(calls.remove(&key).unwrap_or(0));
+            }
             // A damaged file may hold any weight.
             sum.count = sum.count.saturating_add(count);
             sum.weight = sum.weight.saturating_add(weight);
@@ -277,6 +290,7 @@ impl Sums {
                 Kind::Native | Kind::System | Kind::Waiting => stack.split.native = rest,
             }
             sums.count = sums.count.saturating_add(stack.count);
+            sums.calls = sums.calls.saturating_add(stack.calls);
             sums.asleep = sums.asleep.saturating_add(stack.asleep);
             sums.weight = sums.weight.saturating_add(stack.weight);
             sums.squares += stack.squares;
@@ -298,6 +312,7 @@ impl StackWeight {
         Self {
             stack,
             samples: 0,
+            calls: 0,
             count: 0,
             asleep: 0,
             weight: 0,
@@ -339,10 +354,15 @@ impl<'a> Counts<'a> {
 pub(crate) fn square_of(profile: &Profile, sample: &Sample) -> f64 {
     /// Waits that are shorter are sampled themselves.
     const LONG: u64 = 10_000_000;
-    let weight = weight_of(sample);
-    if let profundo_model::SampleKind::Heap(measure) = profile.meta.kind {
-        let unit = crate::heap::unit(&profile.heap, measure);
-        return weight as f64 * weight.min(unit) as f64;
+    let weight = weight_of(profile, sample);
+    match profile.meta.kind {
+        SampleKind::Heap(measure) => {
+            let unit = crate::heap::unit(&profile.heap, measure);
+            return weight as f64 * weight.min(unit) as f64;
+        }
+        // It was measured.
+        SampleKind::Traced => return 0.0,
+        SampleKind::Cpu | SampleKind::Wall => {}
     }
     let is_measured =
         sample.state == State::WallWaiting && profile.meta.engine != profundo_model::Engine::Wall;
@@ -354,7 +374,10 @@ pub(crate) fn square_of(profile: &Profile, sample: &Sample) -> f64 {
 }
 
 /// The weight of a sample where shares are concerned. Data made by hand may not say how much
-/// time a sample stands for; it still has to weigh something.
-pub(crate) fn weight_of(sample: &Sample) -> u64 {
-    sample.weight.0.max(1)
+/// time a sample stands for; it still has to weigh something. What was traced may have taken no time.
+pub(crate) fn weight_of(profile: &Profile, sample: &Sample) -> u64 {
+    match profile.meta.kind {
+        SampleKind::Traced => sample.weight.0,
+        _ => sample.weight.0.max(1),
+    }
 }

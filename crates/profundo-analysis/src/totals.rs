@@ -81,7 +81,7 @@ fn count(profile: &Profile, selection: &Selection, by_thread: &mut [Amount]) {
     let kinds = selection.kinds(profile);
     let mut last = None;
     selection.each(profile, |_, sample| {
-        let weight = weight_of(sample);
+        let weight = weight_of(profile, sample);
         let count = match last {
             Some((known, count)) if known == sample.weight => count,
             _ => profile.count_of(sample),

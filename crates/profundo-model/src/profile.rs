@@ -2,8 +2,8 @@
 
 use crate::{
     File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Growing, Heap, Language,
-    LocationId, LocationKind, LocationTable, Meta, ModuleTable, Process, Sample, SourceLines,
-    StackTable, StringTable, TaskTable, ThreadTable, Traced, Traffic,
+    LocationId, LocationKind, LocationTable, Meta, ModuleTable, Process, Sample, SampleKind,
+    SourceLines, StackTable, StringTable, TaskTable, ThreadTable, Traced, Traffic,
 };
 
 /// A profile.
@@ -45,8 +45,12 @@ pub struct Profile {
 
 impl Profile {
     /// The count of a sample in reports: its weight in periods, rounded, at least 1. A sample
-    /// that stands for several missed timer ticks counts as so many.
+    /// that stands for several missed timer ticks counts as so many. What was traced was not sampled: there it is its
+    /// nanoseconds, be it none.
     pub fn count_of(&self, sample: &Sample) -> u64 {
+        if self.meta.kind == SampleKind::Traced {
+            return sample.weight.0;
+        }
         let period = self.meta.period.0;
         if period == 0 {
             return 1;

@@ -7,33 +7,29 @@ use profundo_analysis::{Estimate, FunctionShare};
 
 use crate::printer::Printer;
 use crate::table::{Column, Row, Table};
+use crate::weighs::Weighs;
 
 /// Writes the table, whose rows are in order.
 pub(crate) fn write(printer: &mut Printer<'_>, rows: &[FunctionShare]) -> io::Result<()> {
+    let is_exact = Weighs::of(printer.profile) == Weighs::Traced;
+    let range = Column {
+        title: "95 % range",
+        width: 12,
+    };
+    let mut columns = Vec::new();
+    for (title, width) in [("Self %", 7), ("Total %", 8)] {
+        columns.push(Column { title, width });
+        columns.extend((!is_exact).then_some(range));
+    }
     let table = Table {
-        columns: vec![
-            Column {
-                title: "Self %",
-                width: 7,
-            },
-            Column {
-                title: "95 % range",
-                width: 12,
-            },
-            Column {
-                title: "Total %",
-                width: 8,
-            },
-            Column {
-                title: "95 % range",
-                width: 12,
-            },
-        ],
+        columns,
         has_lines: false,
         rows: rows
             .iter()
             .map(|row| Row {
-                numbers: [row.own, row.total].iter().flat_map(cells).collect(),
+                numbers: ([row.own, row.total].iter())
+                    .flat_map(|it| cells(it).into_iter().take(if is_exact { 1 } else { 2 }))
+                    .collect(),
                 place: row.place,
                 location: None,
                 shown: row.count >= printer.report.mincount,

@@ -114,7 +114,7 @@ impl<'a> Json<'a> {
     pub(crate) fn weight(&mut self, name: &str, weight: u64) {
         let key = format!("{name}{}", self.weighs.member());
         match self.weighs {
-            Weighs::Time => self.seconds(&key, Some(weight)),
+            Weighs::Time | Weighs::Traced => self.seconds(&key, Some(weight)),
             Weighs::Heap(_) => self.number(&key, weight),
         }
     }

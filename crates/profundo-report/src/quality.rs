@@ -3,12 +3,12 @@
 
 use std::io;
 
-use profundo_analysis::{Quality, Selection, quality};
-use profundo_model::{Engine, Heap, Part, Sampling};
+use profundo_analysis::{Quality, Selection, quality, traced};
+use profundo_model::{Callers, Engine, Heap, Part, Sampling};
 
 use crate::palette::Color;
 use crate::printer::Page;
-use crate::units::{bytes, counted};
+use crate::units::{bytes, counted, duration};
 use crate::weighs::Weighs;
 
 /// Writes the line and the notes, where they are wanted.
@@ -19,7 +19,11 @@ pub(crate) fn write(
 ) -> io::Result<()> {
     let meta = &page.profile.meta;
     let weighs = Weighs::of(page.profile);
-    if weighs != Weighs::Time {
+    if weighs == Weighs::Traced {
+        if wanted != Some(false) {
+            write_traced(page, selection)?;
+        }
+    } else if weighs != Weighs::Time {
         if wanted != Some(false) {
             let all = match (weighs.whole(), selection.weight(page.profile)) {
                 ("blocks", count) => counted(count, "block"),
@@ -48,6 +52,29 @@ pub(crate) fn write(
         }
     }
     Ok(())
+}
+
+/// Writes what the tracing of calls has cost, and where it could not keep all callers.
+fn write_traced(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
+    let sum = traced(page.profile, selection).sum();
+    if sum.own_cost > 0 {
+        let measured = sum.own.saturating_add(sum.own_cost);
+        page.sentence(&format!(
+            "Tracing: {} were measured, of which {} were the tracing itself and are taken off: {} are left.",
+            duration(measured),
+            duration(sum.own_cost),
+            duration(sum.own),
+        ))?;
+    }
+    let calls = &page.profile.traced.calls;
+    let cut = calls.iter().filter(|it| it.callers != Callers::All).count();
+    if cut == 0 {
+        return Ok(());
+    }
+    page.sentence(&format!(
+        "Calls came from very many places: at {cut} of {} only the last caller is known, so trees begin anew there. Tables are whole.",
+        calls.len(),
+    ))
 }
 
 /// How allocations were recorded, so many of them, and what that means for the numbers.

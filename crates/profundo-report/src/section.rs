@@ -11,6 +11,7 @@ use crate::line::{Line, Style};
 use crate::order::Order;
 use crate::palette::Color;
 use crate::printer::Printer;
+use crate::units::{counted, duration};
 use crate::warning::Warning;
 use crate::weighs::Weighs;
 use crate::width::keep_head;
@@ -44,7 +45,7 @@ pub(crate) fn write(printer: &mut Printer<'_>) -> io::Result<()> {
         if body.is_empty() {
             warnings.push(Warning::no_samples(profile, &all, report.unit));
         } else {
-            body.write(printer)?;
+            body.write(printer, &all)?;
             write_footer(printer, &all)?;
         }
     } else if groups.is_empty() {
@@ -111,10 +112,10 @@ impl Body {
         }
     }
 
-    fn write(&self, printer: &mut Printer<'_>) -> io::Result<()> {
+    fn write(&self, printer: &mut Printer<'_>, selection: &Selection) -> io::Result<()> {
         match self {
             Self::Tree(tree) => crate::tree::write_rows(printer, tree),
-            Self::Flat(rows) => crate::flat::write(printer, rows),
+            Self::Flat(rows) => crate::flat::write(printer, rows, selection),
             Self::Functions(rows) => crate::functions::write(printer, rows),
         }
     }
@@ -123,6 +124,10 @@ impl Body {
 fn write_footer(printer: &mut Printer<'_>, all: &Selection) -> io::Result<()> {
     let total = all.total(printer.profile);
     let weighs = Weighs::of(printer.profile);
+    if weighs == Weighs::Traced {
+        let sum = sum_of_calls(printer.profile, all);
+        return printer.plain(&format!("Total: {sum}"));
+    }
     if weighs != Weighs::Time {
         let what = match weighs.whole() {
             "copies" => format!("Total copies: {total}"),
@@ -153,6 +158,12 @@ fn write_footer(printer: &mut Printer<'_>, all: &Selection) -> io::Result<()> {
         None => format!("Total snapshots: {total}"),
     };
     printer.plain(&text)
+}
+
+/// What calls that were counted add up to.
+fn sum_of_calls(profile: &Profile, selection: &Selection) -> String {
+    let calls = counted(selection.calls(profile), "function call");
+    format!("{calls} in {}", duration(selection.weight(profile)))
 }
 
 /// A share as whole percent; a tie goes to the even neighbour.
@@ -202,7 +213,7 @@ fn write_groups(
             all_full &= !body.is_empty();
             write_sum(printer, &mut line, &group.selection, body.is_empty())?;
             if !body.is_empty() {
-                body.write(printer)?;
+                body.write(printer, &group.selection)?;
             }
             printer.plain("")?;
         }
@@ -290,6 +301,11 @@ fn write_sum(
         Style::PLAIN
     };
     let weighs = Weighs::of(printer.profile);
+    if weighs == Weighs::Traced {
+        line.push("Total: ", Style::PLAIN);
+        line.push(&sum_of_calls(printer.profile, selection), style);
+        return printer.line(line);
+    }
     if weighs != Weighs::Time && !is_empty {
         line.push_fmt(format_args!("Total {}: {total}", weighs.whole()), style);
         return printer.line(line);

@@ -12,6 +12,7 @@ use crate::printer::Page;
 use crate::width::{digits, keep_head, width};
 
 /// A column of numbers, aligned to the right.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     pub title: &'static str,
     pub width: usize,

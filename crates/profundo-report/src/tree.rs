@@ -4,28 +4,69 @@
 
 use std::io;
 
-use profundo_analysis::{NodeId, Tree};
+use profundo_analysis::{Node, NodeId, Tree};
 
 use crate::Report;
 use crate::label::{Label, NO_FUNCTION, address, function, line_number};
 use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::printer::Printer;
-use crate::width::digits;
+use crate::units::duration;
+use crate::weighs::Weighs;
+use crate::width::{digits, width};
 
 const BAR: &str = "╎";
 
 /// Writes the two lines above a tree.
 pub(crate) fn write_header(printer: &mut Printer<'_>) -> io::Result<()> {
-    let header = format!("Overhead {BAR} [+additional indent] Count File:Line  Function");
+    let header = match Weighs::of(printer.profile) {
+        Weighs::Traced => {
+            format!("Own time {BAR} [+additional indent] Time, calls File:Line  Function")
+        }
+        _ => format!("Overhead {BAR} [+additional indent] Count File:Line  Function"),
+    };
+    let columns = width(&header);
     printer.plain(&header)?;
-    printer.plain(&"=".repeat(57))
+    printer.plain(&"=".repeat(columns))
 }
 
 /// The columns that all rows of a tree share.
 struct Widths {
     overhead: usize,
     count: usize,
+    weighs: Weighs,
+}
+
+impl Widths {
+    fn new(printer: &Printer<'_>, tree: &Tree) -> Self {
+        let weighs = Weighs::of(printer.profile);
+        let widest = |text: fn(&Node, Weighs) -> String| {
+            let nodes = tree.nodes().skip(1);
+            let widths = nodes.map(|(_, node)| width(&text(node, weighs)));
+            widths.max().unwrap_or(1)
+        };
+        Self {
+            overhead: widest(overhead),
+            count: widest(count),
+            weighs,
+        }
+    }
+}
+
+/// What ended at a node.
+fn overhead(node: &Node, weighs: Weighs) -> String {
+    match weighs {
+        Weighs::Traced => duration(node.overhead),
+        _ => node.overhead.to_string(),
+    }
+}
+
+/// What passed through a node, and where calls were counted, how many these were.
+fn count(node: &Node, weighs: Weighs) -> String {
+    match weighs {
+        Weighs::Traced => format!("{}, {}×", duration(node.count), node.calls),
+        _ => node.count.to_string(),
+    }
 }
 
 /// A node that waits for its turn.
@@ -37,13 +78,7 @@ struct Pending {
 
 /// Writes the rows of a tree, whose children are in order.
 pub(crate) fn write_rows(printer: &mut Printer<'_>, tree: &Tree) -> io::Result<()> {
-    let highest = |value: fn(&profundo_analysis::Node) -> u64| {
-        digits(tree.nodes().map(|(_, node)| value(node)).max().unwrap_or(0))
-    };
-    let widths = Widths {
-        overhead: highest(|node| node.overhead),
-        count: highest(|node| node.count),
-    };
+    let widths = Widths::new(printer, tree);
     let mut line = Line::default();
     let mut pending = Vec::new();
     push_children(printer, tree, tree.root(), &mut pending);
@@ -102,7 +137,9 @@ fn push_row(
     line.bold = node.overhead > 0;
 
     if node.overhead > 0 {
-        line.push_fmt(format_args!("{:>1$}", node.overhead, widths.overhead), gray);
+        let text = overhead(node, widths.weighs);
+        line.push_spaces(widths.overhead.saturating_sub(width(&text)));
+        line.push(&text, gray);
     } else {
         line.push_spaces(widths.overhead);
     }
@@ -110,8 +147,9 @@ fn push_row(
     let indent = above.min(printer.columns / 2);
     line.push(BAR, Style::PLAIN);
     push_base(line, indent, above - indent);
-    line.push_fmt(format_args!("{:<1$}", node.count, widths.count), gray);
-    line.push_spaces(1);
+    let text = count(node, widths.weighs);
+    line.push(&text, gray);
+    line.push_spaces(widths.count.saturating_sub(width(&text)) + 1);
 
     let at = node.location.and_then(|at| address(profile, at));
     let frame = match Label::of(profile, node.place) {

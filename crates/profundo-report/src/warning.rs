@@ -3,7 +3,7 @@
 use std::fmt;
 
 use profundo_analysis::Selection;
-use profundo_model::Profile;
+use profundo_model::{Profile, SampleKind};
 
 use crate::Unit;
 
@@ -16,6 +16,8 @@ pub(crate) enum Warning {
     NoAllocations,
     /// There are samples, but the filter lets none through.
     Filtered,
+    /// Calls were counted, and none of them is among what was asked for.
+    NoCalls,
     /// There are samples, but all their frames are C.
     OnlyC,
     /// There is a group with samples, but all their frames are C.
@@ -31,6 +33,8 @@ impl Warning {
     pub(crate) fn no_samples(profile: &Profile, selection: &Selection, unit: Unit) -> Self {
         if !selection.is_empty() {
             Self::OnlyC
+        } else if profile.meta.kind == SampleKind::Traced {
+            Self::NoCalls
         } else if !profile.samples.is_empty() {
             Self::Filtered
         } else if unit.of_allocations().is_some() {
@@ -59,6 +63,7 @@ impl Warning {
                  for longer, or sample it more often."
             }
             Self::Filtered => "no samples pass the filter.",
+            Self::NoCalls => "no calls were counted of what was asked for.",
             Self::OnlyC => {
                 "all that was sampled is hidden: plumbing of an interpreter, or code that is not \
                  your own."
@@ -91,6 +96,7 @@ impl fmt::Display for Warning {
                 "no samples were collected in the threads and tasks asked for. Ask for more of \
                  them, {LONGER}."
             ),
+            Self::NoCalls => f.write_str("no calls were counted of what was asked for."),
             Self::OnlyC => write!(
                 f,
                 "no samples were collected outside C frames. Show these with `c(true)`, {LONGER}."

@@ -10,6 +10,8 @@ pub(crate) enum Weighs {
     /// Nanoseconds.
     #[default]
     Time,
+    /// Nanoseconds that were measured call by call, and not sampled.
+    Traced,
     /// Bytes or blocks of a heap.
     Heap(Measure),
 }
@@ -18,14 +20,15 @@ impl Weighs {
     pub(crate) fn of(profile: &Profile) -> Self {
         match profile.meta.kind {
             SampleKind::Heap(measure) => Self::Heap(measure),
-            _ => Self::Time,
+            SampleKind::Traced => Self::Traced,
+            SampleKind::Cpu | SampleKind::Wall => Self::Time,
         }
     }
 
     /// The measure, where it is no time.
     pub(crate) fn heap(self) -> Option<Measure> {
         match self {
-            Self::Time => None,
+            Self::Time | Self::Traced => None,
             Self::Heap(measure) => Some(measure),
         }
     }
@@ -37,7 +40,7 @@ impl Weighs {
     /// As in “of the time”.
     pub(crate) fn whole(self) -> &'static str {
         match self {
-            Self::Time => "time",
+            Self::Time | Self::Traced => "time",
             Self::Heap(measure) if measure.part == Part::Copied && measure.counts => "copies",
             Self::Heap(_) if self.counts() => "blocks",
             Self::Heap(_) => "bytes",
@@ -47,7 +50,7 @@ impl Weighs {
     /// The title of a column of shares.
     pub(crate) fn share_title(self) -> &'static str {
         match self {
-            Self::Time => "Time %",
+            Self::Time | Self::Traced => "Time %",
             Self::Heap(_) if self.counts() => "Blocks %",
             Self::Heap(_) => "Size %",
         }
@@ -56,7 +59,7 @@ impl Weighs {
     /// The title of a column of weights.
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Self::Time => "Time",
+            Self::Time | Self::Traced => "Time",
             Self::Heap(_) if self.counts() => "Blocks",
             Self::Heap(_) => "Size",
         }
@@ -65,7 +68,7 @@ impl Weighs {
     /// What JSON calls a weight.
     pub(crate) fn member(self) -> &'static str {
         match self {
-            Self::Time => "seconds",
+            Self::Time | Self::Traced => "seconds",
             _ => self.whole(),
         }
     }
@@ -73,7 +76,7 @@ impl Weighs {
     /// A weight as it is shown.
     pub(crate) fn text(self, weight: u64) -> String {
         match self {
-            Self::Time => duration(weight),
+            Self::Time | Self::Traced => duration(weight),
             Self::Heap(_) if self.counts() => weight.to_string(),
             Self::Heap(_) => bytes(weight),
         }
@@ -83,6 +86,7 @@ impl Weighs {
     pub(crate) fn samples(self, number: u64) -> String {
         match self {
             Self::Time => counted(number, "sample"),
+            Self::Traced => counted(number, "call"),
             Self::Heap(_) => counted(number, "record"),
         }
     }

@@ -11,7 +11,7 @@ mod lines;
 mod numbers;
 mod sampled;
 
-use profundo_model::{Call, Callers, Profile, StackId, ThreadId};
+use profundo_model::{Call, Callers, Profile, SampleKind, StackId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use label::CallLabel;
@@ -19,7 +19,7 @@ pub use lines::{CountedLine, LinesOfFunction, traced_lines};
 pub use sampled::time_lines;
 
 use crate::{Filter, Place, Selection};
-use numbers::Numbers;
+use numbers::{Key, Numbers};
 
 /// How often something was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -108,9 +108,17 @@ pub struct CallTable {
     pub functions: Vec<CountedFunction>,
     /// Who called whom, in the order of the callers, and then of the callees.
     pub between: Vec<CallsBetween>,
+    /// The rows of the functions.
+    rows: FxHashMap<Key, usize>,
 }
 
 impl CallTable {
+    /// What the calls of the function add up to that is at this place.
+    pub fn of(&self, profile: &Profile, place: Place) -> Option<&Counted> {
+        let row = self.rows.get(&Key::of(profile, place))?;
+        Some(&self.functions[*row].counted)
+    }
+
     /// All calls together.
     pub fn sum(&self) -> Counted {
         let mut sum = Counted::default();
@@ -207,6 +215,9 @@ fn in_order(
     });
     let places: FxHashMap<u32, usize> = places.collect();
     let mut table = CallTable {
+        rows: (met.iter().enumerate())
+            .map(|(row, (_, function))| (Key::of(profile, function.place), row))
+            .collect(),
         functions: met.into_iter().map(|(_, function)| function).collect(),
         between: (between.into_iter())
             .map(|((caller, callee), it)| CallsBetween {
@@ -222,6 +233,29 @@ fn in_order(
         table.functions[it.callee].callers.push(row);
     }
     table
+}
+
+/// How often each place was begun, by the thread and the stack that its sample has. Empty where calls were not counted.
+pub(crate) fn calls_of_samples(profile: &Profile) -> FxHashMap<(ThreadId, StackId), u64> {
+    let mut calls = FxHashMap::default();
+    if profile.meta.kind == SampleKind::Traced {
+        for call in &profile.traced.calls {
+            let sum: &mut u64 = calls.entry((call.thread, call.stack)).or_default();
+            *sum = sum.saturating_add(call.calls);
+        }
+    }
+    calls
+}
+
+/// By sample, how many calls it stands for; `None` where calls were not counted. Places that have a thread and a stack in
+/// common, as those have of which not all callers are known, are told by the first of their samples.
+pub fn calls_by_sample(profile: &Profile) -> Option<Vec<u64>> {
+    let mut calls = calls_of_samples(profile);
+    (profile.meta.kind == SampleKind::Traced).then(|| {
+        let samples = profile.samples.iter();
+        let keys = samples.map(|sample| (sample.thread, sample.stack));
+        keys.map(|key| calls.remove(&key).unwrap_or(0)).collect()
+    })
 }
 
 /// Leaves only the calls and the lines that pass.

@@ -31,9 +31,21 @@ pub(super) struct Numbers {
 
 /// What makes two frames one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Key {
     Function(FileId, u32, StringId),
     Other(Place),
+}
+
+impl Key {
+    pub(super) fn of(profile: &Profile, place: Place) -> Self {
+        match place {
+            Place::Frame(frame) => {
+                let frame = profile.frames.get(frame);
+                Self::Function(frame.file, frame.line, frame.function)
+            }
+            other => Self::Other(other),
+        }
+    }
 }
 
 impl Numbers {
@@ -43,14 +55,7 @@ impl Numbers {
         let functions: Vec<u32> = (0..profile.locations.len())
             .map(|index| {
                 let place = innermost(profile, LocationId::from_index(index));
-                let key = match place {
-                    Place::Frame(frame) => {
-                        let frame = profile.frames.get(frame);
-                        Key::Function(frame.file, frame.line, frame.function)
-                    }
-                    other => Key::Other(other),
-                };
-                *known.entry(key).or_insert_with(|| {
+                *known.entry(Key::of(profile, place)).or_insert_with(|| {
                     places.push(place);
                     small(places.len() - 1)
                 })
@@ -143,7 +148,7 @@ impl Below {
 }
 
 /// The function that a location is in.
-pub(super) fn innermost(profile: &Profile, location: LocationId) -> Place {
+fn innermost(profile: &Profile, location: LocationId) -> Place {
     let innermost = places(profile, location).next_back();
     innermost.expect("a location has a place")
 }

@@ -19,12 +19,16 @@ pub(super) fn build(profile: &Profile, selection: &Selection, options: &TreeOpti
     let mut builder = Builder::new(profile, options, stacks.len());
     for stack in stacks {
         let end = builder.place(stack.stack);
+        let is_called = stack.calls > 0 && builder.is_end(stack.stack, end);
         let node = &mut builder.nodes[end.index()];
         node.overhead = node.overhead.saturating_add(stack.count);
         node.flat_count = node.flat_count.saturating_add(stack.count);
         node.own_weight = node.own_weight.saturating_add(stack.weight);
         node.weight = node.weight.saturating_add(stack.weight);
         node.sleeping &= stack.asleep == stack.count;
+        if is_called {
+            node.calls = node.calls.saturating_add(stack.calls);
+        }
     }
     builder.sum_up();
     if options.recur == Recur::Off {
@@ -117,6 +121,13 @@ impl<'a> Builder<'a> {
         }
         self.pending = pending;
         node
+    }
+
+    /// Whether a stack that was placed at `node` ends in what that stands for, and not in something hidden.
+    fn is_end(&self, stack: StackId, node: NodeId) -> bool {
+        let location = self.profile.stacks.get(stack).location;
+        let innermost = self.sieve.places(location).next_back();
+        innermost == Some(self.nodes[node.index()].place)
     }
 
     /// Places a stack whose caller's stack ended at `node`.
@@ -288,6 +299,7 @@ impl Node {
             count_recur: 0,
             weight: 0,
             own_weight: 0,
+            calls: 0,
             children: (0, 0),
         }
     }

@@ -108,6 +108,8 @@ pub struct Node {
     pub weight: u64,
     /// The weight of the samples that ended here.
     pub own_weight: u64,
+    /// How often it was called from here, where calls were counted.
+    pub calls: u64,
     children: (u32, u32),
 }
 

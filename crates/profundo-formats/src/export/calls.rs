@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::owner;
 use super::view::{Point, View};
-use super::{Merge, Options, Weights, add};
+use super::{Counts, Merge, Options, Weights, add};
 
 /// What a call is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,13 +92,14 @@ impl Calls {
             .collect();
         // Most samples repeat a stack that was seen before.
         let mut sums: FxHashMap<(Option<u32>, u32, bool), (u64, u64)> = FxHashMap::default();
-        for sample in &profile.samples {
+        let counts = Counts::new(profile);
+        for (row, sample) in profile.samples.iter().enumerate() {
             let root = calls.root_of(profile, sample);
             let is_system = manner.system && kinds.kind(sample) == Kind::System;
             let sum = sums.entry((root, view.node(sample.stack), is_system));
             let sum = sum.or_default();
-            add(&mut sum.0, manner.weights.of(profile, sample));
-            add(&mut sum.1, profile.count_of(sample));
+            add(&mut sum.0, manner.weights.of(&counts, row, sample));
+            add(&mut sum.1, counts.of(row, sample));
         }
         for ((root, node, is_system), (weight, count)) in sums {
             let call = calls.of_node(view, root, node, is_system);

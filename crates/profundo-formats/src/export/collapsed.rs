@@ -12,7 +12,7 @@
 
 use std::io::Write;
 
-use profundo_model::{Kinds, Profile};
+use profundo_model::{Kinds, Profile, SampleKind};
 use rustc_hash::FxHashMap;
 
 use super::calls::{Callee, Calls, Manner};
@@ -24,7 +24,12 @@ use crate::Error;
 /// their counts unless told otherwise.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
     let view = View::new(profile, options);
-    let weights = options.weights.unwrap_or(Weights::Samples);
+    // Who calls once may take all the time.
+    let usual = match profile.meta.kind {
+        SampleKind::Traced => Weights::Time,
+        _ => Weights::Samples,
+    };
+    let weights = options.weights.unwrap_or(usual);
     let manner = Manner::new(options, weights, options.kinds);
     let calls = Calls::new(&view, &Kinds::of(profile), manner);
     let names = names(&view);

@@ -47,6 +47,7 @@ use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
 
+use profundo_analysis::calls_by_sample;
 use profundo_model::{Measure, Profile, Sample};
 
 use crate::Error;
@@ -164,7 +165,7 @@ impl FromStr for Format {
 /// What a sample weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Weights {
-    /// Its count, as in our reports: its time in periods, at least 1.
+    /// Its count, as in our reports: its time in periods, at least 1. Of calls that were counted, these.
     Samples,
     /// Its time, in nanoseconds.
     Time,
@@ -263,10 +264,35 @@ fn add(sum: &mut u64, weight: u64) {
     *sum = sum.saturating_add(weight);
 }
 
+/// The counts of a profile's samples, or of the calls that they stand for.
+#[derive(Debug)]
+struct Counts<'a> {
+    profile: &'a Profile,
+    /// By sample, where calls were counted.
+    calls: Option<Vec<u64>>,
+}
+
+impl<'a> Counts<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        Self {
+            profile,
+            calls: calls_by_sample(profile),
+        }
+    }
+
+    /// The count of the sample in this row.
+    fn of(&self, row: usize, sample: &Sample) -> u64 {
+        match &self.calls {
+            Some(calls) => calls[row],
+            None => self.profile.count_of(sample),
+        }
+    }
+}
+
 impl Weights {
-    fn of(self, profile: &Profile, sample: &Sample) -> u64 {
+    fn of(self, counts: &Counts<'_>, row: usize, sample: &Sample) -> u64 {
         match self {
-            Self::Samples => profile.count_of(sample),
+            Self::Samples => counts.of(row, sample),
             Self::Time => sample.weight.0,
         }
     }

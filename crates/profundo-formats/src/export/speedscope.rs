@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::calls::{Callee, Calls, Manner};
 use super::view::View;
-use super::{Merge, Options, Weights, add, json, measured, owner};
+use super::{Counts, Merge, Options, Weights, add, json, measured, owner};
 use crate::Error;
 
 /// The most frame numbers in all entries: about 50 MB of text, which a page reads in seconds.
@@ -64,10 +64,11 @@ impl Runs {
         let kinds = Kinds::of(profile);
         let mut calls = Calls::new(view, &kinds, manner);
         let mut runs: Vec<Vec<Run>> = vec![Vec::new(); profile.threads.len()];
-        for sample in &profile.samples {
+        let counts = Counts::new(profile);
+        for (row, sample) in profile.samples.iter().enumerate() {
             let is_system = manner.system && kinds.kind(sample) == Kind::System;
             let call = calls.of_sample(view, sample, is_system);
-            let weight = manner.weights.of(profile, sample);
+            let weight = manner.weights.of(&counts, row, sample);
             let runs = &mut runs[sample.thread.index()];
             match runs.last_mut() {
                 Some((_, last, sum)) if *last == call => add(sum, weight),

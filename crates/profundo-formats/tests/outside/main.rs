@@ -13,8 +13,8 @@ mod speedscope;
 mod tables;
 mod tools;
 
-use profundo_formats::export::{self, Format, Options};
-use profundo_model::Profile;
+use profundo_formats::export::{self, Format, Options, Weights};
+use profundo_model::{Call, Nanos, Profile, SampleKind};
 
 /// The bytes of an export.
 fn write(profile: &Profile, format: Format, options: &Options) -> Vec<u8> {
@@ -59,5 +59,49 @@ fn an_empty_profile_is_whole() {
         let file = tools::put("empty.pb.gz", &bytes);
         let mut command = std::process::Command::new(program);
         tools::text(command.arg("-raw").arg(file), 60).unwrap();
+    }
+}
+
+/// A profile of calls that were counted: what is drawn of it is time that was measured, and calls in place of samples.
+#[test]
+fn calls_that_were_counted_are_no_samples() {
+    let mut profile = Profile::from_folded("main 1\nmain;work 1\nmain;work;len 1").unwrap();
+    profile.meta.kind = SampleKind::Traced;
+    let figures = [(1, 2_000_000), (3, 5_000_000), (1000, 1_000_000)];
+    for (sample, (calls, own)) in profile.samples.iter_mut().zip(figures) {
+        sample.weight = Nanos(own);
+        profile.traced.calls.push(Call {
+            thread: sample.thread,
+            stack: sample.stack,
+            calls,
+            own: Nanos(own),
+            ..Call::default()
+        });
+    }
+    let time = text(&profile, Format::Collapsed, &Options::default());
+    assert_eq!(
+        time,
+        "main 2000000\nmain;work 5000000\nmain;work;len 1000000\n"
+    );
+    let counts = Options {
+        weights: Some(Weights::Samples),
+        ..Options::default()
+    };
+    let calls = text(&profile, Format::Collapsed, &counts);
+    assert_eq!(calls, "main 1\nmain;work 3\nmain;work;len 1000\n");
+    let svg = text(&profile, Format::Flame, &Options::default());
+    assert!(svg.contains("8.0 ms of traced time in 1004 calls"), "{svg}");
+    assert!(
+        svg.contains("75.0 %, 6.0 ms, 3 calls; of its own 62.5 %"),
+        "{svg}"
+    );
+    assert!(!svg.contains("95 %") && !svg.contains(" samples"), "{svg}");
+    if let Ok(program) = tools::pprof() {
+        let bytes = write(&profile, Format::Pprof, &Options::default());
+        let file = tools::put("traced.pb.gz", &bytes);
+        let mut command = std::process::Command::new(program);
+        let raw = tools::text(command.arg("-raw").arg(file), 60).unwrap();
+        assert!(raw.contains("calls/count traced/nanoseconds"), "{raw}");
+        assert!(raw.contains("1000    1000000:"), "{raw}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use profundo_analysis::{Call, Calls, Pattern, Selection, calls, nearest};
+use profundo_analysis::{Call, Calls, Estimate, Pattern, Selection, calls, nearest, traced};
 use profundo_model::Profile;
 
 use super::functions::push_name;
@@ -85,7 +85,7 @@ impl Callers {
         let neighbours = calls.callers.iter().chain(&calls.callees);
         let places = functions.chain(neighbours.filter_map(|call| call.place));
         let names = Names::of_places(profile, places);
-        self.write_head(page, &calls, &names)?;
+        self.write_head(page, selection, &calls, &names)?;
         let kinds = KindColumns::new(profile, selection, page.columns);
         let all = selection.weight(profile);
         if self.callers {
@@ -112,7 +112,13 @@ impl Callers {
     }
 
     /// Writes which functions are meant, and what they take.
-    fn write_head(&self, page: &mut Page<'_>, calls: &Calls, names: &Names<'_>) -> io::Result<()> {
+    fn write_head(
+        &self,
+        page: &mut Page<'_>,
+        selection: &Selection,
+        calls: &Calls,
+        names: &Names<'_>,
+    ) -> io::Result<()> {
         const MOST: usize = 8;
         let mut line = Line::default();
         for (place, _) in calls.functions.iter().take(MOST) {
@@ -133,14 +139,31 @@ impl Callers {
             text => text,
         };
         let weighs = Weighs::of(page.profile);
+        let sure = |estimate: &Estimate| match estimate.is_exact() {
+            true => String::new(),
+            false => format!(" {}", plus_minus(estimate)),
+        };
+        let number = match weighs {
+            Weighs::Traced => {
+                let table = traced(page.profile, selection);
+                let counted = calls
+                    .functions
+                    .iter()
+                    .filter_map(|(place, _)| table.of(page.profile, *place));
+                counted
+                    .map(|it| it.begun.calls)
+                    .fold(0, u64::saturating_add)
+            }
+            _ => calls.total_amount.samples,
+        };
         page.plain(&format!(
-            "{} % of the {} {}, {} % by itself {}, {}.",
+            "{} % of the {}{}, {} % by itself{}, {}.",
             text(calls.total.share),
             weighs.whole(),
-            plus_minus(&calls.total),
+            sure(&calls.total),
             text(calls.own.share),
-            plus_minus(&calls.own),
-            weighs.samples(calls.total_amount.samples),
+            sure(&calls.own),
+            weighs.samples(number),
         ))
     }
 
@@ -225,7 +248,7 @@ fn write_table(
     title: &str,
     rows: &[Call],
 ) -> io::Result<()> {
-    let share = share_width(page.columns);
+    let share = share_width(page);
     let mut line = Line::default();
     line.push("  Of it %", BOLD);
     line.push_spaces(share - 6);
@@ -237,7 +260,7 @@ fn write_table(
     let taken = 3 + share + 5 + kinds.all() + 2;
     for row in rows {
         line.push_spaces(3);
-        push_share(&mut line, &row.of_function, page.columns);
+        push_share(&mut line, &row.of_function, share);
         line.push_fmt(
             format_args!("{:>5}", percent(row.of_all.share)),
             Style::PLAIN,

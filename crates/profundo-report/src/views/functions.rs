@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::io;
 
-use profundo_analysis::{FunctionShare, Place, Selection, shares};
+use profundo_analysis::{FunctionShare, Place, Selection, shares, traced};
 use profundo_model::Profile;
 
 use super::{
@@ -92,19 +92,24 @@ impl Functions {
         let rows = self.rows(profile, selection);
         let kinds = KindColumns::new(profile, selection, page.columns);
         let names = Names::of_places(profile, rows.shown.iter().map(|row| row.place));
-        let most = rows.shown.iter().map(|row| row.total_amount.samples).max();
-        let samples = digits(most.unwrap_or(0)).max(7);
         let weighs = Weighs::of(profile);
-        let records = if weighs == Weighs::Time {
-            "Samples"
-        } else {
-            "Records"
+        let calls = (weighs == Weighs::Traced).then(|| traced(profile, selection));
+        let number = |row: &FunctionShare| match &calls {
+            Some(calls) => calls.of(profile, row.place).map_or(0, |it| it.begun.calls),
+            None => row.total_amount.samples,
         };
-        let share = share_width(page.columns);
+        let most = rows.shown.iter().map(number).max();
+        let samples = digits(most.unwrap_or(0)).max(7);
+        let records = match weighs {
+            Weighs::Time => "Samples",
+            Weighs::Traced => "Calls",
+            Weighs::Heap(_) => "Records",
+        };
+        let share = share_width(page);
         let mut line = Line::default();
         for title in ["Self %", "Total %"] {
             line.push_fmt(format_args!("{title:>6}"), BOLD);
-            line.push_spaces(share - title.len().max(6));
+            line.push_spaces(share.saturating_sub(title.len().max(6)).max(1));
         }
         kinds.push_titles(&mut line, BOLD);
         line.push_fmt(format_args!(" {:>samples$}  ", records), BOLD);
@@ -113,13 +118,10 @@ impl Functions {
         let taken = 2 * share + kinds.all() + samples + 3;
         let all = selection.weight(profile);
         for row in &rows.shown {
-            push_share(&mut line, &row.own, page.columns);
-            push_share(&mut line, &row.total, page.columns);
+            push_share(&mut line, &row.own, share);
+            push_share(&mut line, &row.total, share);
             kinds.push(&mut line, row.total_amount.split.shares(all));
-            line.push_fmt(
-                format_args!(" {:>samples$}  ", row.total_amount.samples),
-                Style::PLAIN,
-            );
+            line.push_fmt(format_args!(" {:>samples$}  ", number(row)), Style::PLAIN);
             let columns = page.columns.saturating_sub(taken);
             push_name(page, &mut line, &names, row.place, columns);
             line.truncate(page.columns);

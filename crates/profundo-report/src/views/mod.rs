@@ -150,9 +150,17 @@ fn write_filter(page: &mut Page<'_>, choices: &Choices, selection: &Selection) -
     let Some(words) = choices.words() else {
         return Ok(());
     };
-    let (some, all) = (selection.len(), page.profile.samples.len());
+    let weighs = Weighs::of(page.profile);
+    let (some, all) = match weighs {
+        Weighs::Traced => {
+            let calls = page.profile.traced.calls.iter().map(|it| it.calls);
+            let all = calls.fold(0, u64::saturating_add);
+            (selection.calls(page.profile), all)
+        }
+        _ => (selection.len() as u64, page.profile.samples.len() as u64),
+    };
     let share = some as f64 / all.max(1) as f64;
-    let all = Weighs::of(page.profile).samples(all as u64);
+    let all = weighs.samples(all);
     let text = format!(" {words}: {some} of {all} ({:.1} %).", share * 100.0);
     page.marked("Only:", Color::Cyan, &text)
 }
@@ -164,7 +172,14 @@ fn write_empty(page: &mut Page<'_>, choices: &Choices, selection: &Selection) ->
     }
     let text = match choices.words() {
         Some(words) if !page.profile.samples.is_empty() => {
-            format!(" no samples pass the filter: {words}.")
+            let what = match Weighs::of(page.profile) {
+                Weighs::Traced => "calls",
+                _ => "samples",
+            };
+            format!(" no {what} pass the filter: {words}.")
+        }
+        _ if Weighs::of(page.profile) == Weighs::Traced => {
+            " no calls were counted in this recording.".to_owned()
         }
         _ if Weighs::of(page.profile) != Weighs::Time => {
             format!(
@@ -263,7 +278,8 @@ impl KindColumns {
             return ENERGY;
         }
         let energy = self.energy.map_or(0, |_| ENERGY);
-        self.width() * (2 + usize::from(self.python) + usize::from(self.waits)) + energy
+        let system = usize::from(self.has(2));
+        self.width() * (1 + usize::from(self.python) + system + usize::from(self.waits)) + energy
     }
 
     fn width(self) -> usize {
@@ -280,6 +296,8 @@ impl KindColumns {
         match at {
             _ if self.heap.is_some() => false,
             0 => self.python,
+            // A call is measured as a whole, whatever it does.
+            2 => self.weighs != Weighs::Traced,
             3 => self.waits,
             _ => true,
         }
@@ -338,22 +356,30 @@ impl KindColumns {
     }
 }
 
-/// How wide a share with its range is.
-fn share_width(columns: usize) -> usize {
-    if columns >= WIDE { 18 } else { 12 }
+/// How wide a share with its range is; what was measured has none.
+fn share_width(page: &Page<'_>) -> usize {
+    match Weighs::of(page.profile) {
+        Weighs::Traced => EXACT,
+        _ if page.columns >= WIDE => RANGE,
+        _ => MARGIN,
+    }
 }
 
-/// Adds a share and how sure it is, in [`share_width`] columns.
-fn push_share(line: &mut Line, estimate: &Estimate, columns: usize) {
+const EXACT: usize = 7;
+const MARGIN: usize = 12;
+const RANGE: usize = 18;
+
+/// Adds a share and how sure it is, in `width` columns, which are those of [`share_width`].
+fn push_share(line: &mut Line, estimate: &Estimate, width: usize) {
     if estimate.share <= 0.0 {
-        return line.push_spaces(share_width(columns));
+        return line.push_spaces(width);
     }
     let style = heat(estimate.share);
     let text = percent(estimate.share);
     line.push_fmt(format_args!("{text:>6}"), style);
-    if columns >= WIDE {
-        line.push_fmt(format_args!(" {:<11}", range(estimate)), GRAY);
-    } else {
-        line.push_fmt(format_args!(" {:<5}", plus_minus(estimate)), GRAY);
+    match width {
+        EXACT => line.push_spaces(1),
+        RANGE => line.push_fmt(format_args!(" {:<11}", range(estimate)), GRAY),
+        _ => line.push_fmt(format_args!(" {:<5}", plus_minus(estimate)), GRAY),
     }
 }

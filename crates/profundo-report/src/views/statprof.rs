@@ -12,6 +12,7 @@ use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::names::Names;
 use crate::printer::Page;
+use crate::weighs::Weighs;
 use crate::{Choices, Look, SortBy};
 
 /// A row for each function at each line, by own time, as statprof prints it.
@@ -80,7 +81,12 @@ impl Statprof {
             page.line(&mut line)?;
         }
         page.plain("---")?;
-        page.plain(&format!("Sample count: {}", selection.len()))?;
+        match Weighs::of(profile) {
+            Weighs::Traced => {
+                page.plain(&format!("Function calls: {}", selection.calls(profile)))?
+            }
+            _ => page.plain(&format!("Sample count: {}", selection.len()))?,
+        }
         let total = selection.weight(profile) as f64 / 1e9;
         page.plain(&format!("Total time: {total:.6} seconds"))?;
         write_filter(page, &self.choices, selection)?;

@@ -11,6 +11,7 @@ use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::printer::Page;
 use crate::units::{duration, percent};
+use crate::weighs::Weighs;
 use crate::width::keep_head;
 
 /// How wide a duration is.
@@ -25,12 +26,14 @@ pub(super) fn write_processes(
     limit: usize,
 ) -> io::Result<()> {
     let profile = page.profile;
+    let is_traced = Weighs::of(profile) == Weighs::Traced;
     let mut line = Line::default();
-    push_titles(&mut line, kinds, false, "Process");
+    push_titles(&mut line, kinds, false, profile, "Process");
     page.line(&mut line)?;
     for total in totals.processes.iter().take(limit) {
         let process = &profile.processes[total.process.index()];
         let cpu = match (process.user, process.system) {
+            _ if is_traced => total.amount.weight,
             (None, None) => total.amount.weight - total.amount.split.waiting,
             (user, system) => user.unwrap_or_default().0 + system.unwrap_or_default().0,
         };
@@ -66,15 +69,19 @@ pub(super) fn write_threads(
     limit: usize,
 ) -> io::Result<()> {
     let profile = page.profile;
+    let is_traced = Weighs::of(profile) == Weighs::Traced;
     let waits =
         (totals.threads.iter()).any(|total| profile.threads.get(total.thread).gil_wait.is_some());
     let mut line = Line::default();
-    push_titles(&mut line, kinds, waits, "Thread");
+    push_titles(&mut line, kinds, waits, profile, "Thread");
     page.line(&mut line)?;
     for total in totals.threads.iter().take(limit) {
         let thread = profile.threads.get(total.thread);
         let busy = total.amount.weight - total.amount.split.waiting;
-        let cpu = thread.cpu.map_or(busy, |cpu| cpu.0);
+        let cpu = match thread.cpu {
+            Some(cpu) if !is_traced => cpu.0,
+            _ => busy,
+        };
         push_numbers(&mut line, kinds, cpu, &total.amount, all);
         if waits {
             let wait = thread.gil_wait.map_or(String::new(), |it| duration(it.0));
@@ -97,8 +104,13 @@ pub(super) fn write_threads(
     write_rest(page, rest.collect(), "thread", all)
 }
 
-fn push_titles(line: &mut Line, kinds: KindColumns, waits: bool, what: &str) {
-    line.push_fmt(format_args!("{:>6}{:>DURATION$}", "Time %", "CPU"), BOLD);
+fn push_titles(line: &mut Line, kinds: KindColumns, waits: bool, profile: &Profile, what: &str) {
+    // Calls may be measured by another clock.
+    let time = match Weighs::of(profile) {
+        Weighs::Traced => "Time",
+        _ => "CPU",
+    };
+    line.push_fmt(format_args!("{:>6}{time:>DURATION$}", "Time %"), BOLD);
     kinds.push_titles(line, BOLD);
     line.push_spaces(2);
     if waits {

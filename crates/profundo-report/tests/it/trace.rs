@@ -3,7 +3,8 @@
 use expect_test::{Expect, expect};
 use profundo_model::{Callers, Clock, Profile};
 use profundo_report::{
-    CallOrder, Choices, CountedLines, Filter, GroupBy, Look, Neighbours, Only, Trace, When,
+    CallOrder, Choices, CountedLines, Filter, Format, Functions, GroupBy, Lines, Look, Neighbours,
+    Only, Recur, Report, Statprof, Summary, Trace, When,
 };
 
 use crate::traced::{counted_lines, traced};
@@ -129,7 +130,7 @@ fn a_table_can_be_of_each_thread() {
               1000     800 µs    800 ns    800 µs    800 ns  {method 'append' of 'list' objects}
               1000     200 µs    200 ns    200 µs    200 ns  {built-in method builtins.len}
 
-            Only: thread “reader”: 3 of 9 samples (33.3 %).
+            Only: thread “reader”: 2001 of 2055 calls (97.4 %).
             Tracing: 7.70 ms were measured, of which 700 µs were the tracing itself and are taken off: 7.00 ms are left.
         "#]],
     );
@@ -222,7 +223,7 @@ fn what_there_is_to_know_is_said() {
                7/1              100 ms   14.3 ms    100 ms    100 ms  app.py:4(fib)
 
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
-            Calls came from very many places: at 1 of 9 only the last caller is known, so trees begin anew there. This table is whole.
+            Calls came from very many places: at 1 of 9 only the last caller is known, so trees begin anew there. Tables are whole.
             Note: two calls are missing
         "#]],
     );
@@ -234,7 +235,7 @@ fn what_there_is_to_know_is_said() {
 
             No function is left by the restrictions.
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
-            Calls came from very many places: at 1 of 9 only the last caller is known, so trees begin anew there. This table is whole.
+            Calls came from very many places: at 1 of 9 only the last caller is known, so trees begin anew there. Tables are whole.
             Note: two calls are missing
         "#]],
     );
@@ -292,56 +293,50 @@ fn lines_are_in_the_columns_of_line_profiler() {
     check(
         CountedLines::new(),
         expect![[r#"
-        Timer unit: 1e-06 s
+            Timer unit: 1e-06 s
 
-        Total time: 0.0900252 s
-        File: /home/me/app.py
-        Function: fib at line 3
+            Total time: 0.0900252 s
+            File: /home/me/app.py
+            Function: fib at line 3
 
-        Line #      Hits         Time  Per Hit   % Time  Line Contents
-        ==============================================================
-             3                                           @cache
-             4                                           def fib(n):
-             5                                               # The slow way.
-             6         7         21.0      3.0      0.0      if n < 2:
-             7         4          4.2      1.1      0.0          return n
-             8         3      90000.0  30000.0    100.0      return fib(n - 1) + fib(n - 2)
+            Line #      Hits         Time  Per Hit   % Time  Line Contents
+            ==============================================================
+                 3                                           @cache
+                 4                                           def fib(n):
+                 5                                               # The slow way.
+                 6         7         21.0      3.0      0.0      if n < 2:
+                 7         4          4.2      1.1      0.0          return n
+                 8         3      90000.0  30000.0    100.0      return fib(n - 1) + fib(n - 2)
 
-        Total time: 7654.32 s
-        File: /home/me/lib/rows.py
-        Function: read at line 10
-        (source not found)
+            Total time: 7654.32 s
+            File: /home/me/lib/rows.py
+            Function: read at line 10
+            (source not found)
 
-        Line #        Hits         Time  Per Hit   % Time  Line Contents
-        ================================================================
-            10                                             
-            11                                             
-            12 1.23457e+09 7654321000.0      6.2    100.0  
-            13                                             
-            14           1          0.0      0.0      0.0  
+            Line #        Hits         Time  Per Hit   % Time  Line Contents
+            ================================================================
+                12 1.23457e+09 7654321000.0      6.2    100.0  
+                14           1          0.0      0.0      0.0  
 
-    "#]],
+        "#]],
     );
     check(
         CountedLines::new().limit(1),
         expect![[r#"
-        Timer unit: 1e-06 s
+            Timer unit: 1e-06 s
 
-        Total time: 7654.32 s
-        File: /home/me/lib/rows.py
-        Function: read at line 10
-        (source not found)
+            Total time: 7654.32 s
+            File: /home/me/lib/rows.py
+            Function: read at line 10
+            (source not found)
 
-        Line #        Hits         Time  Per Hit   % Time  Line Contents
-        ================================================================
-            10                                             
-            11                                             
-            12 1.23457e+09 7654321000.0      6.2    100.0  
-            13                                             
-            14           1          0.0      0.0      0.0  
+            Line #        Hits         Time  Per Hit   % Time  Line Contents
+            ================================================================
+                12 1.23457e+09 7654321000.0      6.2    100.0  
+                14           1          0.0      0.0      0.0  
 
-        … and 1 more functions
-    "#]],
+            … and 1 more
+        "#]],
     );
     let nobody = Choices::command().filter(Filter::default().function("nobody"));
     check(
@@ -350,4 +345,224 @@ fn lines_are_in_the_columns_of_line_profiler() {
         Warning: no lines pass the filter: function “nobody”.
     "#]],
     );
+}
+
+/// The other reports of such a recording speak of calls and times, and of no samples.
+#[test]
+fn all_reports_speak_of_calls() {
+    let profile = traced();
+    let mut all = String::new();
+    let mut check = |text: Result<String, profundo_report::Error>, expected: Expect| {
+        let text = text.unwrap();
+        expected.assert_eq(&text);
+        all += &text;
+    };
+    let look = || Look::new().width(80);
+    check(
+        Summary::new().look(look()).render(&profile),
+        expect![[r#"
+            python3 app.py
+            2055 function calls in 127 ms · 1 process · 2 threads · CPython 3.12.1
+            ██████████████████████████████  █ Python 98.8 %  ▓ native 1.2 %
+
+            Self %   Py Nat  Total %      Calls  Hottest functions
+              78.7   79         78.7          7  fib  app.py:4
+              14.6   15         15.0          3  wait  asyncio/tasks.py:655
+               4.7    5          5.5          1  read  lib/rows.py:10
+               0.8    1         94.5          1  <module>  app.py:1
+               0.6        1      0.6       1000  method 'append' of 'list' objects
+               0.6        1      0.6       1043  built-in method builtins.len
+
+            Total %  Self  Calls
+               94.5   0.8  <module>  app.py:1
+               78.7   7.9  ├ fib  app.py:4
+               70.9  23.6  │ └ fib  app.py:4
+               47.2  47.2  │   └ fib  app.py:4
+               15.0  14.6  └ wait  asyncio/tasks.py:655
+                5.5   4.7  read  lib/rows.py:10
+
+            Time %       Time  Py Nat  Thread
+              94.5     120 ms  94  <1  1 MainThread
+               5.5    7.00 ms   5   1  2 reader
+
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+        "#]],
+    );
+    check(
+        Functions::new().look(look()).render(&profile),
+        expect![[r#"
+            Self % Total %   Py Nat   Calls  Function
+              78.7   78.7   79           7  fib  app.py:4
+              14.6   15.0   15  <1       3  wait  asyncio/tasks.py:655
+               4.7    5.5    5   1       1  read  lib/rows.py:10
+               0.8   94.5   94  <1       1  <module>  app.py:1
+               0.6    0.6        1    1000  method 'append' of 'list' objects
+               0.6    0.6        1    1043  built-in method builtins.len
+
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+        "#]],
+    );
+    check(
+        profundo_report::Callers::both("fib")
+            .look(look())
+            .render(&profile),
+        expect![[r#"
+            fib  app.py:4
+            78.7 % of the time, 78.7 % by itself, 7 calls.
+
+              Of it % All %  Py Nat  Callers
+                100.0  78.7  79      <module>  app.py:1
+
+              Of it % All %  Py Nat  Callees
+                100.0  78.7  79      (itself)
+
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+        "#]],
+    );
+    check(
+        Statprof::new().look(look()).render(&profile),
+        expect![[r#"
+          %   cumulative      self
+         time    seconds   seconds  name
+         78.74       0.10      0.10  app.py:4:fib
+         14.57       0.02      0.02  asyncio/tasks.py:655:wait
+          4.72       0.01      0.01  lib/rows.py:10:read
+          0.79       0.12      0.00  app.py:1:<module>
+          0.63       0.00      0.00  method 'append' of 'list' objects
+          0.55       0.00      0.00  built-in method builtins.len
+        ---
+        Function calls: 2055
+        Total time: 0.127000 seconds
+    "#]],
+    );
+    check(
+        Lines::new().look(look()).render(&profile),
+        expect![[r#"
+            app.py  94.5 % of the time
+            Time %          Py Nat Line  Source
+              15.7  ▊       15  <1    1
+                                      ⋮
+              78.7  ███▉    79        4
+            (source not found)
+
+            lib/rows.py  5.5 % of the time
+            Time %          Py Nat Line  Source
+               5.5  ▎        5   1   10
+            (source not found)
+
+            Calls were counted, not lines: all the time of a function stands at its first line. `profundo trace --lines` counts lines.
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+        "#]],
+    );
+    let command = Report::new().choices(Choices::command()).look(look());
+    check(
+        command.render(&profile),
+        expect![[r#"
+        Own time ╎ [+additional indent] Time, calls File:Line  Function
+        ===============================================================
+        1.00 ms╎120 ms, 1×    app.py:1  <module>
+        10.0 ms╎ 100 ms, 1×    app.py:4  fib
+        30.0 ms╎  90.0 ms, 2×   app.py:4  fib
+        60.0 ms╎   60.0 ms, 4×   app.py:4  fib
+        18.5 ms╎ 19.0 ms, 3×   asyncio/tasks.py:655  wait
+         500 µs╎  500 µs, 43×   built-in method builtins.len
+        6.00 ms╎7.00 ms, 1×   lib/rows.py:10  read
+         200 µs╎ 200 µs, 1000× built-in method builtins.len
+         800 µs╎ 800 µs, 1000× method 'append' of 'list' objects
+        Total: 2055 function calls in 127 ms
+        Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+    "#]],
+    );
+    check(
+        command.clone().recur(Recur::Flat).render(&profile),
+        expect![[r#"
+            Own time ╎ [+additional indent] Time, calls File:Line  Function
+            ===============================================================
+            1.00 ms╎120 ms, 1×    app.py:1  <module>
+             100 ms╎ 100 ms, 7×    app.py:4  fib
+            18.5 ms╎ 19.0 ms, 3×   asyncio/tasks.py:655  wait
+             500 µs╎  500 µs, 43×   built-in method builtins.len
+            6.00 ms╎7.00 ms, 1×   lib/rows.py:10  read
+             200 µs╎ 200 µs, 1000× built-in method builtins.len
+             800 µs╎ 800 µs, 1000× method 'append' of 'list' objects
+            Total: 2055 function calls in 127 ms
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+        "#]],
+    );
+    let by_thread = command.clone().group_by(GroupBy::Thread);
+    check(
+        by_thread.clone().format(Format::Flat).render(&profile),
+        expect![[r#"
+            Thread 1 (MainThread) Total: 54 function calls in 120 ms
+                   Time    Own time  Calls File              Line Function
+                   ====    ========  ===== ====              ==== ========
+                 500 µs      500 µs     43 [unknown file]       ? built-in method builtins…
+                 120 ms     1.00 ms      1 app.py               1 <module>
+                 100 ms      100 ms      7 app.py               4 fib
+                19.0 ms     18.5 ms      3 asyncio/tasks.py   655 wait
+
+            Thread 2 (reader) Total: 2001 function calls in 7.00 ms
+                   Time    Own time  Calls File              Line Function
+                   ====    ========  ===== ====              ==== ========
+                 200 µs      200 µs   1000 [unknown file]       ? built-in method builtins…
+                 800 µs      800 µs   1000 [unknown file]       ? method 'append' of 'list…
+                7.00 ms     6.00 ms      1 lib/rows.py         10 read
+
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+        "#]],
+    );
+    check(
+        command.clone().format(Format::Functions).render(&profile),
+        expect![[r#"
+             Self %  Total % File              Function
+             ======  ======= ====              ========
+               78.7     78.7 app.py            fib
+               14.6     15.0 asyncio/tasks.py  wait
+                4.7      5.5 lib/rows.py       read
+                0.8     94.5 app.py            <module>
+                0.6      0.6 [unknown file]    method 'append' of 'list' objects
+                0.6      0.6 [unknown file]    built-in method builtins.len
+            Total: 2055 function calls in 127 ms
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+        "#]],
+    );
+    // What is built in is C to Julia, and hidden: its calls are nobody's then.
+    check(
+        Report::new().look(look()).render(&profile),
+        expect![[r#"
+        Own time ╎ [+additional indent] Time, calls File:Line  Function
+        ===============================================================
+        1.00 ms╎120 ms, 1×  /home/me/app.py:1  <module>
+        10.0 ms╎ 100 ms, 1×  /home/me/app.py:4  fib
+        30.0 ms╎  90.0 ms, 2× /home/me/app.py:4  fib
+        60.0 ms╎   60.0 ms, 4× /home/me/app.py:4  fib
+        19.0 ms╎ 19.0 ms, 3× …asyncio/tasks.py:655  wait
+        7.00 ms╎7.00 ms, 1× …me/me/lib/rows.py:10  read
+        Total: 2055 function calls in 127 ms
+        Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+    "#]],
+    );
+    let nobody = Choices::command().filter(Filter::default().thread("nobody"));
+    check(
+        Summary::new()
+            .look(look())
+            .choices(nobody.clone())
+            .render(&profile),
+        expect![[r#"
+            python3 app.py
+            0 function calls in 0 s · 1 process · 2 threads · CPython 3.12.1
+            Warning: no calls pass the filter: thread “nobody”.
+        "#]],
+    );
+    check(
+        command.choices(nobody).render(&profile),
+        expect![[r#"
+            Own time ╎ [+additional indent] Time, calls File:Line  Function
+            ===============================================================
+            Warning: no calls were counted of what was asked for.
+        "#]],
+    );
+    for word in ["ample", "snapshot", "±", "95 %", "Quality", "every"] {
+        assert!(!all.contains(word), "{word} in {all}");
+    }
 }

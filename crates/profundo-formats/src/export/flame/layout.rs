@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 
 use profundo_analysis::{Estimate, Filter, Selection, effective_samples};
-use profundo_model::{Kind, Measure};
+use profundo_model::{Kind, Measure, SampleKind};
 
 use super::super::calls::{Callee, Calls};
 use super::super::view::{Side, View};
-use super::super::{Weights, add, measured};
+use super::super::{Counts, Weights, add, measured};
 
 /// Whose code a box is, by which it is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +95,8 @@ pub(super) struct Layout {
     pub levels: u32,
     /// What the weights are of a heap, where they are no time.
     pub measure: Option<Measure>,
+    /// Whether calls were counted, and their time measured.
+    pub is_traced: bool,
 }
 
 impl Layout {
@@ -114,7 +116,9 @@ impl Layout {
             add(&mut count, samples);
         }
         let profile = view.profile;
-        let each = profile.samples.iter().map(|s| weights.of(profile, s));
+        let counts = Counts::new(profile);
+        let each = profile.samples.iter().enumerate();
+        let each = each.map(|(row, sample)| weights.of(&counts, row, sample));
         let mut layout = Self {
             blocks: Vec::new(),
             total,
@@ -131,6 +135,7 @@ impl Layout {
             pruned: (0, 0),
             levels: 1,
             measure: measured::of(profile),
+            is_traced: profile.meta.kind == SampleKind::Traced,
         };
         let drawn = layout.choose(view, calls, &totals, min_share, most_bytes);
         layout.place(view, calls, &totals, &drawn);
@@ -216,16 +221,30 @@ impl Layout {
                     start,
                     weight,
                     own: row.own,
-                    count,
+                    count: if self.is_traced { row.own_count } else { count },
                 });
             }
             push(&mut open, &children[call as usize], level + 1, start);
         }
     }
 
+    /// What the counts are of.
+    pub(super) fn counted(&self, count: u64) -> &'static str {
+        match (self.is_traced, count) {
+            (true, 1) => "call",
+            (true, _) => "calls",
+            (false, 1) => "sample",
+            (false, _) => "samples",
+        }
+    }
+
     /// A weight as a share of the whole, and how sure it is.
     pub(super) fn estimate(&self, weight: u64) -> Estimate {
-        Estimate::new(weight as f64 / self.total.max(1) as f64, self.samples)
+        let share = weight as f64 / self.total.max(1) as f64;
+        match self.is_traced {
+            true => Estimate::exact(share),
+            false => Estimate::new(share, self.samples),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use profundo_model::{Kinds, Profile};
 
 use super::calls::{Calls, Manner};
 use super::view::View;
-use super::{Options, Weights, add};
+use super::{Counts, Options, Weights, add};
 use crate::Error;
 use layout::Layout;
 
@@ -36,9 +36,10 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Resu
     let calls = Calls::new(&view, &kinds, Manner::new(options, weights, true));
     let min_share = options.min_share.unwrap_or(MIN_SHARE);
     let mut layout = Layout::new(&view, &calls, weights, min_share, MOST_BYTES);
-    for sample in &profile.samples {
+    let counts = Counts::new(profile);
+    for (row, sample) in profile.samples.iter().enumerate() {
         let sum = &mut layout.kinds[kinds.kind(sample) as usize];
-        add(sum, weights.of(profile, sample));
+        add(sum, weights.of(&counts, row, sample));
     }
     svg::write(&view, &layout, weights, options, out).map_err(Error::Write)
 }

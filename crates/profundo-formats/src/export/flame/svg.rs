@@ -71,7 +71,7 @@ fn head(
     let meta = &view.profile.meta;
     let clock = match meta.kind {
         SampleKind::Cpu => "CPU time",
-        SampleKind::Traced => "time of traced calls",
+        SampleKind::Traced => "traced time",
         SampleKind::Wall => "elapsed time of threads and tasks",
         // It is said by its weights.
         SampleKind::Heap(_) => "memory",
@@ -84,11 +84,12 @@ fn head(
             measured::which(measure)
         ),
         Weights::Time => format!(
-            "{} of {clock} in {} samples",
+            "{} of {clock} in {} {}",
             time(layout.total),
-            layout.count
+            layout.count,
+            layout.counted(layout.count)
         ),
-        Weights::Samples => format!("{} samples", layout.count),
+        Weights::Samples => format!("{} {}", layout.count, layout.counted(layout.count)),
     };
     let mut separator = ": ";
     // Who allocates is no kind of time.
@@ -190,24 +191,22 @@ fn block(out: &mut String, layout: &Layout, weights: Weights, inverted: bool, bl
 /// The share of a box, how sure that is, and what it stands for.
 fn shares(layout: &Layout, weights: Weights, block: &Block) -> String {
     let estimate = layout.estimate(block.weight);
-    let mut text = format!(
-        "{} (95 %: {} to {})",
-        percent(estimate.share),
-        percent(estimate.interval.low),
-        percent(estimate.interval.high),
-    );
+    let mut text = percent(estimate.share);
+    if !estimate.is_exact() {
+        let _ = write!(
+            text,
+            " (95 %: {} to {})",
+            percent(estimate.interval.low),
+            percent(estimate.interval.high),
+        );
+    }
     if let Some(measure) = layout.measure {
         let _ = write!(text, ", {}", measured::text(measure, block.weight));
     } else {
         if weights == Weights::Time {
             let _ = write!(text, ", {}", time(block.weight));
         }
-        let samples = if block.count == 1 {
-            "sample"
-        } else {
-            "samples"
-        };
-        let _ = write!(text, ", {} {samples}", block.count);
+        let _ = write!(text, ", {} {}", block.count, layout.counted(block.count));
     }
     if block.own > 0 && block.own < block.weight {
         let own = block.own as f64 / layout.total.max(1) as f64;

@@ -24,7 +24,7 @@ use profundo_model::{
 use rustc_hash::FxHashMap;
 
 use super::view::View;
-use super::{Options, Weights, add};
+use super::{Counts, Options, Weights, add};
 use super::{measured, owner};
 use crate::Error;
 use proto::{Message, Strings};
@@ -115,7 +115,11 @@ impl<W: Write> Writer<'_, W> {
             // Of which there is but one, which says what it is.
             SampleKind::Heap(_) => "memory",
         };
-        self.value_type(1, "samples", "count")?;
+        let counted = match meta.kind {
+            SampleKind::Traced => "calls",
+            _ => "samples",
+        };
+        self.value_type(1, counted, "count")?;
         self.value_type(1, clock, "nanoseconds")?;
         for (name, unit) in self.measures.iter().copied().filter_map(measured::pprof) {
             self.value_type(1, name, unit)?;
@@ -123,7 +127,7 @@ impl<W: Write> Writer<'_, W> {
         self.value_type(11, clock, "nanoseconds")?;
         let default = match (asked.and_then(measured::pprof), weights) {
             (Some((name, _)), _) => name,
-            (None, Weights::Samples) => "samples",
+            (None, Weights::Samples) => counted,
             (None, Weights::Time) => clock,
         };
         let default = self.strings.id(default);
@@ -155,9 +159,10 @@ impl<W: Write> Writer<'_, W> {
             }
             row
         };
-        for sample in &profile.samples {
+        let counts = Counts::new(profile);
+        for (number, sample) in profile.samples.iter().enumerate() {
             let row = row_of(sample, &mut sums);
-            add(&mut sums[row].1[0], profile.count_of(sample));
+            add(&mut sums[row].1[0], counts.of(number, sample));
             add(&mut sums[row].1[1], sample.weight.0);
         }
         for (at, &measure) in self.measures.iter().enumerate() {

@@ -32,6 +32,9 @@ impl Lines {
             page.plain("")?;
         }
         self.write_rest(page, &shares, &files, &names)?;
+        if Weighs::of(profile) == Weighs::Traced {
+            page.sentence("Calls were counted, not lines: all the time of a function stands at its first line. `profundo trace --lines` counts lines.")?;
+        }
         write_end(page, &self.choices, selection, self.quality)
     }
 
@@ -53,7 +56,9 @@ impl Lines {
             let share = percent(file.own.share);
             let whole = Weighs::of(profile).whole();
             line.push_fmt(format_args!("  {share} % of the {whole}"), Style::PLAIN);
-            line.push_fmt(format_args!(" {}", plus_minus(&file.own)), GRAY);
+            if !file.own.is_exact() {
+                line.push_fmt(format_args!(" {}", plus_minus(&file.own)), GRAY);
+            }
         }
         line.truncate(page.columns);
         page.line(&mut line)?;
@@ -63,7 +68,7 @@ impl Lines {
         };
         let columns = Columns {
             kinds,
-            share: share_width(page.columns),
+            share: share_width(page),
             bar: if kinds.wide { 10 } else { 5 },
             number: digits(u64::from(numbers.last().copied().unwrap_or(0))).max(4),
         };
@@ -99,7 +104,7 @@ impl Lines {
             false => Weighs::of(page.profile).share_title(),
         };
         line.push(title, BOLD);
-        line.push_spaces(columns.share + columns.bar + 2 - title.len());
+        line.push_spaces((columns.share + columns.bar + 2).saturating_sub(title.len()));
         columns.kinds.push_titles(&mut line, BOLD);
         line.push_fmt(
             format_args!(" {:>1$}  Source", "Line", columns.number),
@@ -128,7 +133,7 @@ impl Lines {
                 } else {
                     (&row.own, &row.own_amount)
                 };
-                push_share(&mut line, estimate, page.columns);
+                push_share(&mut line, estimate, columns.share);
                 let bar = bar(share, columns.bar);
                 line.push_fmt(format_args!(" {bar:<0$} ", columns.bar), heat(share));
                 columns.kinds.push(&mut line, amount.split.shares(all));

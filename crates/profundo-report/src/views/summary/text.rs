@@ -2,7 +2,7 @@
 
 use std::io;
 
-use profundo_analysis::{FunctionShare, LineShare, Place, Selection, WaitRow, garbage};
+use profundo_analysis::{FunctionShare, LineShare, Place, Selection, WaitRow, garbage, traced};
 use profundo_model::FileId;
 use rustc_hash::FxHashMap;
 
@@ -21,6 +21,7 @@ use crate::views::{
 };
 use crate::views::{allocs, memory, traffic};
 use crate::warning::Warning;
+use crate::weighs::Weighs;
 use crate::width::{keep_head, keep_tail, width};
 
 impl Summary {
@@ -51,7 +52,8 @@ impl Summary {
         let answers = self.answers(profile, selection);
         let all = selection.weight(profile);
         let names = answers.names(profile);
-        if !answers.lines.is_empty() {
+        // Of calls that were counted, all time is that of the line where a function begins.
+        if !answers.lines.is_empty() && Weighs::of(profile) != Weighs::Traced {
             self.write_lines(page, &answers.lines, &names, kinds, all)?;
             page.plain("")?;
         }
@@ -59,7 +61,7 @@ impl Summary {
             let text = format!(" {}", Warning::OnlyC.text(true));
             page.marked("Warning:", Color::Yellow, &text)?;
         } else {
-            write_functions(page, &answers.functions, &names, kinds, all)?;
+            write_functions(page, selection, &answers.functions, &names, kinds)?;
             page.plain("")?;
         }
         if !answers.waits.is_empty() {
@@ -104,7 +106,7 @@ impl Summary {
         all: u64,
     ) -> io::Result<()> {
         let profile = page.profile;
-        let share = share_width(page.columns);
+        let share = share_width(page);
         let mut line = Line::default();
         line.push_fmt(format_args!("{:<share$}", "Time %"), BOLD);
         kinds.push_titles(&mut line, BOLD);
@@ -123,7 +125,7 @@ impl Summary {
         }
         let for_at = longest.min(room / 2);
         for ((file, row), at) in rows.iter().zip(&at) {
-            push_share(&mut line, &row.own, page.columns);
+            push_share(&mut line, &row.own, share);
             kinds.push(&mut line, row.own_amount.split.shares(all));
             line.push_spaces(2);
             let style = Style {
@@ -184,15 +186,26 @@ fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
         (None, None) => profile.meta.cpu.map(|cpu| cpu.0).filter(|&cpu| cpu > 0),
         (user, system) => Some(user.unwrap_or(0) + system.unwrap_or(0)),
     };
-    let cpu = cpu.unwrap_or_else(|| {
+    let is_traced = Weighs::of(profile) == Weighs::Traced;
+    let cpu = cpu.or_else(|| {
         let split = selection.split(profile);
-        split.sum().saturating_sub(split.waiting)
+        (!is_traced).then(|| split.sum().saturating_sub(split.waiting))
     });
-    let mut used = format!("{} CPU", duration(cpu));
-    if wall > 0 {
-        used += &format!(" ({:.0} %)", cpu as f64 / wall as f64 * 100.0);
+    if let Some(cpu) = cpu {
+        let mut used = format!("{} CPU", duration(cpu));
+        if wall > 0 {
+            used += &format!(" ({:.0} %)", cpu as f64 / wall as f64 * 100.0);
+        }
+        parts.push(used);
     }
-    parts.push(used);
+    if is_traced {
+        let (calls, time) = (selection.calls(profile), selection.weight(profile));
+        parts.push(format!(
+            "{} in {}",
+            counted(calls, "function call"),
+            duration(time)
+        ));
+    }
     parts.push(counted(profile.processes.len() as u64, "process"));
     parts.push(counted(profile.threads.len() as u64, "thread"));
     let runtime = profile
@@ -258,25 +271,38 @@ fn write_kinds(page: &mut Page<'_>, selection: &Selection, kinds: KindColumns) -
 
 fn write_functions(
     page: &mut Page<'_>,
+    selection: &Selection,
     rows: &[FunctionShare],
     names: &Names<'_>,
     kinds: KindColumns,
-    all: u64,
 ) -> io::Result<()> {
-    let share = share_width(page.columns);
+    let all = selection.weight(page.profile);
+    let calls = Weighs::of(page.profile) == Weighs::Traced;
+    let calls = calls.then(|| traced(page.profile, selection));
+    let share = share_width(page);
     let mut line = Line::default();
     line.push_fmt(format_args!("{:<share$}", "Self %"), BOLD);
     kinds.push_titles(&mut line, BOLD);
-    line.push_fmt(format_args!("{:>9}  Hottest functions", "Total %"), BOLD);
+    line.push_fmt(format_args!("{:>9}", "Total %"), BOLD);
+    if calls.is_some() {
+        line.push_fmt(format_args!("{:>CALLS$}", "Calls"), BOLD);
+    }
+    line.push("  Hottest functions", BOLD);
     page.line(&mut line)?;
-    let taken = share + kinds.all() + 9 + 2;
+    let taken = share + kinds.all() + 9 + 2 + calls.as_ref().map_or(0, |_| CALLS);
     for row in rows {
-        push_share(&mut line, &row.own, page.columns);
+        push_share(&mut line, &row.own, share);
         kinds.push(&mut line, row.own_amount.split.shares(all));
         line.push_fmt(
-            format_args!("{:>9}  ", percent(row.total.share)),
+            format_args!("{:>9}", percent(row.total.share)),
             Style::PLAIN,
         );
+        if let Some(calls) = &calls {
+            let counted = calls.of(page.profile, row.place);
+            let number = counted.map_or(0, |it| it.begun.calls);
+            line.push_fmt(format_args!("{number:>CALLS$}"), Style::PLAIN);
+        }
+        line.push_spaces(2);
         let columns = page.columns.saturating_sub(taken);
         push_name(page, &mut line, names, row.place, columns);
         line.truncate(page.columns);
@@ -284,6 +310,9 @@ fn write_functions(
     }
     Ok(())
 }
+
+/// How wide a number of calls is.
+const CALLS: usize = 11;
 
 /// Writes what was waited for, and which lines did.
 fn write_waits(

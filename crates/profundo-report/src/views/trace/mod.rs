@@ -11,14 +11,13 @@ mod told;
 use std::io;
 
 use profundo_analysis::{CallsBetween, Group, GroupBy, Selection, groups};
-use profundo_model::{Callers, Profile};
+use profundo_model::Profile;
 
 use super::{view, write_filter};
 use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::printer::Page;
-use crate::units::duration;
 use crate::width::keep_head;
 use crate::{Choices, Look};
 
@@ -161,7 +160,7 @@ impl Trace {
             return Ok(());
         }
         write_filter(page, &self.choices, selection)?;
-        self.write_remarks(page, selection)
+        crate::quality::write(page, selection, self.quality)
     }
 
     fn write_one(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
@@ -171,36 +170,6 @@ impl Trace {
             (false, Neighbours::None) => table::write(page, self, &sheet),
             (false, _) => neighbours::write(page, self, &sheet),
         }
-    }
-
-    /// Writes what the figures are, and what else the recording has to say.
-    fn write_remarks(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
-        if self.quality != Some(false) {
-            let sum = profundo_analysis::traced(page.profile, selection).sum();
-            if sum.own_cost > 0 {
-                let measured = sum.own.saturating_add(sum.own_cost);
-                page.sentence(&format!(
-                    "Tracing: {} were measured, of which {} were the tracing itself and are taken off: {} are left.",
-                    duration(measured),
-                    duration(sum.own_cost),
-                    duration(sum.own),
-                ))?;
-            }
-            let calls = &page.profile.traced.calls;
-            let cut = calls.iter().filter(|it| it.callers != Callers::All).count();
-            if cut > 0 {
-                page.sentence(&format!(
-                    "Calls came from very many places: at {cut} of {} only the last caller is known, so trees begin anew there. This table is whole.",
-                    calls.len(),
-                ))?;
-            }
-        }
-        if self.quality.unwrap_or(true) {
-            for note in &page.profile.meta.notes {
-                page.marked("Note:", Color::Cyan, &format!(" {note}"))?;
-            }
-        }
-        Ok(())
     }
 
     fn report(&self) -> &'static str {
