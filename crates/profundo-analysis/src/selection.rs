@@ -22,8 +22,16 @@ pub struct Selection {
     threads: Vec<ThreadId>,
     task: Option<TaskId>,
     sums: OnceLock<Sums>,
-    /// The same for all parts of a selection.
-    kinds: Arc<OnceLock<Kinds>>,
+    shared: Arc<Shared>,
+}
+
+/// What is the same for all parts of a selection.
+#[derive(Debug, Default)]
+struct Shared {
+    kinds: OnceLock<Kinds>,
+    /// By sample, where calls were counted.
+    calls: OnceLock<Option<Vec<u64>>>,
+    numbers: OnceLock<traced::Numbers>,
 }
 
 /// Rows of `Profile::samples`. What lies side by side needs no list.
@@ -124,7 +132,7 @@ impl Selection {
             threads: threads.unwrap_or_else(|| self.threads.clone()),
             task,
             sums: OnceLock::new(),
-            kinds: Arc::clone(&self.kinds),
+            shared: Arc::clone(&self.shared),
         }
     }
 
@@ -218,7 +226,18 @@ impl Selection {
 
     /// The kind of each stack.
     pub(crate) fn kinds(&self, profile: &Profile) -> &Kinds {
-        self.kinds.get_or_init(|| Kinds::of(profile))
+        self.shared.kinds.get_or_init(|| Kinds::of(profile))
+    }
+
+    /// By sample, how many calls it stands for, where calls were counted.
+    fn calls_by_sample(&self, profile: &Profile) -> Option<&[u64]> {
+        let calls = (self.shared.calls).get_or_init(|| traced::calls_by_sample(profile));
+        calls.as_deref()
+    }
+
+    /// The functions that stacks end in.
+    pub(crate) fn numbers(&self, profile: &Profile) -> &traced::Numbers {
+        (self.shared.numbers).get_or_init(|| traced::Numbers::new(profile))
     }
 
     pub(crate) fn sums(&self, profile: &Profile) -> &Sums {
@@ -244,8 +263,8 @@ impl Sums {
         let mut rows = vec![0_u32; profile.stacks.len()];
         let mut sums = Self::default();
         let mut counts = Counts::new(profile);
-        let mut calls = traced::calls_of_samples(profile);
-        selection.each(profile, |_, sample| {
+        let calls = selection.calls_by_sample(profile);
+        selection.each(profile, |number, sample| {
             let row = &mut rows[sample.stack.index()];
             if *row == 0 {
                 sums.stacks.push(StackWeight::none(sample.stack));
@@ -255,9 +274,8 @@ impl Sums {
             let count = counts.of(sample);
             let weight = weight_of(profile, sample);
             sum.samples += 1;
-            if !calls.is_empty() {
-                let key = (sample.thread, sample.stack);
-                sum.calls = sum.calls.saturating_add(calls.remove(&key).unwrap_or(0));
+            if let Some(calls) = calls {
+                sum.calls = sum.calls.saturating_add(calls[number as usize]);
             }
             // A damaged file may hold any weight.
             sum.count = sum.count.saturating_add(count);

@@ -161,10 +161,7 @@ impl<'a> Shape<'a> {
         match self.what {
             // What was never written can be reported on no more.
             What::Summary if recording.as_os_str().is_empty() => write_view!(self.summary()),
-            What::Summary => write_view!(
-                self.summary()
-                    .next(next(recording, has_allocations(profile)))
-            ),
+            What::Summary => write_view!(self.summary().next(next(recording, profile))),
             What::Lines if !profile.traced.lines.is_empty() => write_view!(self.counted_lines()),
             What::Lines => write_view!(self.lines()),
             What::Functions if self.looking.shape.is_grouped() => {
@@ -363,7 +360,7 @@ fn look(style: &Style, terminal: bool) -> Look {
 }
 
 /// What may be typed next.
-fn next(recording: &Path, has_memory: bool) -> Vec<String> {
+fn next(recording: &Path, profile: &Profile) -> Vec<String> {
     let path = recording.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
     let path = match path.chars().all(plain) {
@@ -375,8 +372,16 @@ fn next(recording: &Path, has_memory: bool) -> Vec<String> {
         format!("profundo report {path} tree"),
         format!("profundo flame {path}"),
     ];
-    if has_memory {
+    if has_allocations(profile) {
         commands.insert(1, format!("profundo report {path} allocs"));
+    }
+    let traced = &profile.traced;
+    if !traced.calls.is_empty() {
+        // Where lines were not counted, all time stands at the first lines of functions.
+        if traced.lines.is_empty() {
+            commands.remove(0);
+        }
+        commands.insert(0, format!("profundo report {path} trace"));
     }
     commands
 }

@@ -19,7 +19,8 @@ pub use lines::{CountedLine, LinesOfFunction, traced_lines};
 pub use sampled::time_lines;
 
 use crate::{Filter, Place, Selection};
-use numbers::{Key, Numbers};
+use numbers::Key;
+pub(crate) use numbers::Numbers;
 
 /// How often something was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -141,7 +142,7 @@ impl CallTable {
 
 /// The table of what was selected.
 pub fn traced(profile: &Profile, selection: &Selection) -> CallTable {
-    let numbers = Numbers::new(profile);
+    let numbers = selection.numbers(profile);
     let mut functions: Vec<Option<CountedFunction>> = vec![None; numbers.places.len()];
     let mut between: FxHashMap<(u32, u32), CallsBetween> = FxHashMap::default();
     for call in selected(profile, selection) {
@@ -153,14 +154,14 @@ pub fn traced(profile: &Profile, selection: &Selection) -> CallTable {
                 is_repeated,
             } => (is_recursive, is_repeated),
         };
-        let function = function(&mut functions, &numbers, row.function);
+        let function = function(&mut functions, numbers, row.function);
         function.counted.add(call, !is_recursive);
         let Some(caller) = numbers.caller(profile, call.stack) else {
             function.as_root.add(call, !is_recursive);
             continue;
         };
         // A caller that did not pass itself still is the caller.
-        self::function(&mut functions, &numbers, caller);
+        self::function(&mut functions, numbers, caller);
         let pair = between
             .entry((caller, row.function))
             .or_insert(CallsBetween {
@@ -235,27 +236,20 @@ fn in_order(
     table
 }
 
-/// How often each place was begun, by the thread and the stack that its sample has. Empty where calls were not counted.
-pub(crate) fn calls_of_samples(profile: &Profile) -> FxHashMap<(ThreadId, StackId), u64> {
-    let mut calls = FxHashMap::default();
-    if profile.meta.kind == SampleKind::Traced {
-        for call in &profile.traced.calls {
-            let sum: &mut u64 = calls.entry((call.thread, call.stack)).or_default();
-            *sum = sum.saturating_add(call.calls);
-        }
-    }
-    calls
-}
-
 /// By sample, how many calls it stands for; `None` where calls were not counted. Places that have a thread and a stack in
 /// common, as those have of which not all callers are known, are told by the first of their samples.
 pub fn calls_by_sample(profile: &Profile) -> Option<Vec<u64>> {
-    let mut calls = calls_of_samples(profile);
-    (profile.meta.kind == SampleKind::Traced).then(|| {
-        let samples = profile.samples.iter();
-        let keys = samples.map(|sample| (sample.thread, sample.stack));
-        keys.map(|key| calls.remove(&key).unwrap_or(0)).collect()
-    })
+    if profile.meta.kind != SampleKind::Traced {
+        return None;
+    }
+    let mut calls: FxHashMap<(ThreadId, StackId), u64> = FxHashMap::default();
+    for call in &profile.traced.calls {
+        let sum = calls.entry((call.thread, call.stack)).or_default();
+        *sum = sum.saturating_add(call.calls);
+    }
+    let keys = profile.samples.iter();
+    let keys = keys.map(|sample| (sample.thread, sample.stack));
+    Some(keys.map(|key| calls.remove(&key).unwrap_or(0)).collect())
 }
 
 /// Leaves only the calls and the lines that pass.

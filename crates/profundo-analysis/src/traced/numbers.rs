@@ -11,7 +11,7 @@ use crate::place::places;
 
 /// What is known of a row of the table of stacks.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Row {
+pub(crate) struct Row {
     /// The number of its function.
     pub function: u32,
     /// Whether the function is further up.
@@ -22,7 +22,7 @@ pub(super) struct Row {
 
 /// The functions of a profile.
 #[derive(Debug)]
-pub(super) struct Numbers {
+pub(crate) struct Numbers {
     /// By number, one of its places.
     pub places: Vec<Place>,
     /// By stack.
@@ -49,7 +49,7 @@ impl Key {
 }
 
 impl Numbers {
-    pub(super) fn new(profile: &Profile) -> Self {
+    pub(crate) fn new(profile: &Profile) -> Self {
         let mut places = Vec::new();
         let mut known: FxHashMap<Key, u32> = FxHashMap::default();
         let functions: Vec<u32> = (0..profile.locations.len())

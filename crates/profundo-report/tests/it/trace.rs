@@ -27,20 +27,20 @@ fn calls_are_told_from_resumes() {
     check(
         Trace::new(),
         expect![[r#"
-        2055 function calls (2049 primitive calls) and 40 resumes in 0.127 seconds
+            2055 function calls (2049 primitive calls) and 40 resumes in 0.127 seconds
 
-        Ordered by: internal time
+            Ordered by: internal time
 
-        ncalls  resumes    tottime   percall   cumtime   percall  filename:lineno(function)
-           7/1              100 ms   14.3 ms    100 ms    100 ms  app.py:4(fib)
-             3       40    18.5 ms   6.17 ms   19.0 ms   6.33 ms  asyncio/tasks.py:655(wait)
-             1             6.00 ms   6.00 ms   7.00 ms   7.00 ms  lib/rows.py:10(read)
-             1             1.00 ms   1.00 ms    120 ms    120 ms  app.py:1(<module>)
-          1000              800 µs    800 ns    800 µs    800 ns  {method 'append' of 'list' obj…}
-          1043              700 µs    671 ns    700 µs    671 ns  {built-in method builtins.len}
+            ncalls resumes  tottime  percall  cumtime  percall  filename:lineno(function)
+               7/1           100 ms  14.3 ms   100 ms   100 ms  app.py:4(fib)
+                 3      40  18.5 ms  6.17 ms  19.0 ms  6.33 ms  asyncio/tasks.py:655(wait)
+                 1          6.00 ms  6.00 ms  7.00 ms  7.00 ms  lib/rows.py:10(read)
+                 1          1.00 ms  1.00 ms   120 ms   120 ms  app.py:1(<module>)
+              1000           800 µs   800 ns   800 µs   800 ns  {method 'append' of 'list' objects}
+              1043           700 µs   671 ns   700 µs   671 ns  {built-in method builtins.len}
 
-        Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
-    "#]],
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+        "#]],
     );
 }
 
@@ -55,21 +55,21 @@ fn callers_and_callees_have_a_block_each() {
 
             Ordered by: cumulative time
 
-            ncalls  resumes    tottime   cumtime  function, and who called it
-                 1             1.00 ms    120 ms  app.py:1(<module>)
-                                                    (nobody: it is a root)
-               7/1              100 ms    100 ms  app.py:4(fib)
-                 1             10.0 ms    100 ms    app.py:1(<module>)
-               6/2             90.0 ms   90.0 ms    app.py:4(fib)
-                 3       40    18.5 ms   19.0 ms  asyncio/tasks.py:655(wait)
-                 3       40    18.5 ms   19.0 ms    app.py:1(<module>)
-                 1             6.00 ms   7.00 ms  lib/rows.py:10(read)
-                                                    (nobody: it is a root)
-              1000              800 µs    800 µs  {method 'append' of 'list' objects}
-              1000              800 µs    800 µs    lib/rows.py:10(read)
-              1043              700 µs    700 µs  {built-in method builtins.len}
-              1000              200 µs    200 µs    lib/rows.py:10(read)
-                43              500 µs    500 µs    asyncio/tasks.py:655(wait)
+            ncalls resumes  tottime  cumtime  function, and who called it
+                 1          1.00 ms   120 ms  app.py:1(<module>)
+                                                (nobody: it is a root)
+               7/1           100 ms   100 ms  app.py:4(fib)
+                 1          10.0 ms   100 ms    app.py:1(<module>)
+               6/2          90.0 ms  90.0 ms    app.py:4(fib)
+                 3      40  18.5 ms  19.0 ms  asyncio/tasks.py:655(wait)
+                 3      40  18.5 ms  19.0 ms    app.py:1(<module>)
+                 1          6.00 ms  7.00 ms  lib/rows.py:10(read)
+                                                (nobody: it is a root)
+              1000           800 µs   800 µs  {method 'append' of 'list' objects}
+              1000           800 µs   800 µs    lib/rows.py:10(read)
+              1043           700 µs   700 µs  {built-in method builtins.len}
+              1000           200 µs   200 µs    lib/rows.py:10(read)
+                43           500 µs   500 µs    asyncio/tasks.py:655(wait)
 
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
         "#]],
@@ -83,9 +83,9 @@ fn callers_and_callees_have_a_block_each() {
 
             Ordered by: internal time; 1 of 6 functions are shown
 
-            ncalls  resumes    tottime   cumtime  function, and what it called
-                 3       40    18.5 ms   19.0 ms  asyncio/tasks.py:655(wait)
-                43              500 µs    500 µs    {built-in method builtins.len}
+            ncalls resumes  tottime  cumtime  function, and what it called
+                 3      40  18.5 ms  19.0 ms  asyncio/tasks.py:655(wait)
+                43           500 µs   500 µs    {built-in method builtins.len}
 
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
         "#]],
@@ -102,18 +102,18 @@ fn a_table_can_be_of_each_thread() {
 
             Ordered by: internal time; 2 of 4 functions are shown
 
-            ncalls  resumes    tottime   percall   cumtime   percall  filename:lineno(function)
-               7/1              100 ms   14.3 ms    100 ms    100 ms  app.py:4(fib)
-                 3       40    18.5 ms   6.17 ms   19.0 ms   6.33 ms  asyncio/tasks.py:655(wait)
+            ncalls resumes  tottime  percall  cumtime  percall  filename:lineno(function)
+               7/1           100 ms  14.3 ms   100 ms   100 ms  app.py:4(fib)
+                 3      40  18.5 ms  6.17 ms  19.0 ms  6.33 ms  asyncio/tasks.py:655(wait)
 
             Thread 2 (reader)
             2001 function calls in 0.007 seconds
 
             Ordered by: internal time; 2 of 3 functions are shown
 
-            ncalls    tottime   percall   cumtime   percall  filename:lineno(function)
-                 1    6.00 ms   6.00 ms   7.00 ms   7.00 ms  rows.py:10(read)
-              1000     800 µs    800 ns    800 µs    800 ns  {method 'append' of 'list' objects}
+            ncalls  tottime  percall  cumtime  percall  filename:lineno(function)
+                 1  6.00 ms  6.00 ms  7.00 ms  7.00 ms  rows.py:10(read)
+              1000   800 µs   800 ns   800 µs   800 ns  {method 'append' of 'list' objects}
 
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
         "#]],
@@ -125,10 +125,10 @@ fn a_table_can_be_of_each_thread() {
 
             Ordered by: internal time
 
-            ncalls    tottime   percall   cumtime   percall  filename:lineno(function)
-                 1    6.00 ms   6.00 ms   7.00 ms   7.00 ms  rows.py:10(read)
-              1000     800 µs    800 ns    800 µs    800 ns  {method 'append' of 'list' objects}
-              1000     200 µs    200 ns    200 µs    200 ns  {built-in method builtins.len}
+            ncalls  tottime  percall  cumtime  percall  filename:lineno(function)
+                 1  6.00 ms  6.00 ms  7.00 ms  7.00 ms  rows.py:10(read)
+              1000   800 µs   800 ns   800 µs   800 ns  {method 'append' of 'list' objects}
+              1000   200 µs   200 ns   200 µs   200 ns  {built-in method builtins.len}
 
             Only: thread “reader”: 2001 of 2055 calls (97.4 %).
             Tracing: 7.70 ms were measured, of which 700 µs were the tracing itself and are taken off: 7.00 ms are left.
@@ -138,9 +138,15 @@ fn a_table_can_be_of_each_thread() {
 
 #[test]
 fn it_is_what_pstats_prints() {
+    // A snapshot loses the indent that all its lines share; the `⋮` keeps it.
+    let check = |view: Trace, expected: Expect| {
+        let text = view.render(&traced()).unwrap();
+        expected.assert_eq(&format!("⋮\n{text}"));
+    };
     check(
         Trace::pstats(),
         expect![[r#"
+            ⋮
                      2095 function calls (2089 primitive calls) in 0.127 seconds
 
                Ordered by: standard name
@@ -162,6 +168,7 @@ fn it_is_what_pstats_prints() {
             .sorted_by(order("time,name"))
             .only(Only::Part(0.5)),
         expect![[r#"
+            ⋮
                Ordered by: internal time, function name
                List reduced from 6 to 3 due to restriction <0.5>
 
@@ -181,6 +188,7 @@ fn it_is_what_pstats_prints() {
             .only(Only::Named("app.py".into()))
             .only(Only::First(1)),
         expect![[r#"
+            ⋮
                Ordered by: standard name
                List reduced from 6 to 2 due to restriction <'app.py'>
                List reduced from 2 to 1 due to restriction <1>
@@ -196,6 +204,7 @@ fn it_is_what_pstats_prints() {
     check(
         Trace::pstats().only(Only::First(0)),
         expect![[r#"
+            ⋮
                      2095 function calls (2089 primitive calls) in 0.127 seconds
 
         "#]],
@@ -219,8 +228,8 @@ fn what_there_is_to_know_is_said() {
 
             Ordered by: internal time; 1 of 6 functions are shown
 
-            ncalls  resumes    tottime   percall   cumtime   percall  filename:lineno(function)
-               7/1              100 ms   14.3 ms    100 ms    100 ms  app.py:4(fib)
+            ncalls resumes  tottime  percall  cumtime  percall  filename:lineno(function)
+               7/1           100 ms  14.3 ms   100 ms   100 ms  app.py:4(fib)
 
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
             Calls came from very many places: at 1 of 9 only the last caller is known, so trees begin anew there. Tables are whole.

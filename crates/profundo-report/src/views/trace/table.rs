@@ -15,7 +15,7 @@ use crate::views::{BOLD, GRAY, heat};
 use crate::width::{keep_head, keep_tail, width};
 
 /// How wide a time is.
-const TIME: usize = 9;
+const TIME: usize = 8;
 
 pub(super) fn write(page: &mut Page<'_>, view: &Trace, sheet: &Sheet<'_>) -> io::Result<()> {
     write_head(page, view, sheet)?;
@@ -113,14 +113,14 @@ impl Columns {
 
     pub(super) fn width(&self) -> usize {
         let times = if self.each { 4 } else { 2 };
-        self.calls + 2 + self.resumes.map_or(0, |it| it + 2) + times * (TIME + 1) + 1
+        self.calls + 1 + self.resumes.map_or(0, |it| it + 1) + times * (TIME + 1) + 1
     }
 
     pub(super) fn push_titles(&self, line: &mut Line) {
         let calls = self.calls;
-        line.push_fmt(format_args!("{:>calls$}  ", "ncalls"), BOLD);
+        line.push_fmt(format_args!("{:>calls$} ", "ncalls"), BOLD);
         if let Some(resumes) = self.resumes {
-            line.push_fmt(format_args!("{:>resumes$}  ", "resumes"), BOLD);
+            line.push_fmt(format_args!("{:>resumes$} ", "resumes"), BOLD);
         }
         for title in ["tottime", "percall", "cumtime", "percall"] {
             if self.each || title != "percall" {
@@ -135,7 +135,7 @@ impl Columns {
         let width = self.calls;
         let (calls, primitive) = sheet.calls(counted);
         line.push_fmt(
-            format_args!("{:>width$}  ", sheet.calls_text(counted)),
+            format_args!("{:>width$} ", sheet.calls_text(counted)),
             Style::PLAIN,
         );
         if let Some(width) = self.resumes {
@@ -143,7 +143,7 @@ impl Columns {
                 0 => String::new(),
                 some => some.to_string(),
             };
-            line.push_fmt(format_args!("{text:>width$}  "), Style::PLAIN);
+            line.push_fmt(format_args!("{text:>width$} "), Style::PLAIN);
         }
         let mut time = |nanos: u64, calls: u64| {
             let share = nanos as f64 / all.max(1) as f64;
