@@ -191,11 +191,7 @@ impl Measure {
                 );
                 let all = counted.saturating_sub(plain);
                 // Of what the empty function takes, half is its own: it begins and ends about as long.
-                let each = if calls == 0 {
-                    0
-                } else {
-                    total.saturating_mul(CALLS) / calls
-                };
+                let each = total.saturating_mul(CALLS).checked_div(calls).unwrap_or(0);
                 let inner = each.saturating_sub(plain / 2).min(all);
                 if let Some([inside, outside]) = header.cost.get(number) {
                     inside.store(inner, Ordering::Relaxed);

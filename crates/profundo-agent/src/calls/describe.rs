@@ -131,9 +131,8 @@ pub unsafe fn code(layout: &Layout, code: u64, tell: &mut dyn FnMut(Described<'_
         )
     };
     let has_qualified = layout.minor >= 11;
-    // The two lie side by side.
-    // SAFETY: as above.
     let name = match has_qualified {
+        // SAFETY: as above. The two lie side by side.
         true => unsafe { word(at(layout.name) - 8) },
         false => known,
     };

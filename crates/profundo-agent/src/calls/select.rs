@@ -71,7 +71,7 @@ fn is_own(file: &[u8]) -> bool {
         b"/lib64/python3",
     ];
     let has = |part: &&[u8]| file.windows(part.len()).any(|window| window == *part);
-    !file.starts_with(b"<") && !OTHERS.iter().any(|part| has(&part))
+    !file.starts_with(b"<") && !OTHERS.iter().any(has)
 }
 
 /// A pattern that says nothing of where a file is may be its last parts.
