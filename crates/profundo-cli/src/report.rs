@@ -376,6 +376,9 @@ fn next(recording: &Path, profile: &Profile) -> Vec<String> {
         commands.insert(1, format!("profundo report {path} allocs"));
     }
     let traced = &profile.traced;
+    if profile.samples.is_empty() && !traced.lines.is_empty() {
+        commands.truncate(1);
+    }
     if !traced.calls.is_empty() {
         // Where lines were not counted, all time stands at the first lines of functions.
         if traced.lines.is_empty() {

@@ -212,6 +212,10 @@ impl Step {
         let language = |frame: &FrameId| profile.frames.get(*frame).language;
         let innermost = location.frames.first().map(language);
         match location.kind {
+            // A function of C's, of which the interpreter has told.
+            LocationKind::Python { .. } if innermost == Some(Language::Native) => {
+                Self::Foreign(None)
+            }
             LocationKind::Python { is_call, .. } => Self::Python { is_call },
             LocationKind::Reason(_) | LocationKind::Wait { .. } => Self::Nothing,
             LocationKind::Code(_) => {

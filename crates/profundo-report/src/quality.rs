@@ -42,6 +42,8 @@ pub(crate) fn write(
             ))?;
             page.sentence(&how)?;
         }
+    } else if page.profile.samples.is_empty() && !page.profile.traced.lines.is_empty() {
+        // Nobody has sampled.
     } else if wanted.unwrap_or(meta.engine != Engine::Unknown) {
         let text = sentence(&quality(page.profile, selection), meta.loss.overwritten);
         page.sentence(&format!("Quality: {text}."))?;

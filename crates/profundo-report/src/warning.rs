@@ -18,6 +18,8 @@ pub(crate) enum Warning {
     Filtered,
     /// Calls were counted, and none of them is among what was asked for.
     NoCalls,
+    /// There are no samples, because lines were counted.
+    OnlyLines,
     /// There are samples, but all their frames are C.
     OnlyC,
     /// There is a group with samples, but all their frames are C.
@@ -33,6 +35,8 @@ impl Warning {
     pub(crate) fn no_samples(profile: &Profile, selection: &Selection, unit: Unit) -> Self {
         if !selection.is_empty() {
             Self::OnlyC
+        } else if profile.samples.is_empty() && !profile.traced.lines.is_empty() {
+            Self::OnlyLines
         } else if profile.meta.kind == SampleKind::Traced {
             Self::NoCalls
         } else if !profile.samples.is_empty() {
@@ -63,6 +67,10 @@ impl Warning {
                  for longer, or sample it more often."
             }
             Self::Filtered => "no samples pass the filter.",
+            Self::OnlyLines => {
+                "there are no samples, because lines were counted: `profundo report FILE lines` \
+                 shows them."
+            }
             Self::NoCalls => "no calls were counted of what was asked for.",
             Self::OnlyC => {
                 "all that was sampled is hidden: plumbing of an interpreter, or code that is not \
@@ -96,6 +104,7 @@ impl fmt::Display for Warning {
                 "no samples were collected in the threads and tasks asked for. Ask for more of \
                  them, {LONGER}."
             ),
+            Self::OnlyLines => f.write_str("there are no samples, because lines were counted."),
             Self::NoCalls => f.write_str("no calls were counted of what was asked for."),
             Self::OnlyC => write!(
                 f,

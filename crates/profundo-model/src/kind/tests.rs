@@ -7,8 +7,8 @@ use crate::{
 
 const LIBPYTHON: &str = "/usr/lib/libpython3.12.so.1.0";
 
-/// Adds a level to a stack: `py:name` a Python line, `call:name` one that calls, and otherwise
-/// `module:name` a native function.
+/// Adds a level to a stack: `py:name` a Python line, `call:name` one that calls, `told:name` a function of C's of which the
+/// interpreter has told, and otherwise `module:name` a native function.
 fn level(profile: &mut Profile, level: &str) -> LocationId {
     let (place, name) = level.split_once(':').unwrap();
     let language = match place {
@@ -20,7 +20,7 @@ fn level(profile: &mut Profile, level: &str) -> LocationId {
         language,
         ..FrameKey::default()
     });
-    let (kind, module) = if language == Language::Python {
+    let (kind, module) = if language == Language::Python || place == "told" {
         let is_call = place == "call";
         let kind = LocationKind::Python {
             frame,
@@ -323,4 +323,10 @@ fn a_program_that_embeds_python_keeps_its_own_functions() {
     let id = profile.modules.iter().next().unwrap().0;
     profile.modules.get_mut(id).role = Role::Interpreter;
     assert_eq!(languages(&mut profile, stack), "main serve f");
+}
+
+#[test]
+fn a_function_of_c_that_was_told_of_is_native() {
+    check("py:f told:len", Kind::Native, None);
+    check("py:f told:sorted py:key", Kind::Python, None);
 }

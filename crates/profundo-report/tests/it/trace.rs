@@ -575,3 +575,59 @@ fn all_reports_speak_of_calls() {
         assert!(!all.contains(word), "{word} in {all}");
     }
 }
+
+/// Where lines alone were counted, the other reports say so, and where they are.
+#[test]
+fn lines_alone_are_no_samples() {
+    let mut profile = counted_lines();
+    profile.samples.clear();
+    profile.traced.calls.clear();
+    profile.meta.kind = profundo_model::SampleKind::Cpu;
+    profile.meta.engine = profundo_model::Engine::PerfSignal;
+    let command = Report::new().choices(Choices::command());
+    for text in [
+        Summary::new().render(&profile).unwrap(),
+        Functions::new().render(&profile).unwrap(),
+        command.render(&profile).unwrap(),
+        command.format(Format::Flat).render(&profile).unwrap(),
+    ] {
+        assert!(
+            text.contains("because lines were counted: `profundo report FILE lines`"),
+            "{text}"
+        );
+        assert!(!text.contains("Quality"), "{text}");
+    }
+}
+
+/// Of very many functions a terminal shows those that matter; a file, and who asks, gets all.
+#[test]
+fn a_terminal_shows_the_first_functions() {
+    let mut profile = traced();
+    let first = profile.traced.calls[0];
+    for line in 1..=100 {
+        let location = profile.hand_made_python("/home/me/many.py", "f", line, false);
+        let stack = profile.hand_made_stack(&[location]);
+        profile
+            .traced
+            .calls
+            .push(profundo_model::Call { stack, ..first });
+        let sample = profile.samples[0];
+        profile
+            .samples
+            .push(profundo_model::Sample { stack, ..sample });
+    }
+    let rows = |view: Trace, terminal: bool| {
+        let look = Look::new().terminal(terminal).colors(When::Never).width(90);
+        let text = view.look(look).render(&profile).unwrap();
+        let said = text.contains("… and 66 more: `--limit 106` shows all");
+        (
+            text.lines().filter(|line| line.ends_with(')')).count() - 1,
+            said,
+        )
+    };
+    assert_eq!(rows(Trace::new(), true), (40, true));
+    assert!(!rows(Trace::new(), false).1);
+    assert!(rows(Trace::new(), false).0 > 100);
+    assert!(rows(Trace::new().only(Only::First(106)), true).0 > 100);
+    assert!(rows(Trace::pstats(), true).0 > 100);
+}

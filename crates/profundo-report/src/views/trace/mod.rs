@@ -164,7 +164,10 @@ impl Trace {
     }
 
     fn write_one(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
-        let sheet = Sheet::new(page.profile, selection, self);
+        let mut sheet = Sheet::new(page.profile, selection, self);
+        if page.breaks && self.only.is_empty() && !self.is_pstats {
+            sheet = sheet.for_terminal();
+        }
         match (self.is_pstats, self.neighbours) {
             (true, _) => pstats::write(page, self, &sheet),
             (false, Neighbours::None) => table::write(page, self, &sheet),

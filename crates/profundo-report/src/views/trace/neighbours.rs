@@ -5,7 +5,7 @@ use std::io;
 use profundo_analysis::Counted;
 
 use super::sheet::Sheet;
-use super::table::{Columns, names, push_name, write_head};
+use super::table::{Columns, names, push_name, write_head, write_unseen};
 use super::{Neighbours, Trace};
 use crate::line::{Line, Style};
 use crate::printer::Page;
@@ -52,6 +52,7 @@ pub(super) fn write(page: &mut Page<'_>, view: &Trace, sheet: &Sheet<'_>) -> io:
             page.line(&mut line)?;
         }
     }
+    write_unseen(page, sheet)?;
     page.plain("")
 }
 

@@ -16,6 +16,8 @@ pub(super) struct Sheet<'a> {
     pub rows: Vec<usize>,
     /// What was left out, step by step: how many there were and remained, and by which restriction.
     pub left_out: Vec<(usize, usize, String)>,
+    /// How many rows are not shown because there are too many of them for a terminal.
+    pub unseen: usize,
     /// Whether going on after an await counts as a call.
     resumes_are_calls: bool,
 }
@@ -30,6 +32,7 @@ impl<'a> Sheet<'a> {
             standard: labels.iter().map(CallLabel::standard_name).collect(),
             rows: (0..labels.len()).collect(),
             left_out: Vec::new(),
+            unseen: 0,
             resumes_are_calls: view.is_pstats,
             labels,
             table,
@@ -46,6 +49,14 @@ impl<'a> Sheet<'a> {
         }
         sheet.rows = rows;
         sheet
+    }
+
+    /// Keeps the first rows only, as many as anybody reads at a terminal.
+    pub(super) fn for_terminal(mut self) -> Self {
+        const MOST: usize = 40;
+        self.unseen = self.rows.len().saturating_sub(MOST);
+        self.rows.truncate(MOST);
+        self
     }
 
     /// All calls, and the primitive ones.

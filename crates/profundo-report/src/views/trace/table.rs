@@ -43,7 +43,19 @@ pub(super) fn write(page: &mut Page<'_>, view: &Trace, sheet: &Sheet<'_>) -> io:
         line.truncate(page.columns);
         page.line(&mut line)?;
     }
+    write_unseen(page, sheet)?;
     page.plain("")
+}
+
+/// Writes how many rows are left out because nobody reads so many at a terminal.
+pub(super) fn write_unseen(page: &mut Page<'_>, sheet: &Sheet<'_>) -> io::Result<()> {
+    match sheet.unseen {
+        0 => Ok(()),
+        unseen => page.plain(&format!(
+            "… and {unseen} more: `--limit {}` shows all",
+            sheet.table.functions.len()
+        )),
+    }
 }
 
 /// Writes what all calls add up to, and how the rows are ordered.
@@ -182,7 +194,12 @@ pub(super) fn push_name(
     };
     if frame.file == FileId(0) {
         line.push("{", GRAY);
-        line.push(&keep_head(name, columns - 2), Style::PLAIN);
+        // All of these begin in the same way, and end in what they are.
+        let name = match name.starts_with("built-in ") {
+            true => keep_tail(name, columns - 2),
+            false => keep_head(name, columns - 2),
+        };
+        line.push(&name, Style::PLAIN);
         return line.push("}", GRAY);
     }
     let at = names.at(place);
