@@ -130,7 +130,11 @@ fn whatever_the_end_there_is_a_table_of_what_ran() {
                 "{how}: {said}"
             );
             // Some calls had not ended then.
-            assert_eq!(said.contains("was killed"), how == "killed", "{how}: {said}");
+            assert_eq!(
+                said.contains("was killed"),
+                how == "killed",
+                "{how}: {said}"
+            );
             if how == "deep" {
                 assert_eq!(calls_of(&table, "dive"), 5001);
             }

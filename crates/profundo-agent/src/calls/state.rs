@@ -116,6 +116,10 @@ pub struct Wanted {
 
 /// Makes the file, and all that is needed to fill it.
 pub fn begin(number: u32, calls: &'static Calls, layout: &Layout, wanted: Wanted) -> Option<()> {
+    // Where that is scarce, what is mapped here would be missed, though little of it is used.
+    if !process::has_unlimited_memory() {
+        return None;
+    }
     let file = make_file(number)?;
     let memory = Mapped {
         number: AtomicU32::new(number),

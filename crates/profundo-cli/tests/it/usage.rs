@@ -127,6 +127,7 @@ fn every_option_is_in_the_pages() {
         "ctl",
         "track-allocation",
         "time",
+        "trace",
     ] {
         let help = folder.said(&[verb, "--help"]).out;
         let words = help.split(|c: char| c.is_whitespace() || ",[]:".contains(c));
@@ -173,6 +174,7 @@ fn the_manual_has_a_page_for_each_command() {
         "report",
         "export",
         "flame",
+        "trace",
         "track-allocation",
         "heap",
         "snapshot",

@@ -10,6 +10,9 @@ mod pile;
 mod stack;
 mod tree;
 
+#[cfg(test)]
+mod tests;
+
 pub use lines::{Looked, Run};
 pub use pile::Pile;
 pub use stack::{Open, Stack};

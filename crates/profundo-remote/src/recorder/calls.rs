@@ -23,11 +23,19 @@ impl Recorder {
             let note = format!("the calls of {name} ({pid}) were not counted: {why}");
             sink(Event::Note(note));
         }
-        if let Some(calls) = take_calls(self.directory.path(), agent.index) {
-            sink(Event::Calls {
+        let has_interpreter = agent.header().python.load(Ordering::Relaxed) != 0;
+        match take_calls(self.directory.path(), agent.index) {
+            Some(calls) => sink(Event::Calls {
                 process: program.key,
                 calls,
-            });
+            }),
+            None if refused == 0 && has_interpreter => sink(Event::Note(format!(
+                "the calls of {} ({}) were not counted: its interpreter could not be entered as it began, as with \
+                 another allocator (PYTHONMALLOC, -X dev) from Python 3.12 on",
+                name_of(&program.command),
+                program.pid
+            ))),
+            None => {}
         }
     }
 }

@@ -1,0 +1,216 @@
+//! Random programs, counted by the tree and by a plain list of what they did.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::boxed::Box;
+use std::collections::HashMap;
+use std::ptr::NonNull;
+use std::vec::Vec;
+
+use core::cell::Cell;
+use core::sync::atomic::Ordering;
+
+use super::{Described, Looked, Memory, Pile, Stack, Tree};
+use crate::heap::Gaps;
+use crate::shared::{CallsFile, NODES, node_flag};
+
+/// Memory of the test's own, of which the file gets no more than it may.
+#[derive(Debug)]
+struct Own {
+    /// How many more pieces the file gets.
+    left: Cell<usize>,
+}
+
+fn layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, 4096).unwrap()
+}
+
+impl Memory for Own {
+    fn map(&self, bytes: usize) -> Option<NonNull<u8>> {
+        // SAFETY: nothing of size 0 is asked for.
+        NonNull::new(unsafe { alloc_zeroed(layout(bytes)) })
+    }
+
+    fn unmap(&self, at: NonNull<u8>, bytes: usize) {
+        // SAFETY: it came from above.
+        unsafe { dealloc(at.as_ptr(), layout(bytes)) };
+    }
+
+    fn fill(&self, _: usize, _: usize) -> bool {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        left > 0
+    }
+}
+
+fn tree(pieces: usize) -> Tree<Own> {
+    // SAFETY: all zero is a valid one.
+    let file = unsafe { Box::<CallsFile>::new_zeroed().assume_init() };
+    let memory = Own {
+        left: Cell::new(pieces),
+    };
+    // SAFETY: it stays, and is nobody else's.
+    unsafe { Tree::new(NonNull::from(Box::leak(file)), memory) }.unwrap()
+}
+
+fn described(key: u64, tell: &mut dyn FnMut(Described<'_>)) {
+    tell(Described {
+        line: key as u32,
+        name: b"f",
+        ..Described::default()
+    });
+}
+
+/// The path of keys from a thread's node to a node.
+fn path(tree: &Tree<Own>, mut node: u32) -> Vec<u64> {
+    let file = tree.file();
+    let mut path = Vec::new();
+    loop {
+        let row = &file.nodes[node as usize];
+        if row.flags.load(Ordering::Relaxed) & node_flag::THREAD != 0 {
+            path.reverse();
+            return path;
+        }
+        let function = row.function.load(Ordering::Relaxed) as usize;
+        path.push(u64::from(
+            file.functions[function].line.load(Ordering::Relaxed),
+        ));
+        node = row.parent.load(Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn each_place_has_its_calls_and_their_time() {
+    let mut tree = tree(usize::MAX);
+    let mut stack = Stack::default();
+    tree.begin_thread(&mut stack, 7);
+    let mut draws = Gaps::new(5);
+    let mut now = 0_u64;
+    let mut open: Vec<(u64, u64)> = Vec::new();
+    let mut truth: HashMap<Vec<u64>, (u64, u64, u64)> = HashMap::new();
+    for _ in 0..50_000 {
+        now += draws.draw() % 10;
+        let keys = |open: &[(u64, u64)]| open.iter().map(|it| it.0 / 8).collect::<Vec<_>>();
+        if open.len() < 8 && draws.draw() % 2 == 0 {
+            let (key, goes_on) = ((draws.draw() % 4 + 1) * 8, draws.draw() % 5 == 0);
+            tree.enter(
+                &mut stack,
+                (key, goes_on),
+                || now,
+                |tell| described(key / 8, tell),
+            );
+            open.push((key, now));
+            let row = truth.entry(keys(&open)).or_default();
+            if goes_on {
+                row.1 += 1;
+            } else {
+                row.0 += 1;
+            }
+        } else if let Some(&(key, began)) = open.last() {
+            tree.leave(&mut stack, key, now);
+            truth.get_mut(&keys(&open)).unwrap().2 += now - began;
+            open.pop();
+        }
+    }
+    now += 5;
+    tree.settle(&mut stack, now);
+    while let Some(&(_, began)) = open.last() {
+        let keys = open.iter().map(|it| it.0 / 8).collect::<Vec<_>>();
+        truth.get_mut(&keys).unwrap().2 += now - began;
+        open.pop();
+    }
+    let file = tree.file();
+    let count = file.header.nodes.load(Ordering::Relaxed);
+    let mut found = HashMap::new();
+    // The first is nobody's, the second the thread's.
+    for node in 2..count {
+        let row = &file.nodes[node as usize];
+        let read = |it: &core::sync::atomic::AtomicU64| it.load(Ordering::Relaxed);
+        let counted = (read(&row.calls), read(&row.resumes), read(&row.total));
+        assert!(found.insert(path(&tree, node), counted).is_none());
+    }
+    assert_eq!(found, truth);
+    assert_eq!(file.header.unmatched.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn where_there_is_no_room_the_last_caller_is_known_and_every_call_counts() {
+    // Some hundred nodes have room.
+    let mut tree = tree(3);
+    let mut stack = Stack::default();
+    tree.begin_thread(&mut stack, 7);
+    let mut draws = Gaps::new(9);
+    let (mut calls, mut open) = (0_u64, Vec::new());
+    for _ in 0..200_000 {
+        if open.len() < 30 && draws.draw() % 2 == 0 {
+            let key = (draws.draw() % 6 + 1) * 8;
+            tree.enter(
+                &mut stack,
+                (key, false),
+                || 0,
+                |tell| described(key / 8, tell),
+            );
+            open.push(key);
+            calls += 1;
+        } else if let Some(key) = open.pop() {
+            tree.leave(&mut stack, key, 1);
+        }
+    }
+    let file = tree.file();
+    let count = file.header.nodes.load(Ordering::Relaxed) as usize;
+    assert!(count < NODES);
+    let rows = file.nodes[1..count].iter();
+    let counted: u64 = rows.map(|row| row.calls.load(Ordering::Relaxed)).sum();
+    let uncounted = file.header.uncounted.load(Ordering::Relaxed);
+    assert_eq!(counted + uncounted, calls);
+    assert_eq!(file.header.unmatched.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn what_ends_without_a_beginning_does_no_harm() {
+    let mut tree = tree(usize::MAX);
+    let mut stack = Stack::default();
+    tree.begin_thread(&mut stack, 7);
+    tree.leave(&mut stack, 8, 1);
+    for key in [8, 16, 24] {
+        tree.enter(
+            &mut stack,
+            (key, false),
+            || 10,
+            |tell| described(key / 8, tell),
+        );
+    }
+    // Of the two above nobody has told.
+    tree.leave(&mut stack, 8, 15);
+    assert!(stack.open.is_empty());
+    assert_eq!(tree.file().header.unmatched.load(Ordering::Relaxed), 3);
+    for key in [8, 16, 24] {
+        assert_eq!(tree.total_of(key), (1, 5));
+    }
+}
+
+#[test]
+fn a_line_lasts_until_the_next_one_of_its_call() {
+    let mut tree = tree(usize::MAX);
+    let mut runs = Pile::new();
+    assert_eq!(tree.looked(8), Looked::New);
+    tree.look_at(8, Some((10, 13)), |tell| described(1, tell));
+    tree.look_at(16, None, |tell| described(2, tell));
+    assert_eq!((tree.looked(8), tree.looked(16)), (Looked::Yes, Looked::No));
+    tree.begin_lines(&mut runs, 8);
+    tree.line(&mut runs, (8, 11), || 100);
+    // It calls itself, and what is within has lines of its own.
+    tree.begin_lines(&mut runs, 8);
+    tree.line(&mut runs, (8, 12), || 110);
+    tree.line(&mut runs, (8, 99), || 115);
+    tree.end_lines(&mut runs, 8, 120);
+    tree.line(&mut runs, (8, 13), || 150);
+    tree.end_lines(&mut runs, 8, 151);
+    assert!(runs.is_empty());
+    let lines = &tree.file().lines[..4];
+    let read = |it: &core::sync::atomic::AtomicU64| it.load(Ordering::Relaxed);
+    let found: Vec<_> = lines
+        .iter()
+        .map(|it| (read(&it.hits), read(&it.time)))
+        .collect();
+    assert_eq!(found, [(0, 0), (1, 50), (1, 5), (1, 1)]);
+}
