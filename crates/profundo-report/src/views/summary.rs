@@ -17,6 +17,7 @@ use super::short_tree::{Branch, Limits, branches};
 use super::view;
 use super::{allocs, traffic};
 use crate::names::Names;
+use crate::weighs::Weighs;
 use crate::{Choices, Look, SortBy};
 
 /// The summary of a recording.
@@ -113,7 +114,11 @@ impl Summary {
             shown,
             files: self.choices.filter.files.clone(),
         };
-        let files = lines(profile, selection, &options).files;
+        let files = match Weighs::of(profile) {
+            // All the time of a function stands at its first line.
+            Weighs::Traced => Vec::new(),
+            _ => lines(profile, selection, &options).files,
+        };
         let of_file = |file: profundo_analysis::FileLines| {
             let lines = file.lines.into_iter();
             lines

@@ -52,8 +52,7 @@ impl Summary {
         let answers = self.answers(profile, selection);
         let all = selection.weight(profile);
         let names = answers.names(profile);
-        // Of calls that were counted, all time is that of the line where a function begins.
-        if !answers.lines.is_empty() && Weighs::of(profile) != Weighs::Traced {
+        if !answers.lines.is_empty() {
             self.write_lines(page, &answers.lines, &names, kinds, all)?;
             page.plain("")?;
         }
