@@ -26,7 +26,7 @@ pub enum ExportFormat {
     Pstats,
     /// The same for KCachegrind and callgrind_annotate
     Callgrind,
-    /// The table of lines for `python -m line_profiler`, where `trace --lines` has counted them
+    /// The table of lines for `python -m line_profiler`, where `trace` has counted lines
     Lprof,
 }
 
