@@ -90,8 +90,8 @@ fn each_place_has_its_calls_and_their_time() {
     for _ in 0..50_000 {
         now += draws.draw() % 10;
         let keys = |open: &[(u64, u64)]| open.iter().map(|it| it.0 / 8).collect::<Vec<_>>();
-        if open.len() < 8 && draws.draw() % 2 == 0 {
-            let (key, goes_on) = ((draws.draw() % 4 + 1) * 8, draws.draw() % 5 == 0);
+        if open.len() < 8 && draws.draw().is_multiple_of(2) {
+            let (key, goes_on) = ((draws.draw() % 4 + 1) * 8, draws.draw().is_multiple_of(5));
             tree.enter(
                 &mut stack,
                 (key, goes_on),
@@ -141,7 +141,7 @@ fn where_there_is_no_room_the_last_caller_is_known_and_every_call_counts() {
     let mut draws = Gaps::new(9);
     let (mut calls, mut open) = (0_u64, Vec::new());
     for _ in 0..200_000 {
-        if open.len() < 30 && draws.draw() % 2 == 0 {
+        if open.len() < 30 && draws.draw().is_multiple_of(2) {
             let key = (draws.draw() % 6 + 1) * 8;
             tree.enter(
                 &mut stack,
