@@ -71,7 +71,8 @@ fn lines(options: &Trace) -> Option<Lines> {
     let of = options.lines.iter().filter(|it| !it.is_empty());
     Some(Lines {
         of: of.map(|it| lines_of(it)).collect(),
-        times: !options.cheap,
+        times: !options.cheap && !options.once,
+        once: options.once,
     })
 }
 

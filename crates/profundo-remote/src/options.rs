@@ -53,6 +53,8 @@ pub struct Lines {
     pub of: Vec<LinesOf>,
     /// Whether it is measured for how long each is run.
     pub times: bool,
+    /// Whether it is only of interest which are run at all.
+    pub once: bool,
 }
 
 /// Functions whose lines are counted, by patterns in which `*` is anything and `?` any one byte.

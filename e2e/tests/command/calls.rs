@@ -84,6 +84,33 @@ fn lines_are_counted_as_the_interpreter_tells_of_them() {
     }
 }
 
+/// The lines that were run at all.
+fn lines_that_ran(recording: &Path) -> std::collections::BTreeSet<(u64, u64)> {
+    let table = report(recording, "lines");
+    let functions = table["functions"].as_array().unwrap().iter();
+    let lines = functions.flat_map(|function| {
+        let first = function["line"].as_u64().unwrap();
+        let lines = function["lines"].as_array().unwrap().iter();
+        let ran = lines.filter(|it| it["hits"].as_u64() > Some(0));
+        ran.map(move |it| (first, it["line"].as_u64().unwrap()))
+    });
+    lines.collect()
+}
+
+#[test]
+fn which_lines_ran_at_all_is_known_without_counting() {
+    for version in pythons_for("calls.py, which of its lines") {
+        let _alone = alone();
+        let ran = |options: &[&str]| {
+            let (recording, _) = traced(&version.path, options, &["calls.py"]);
+            lines_that_ran(&recording)
+        };
+        let all = ran(&["--lines"]);
+        assert!(all.len() > 80);
+        assert_eq!(ran(&["--lines", "--once"]), all);
+    }
+}
+
 /// How often a function was called, by our own table.
 fn calls_of(table: &Value, name: &str) -> u64 {
     let groups = table["groups"].as_array().unwrap().iter();

@@ -74,6 +74,9 @@ unsafe fn extent(state: &State, code: u64) -> Option<(u32, u32)> {
 /// A call begins, or goes on, of a code object whose lines are looked at.
 #[inline]
 pub fn begin(state: &mut State, code: u64) {
+    if state.is_once {
+        return;
+    }
     if let Some(runs) = state.runs() {
         state.tree.begin_lines(runs, code);
     }
@@ -82,6 +85,9 @@ pub fn begin(state: &mut State, code: u64) {
 /// A line begins.
 #[inline]
 pub fn line(state: &mut State, code: u64, line: u32) {
+    if state.is_once {
+        return state.tree.ran((code, line));
+    }
     let Some(runs) = state.runs() else { return };
     match state.has_line_times {
         true => {

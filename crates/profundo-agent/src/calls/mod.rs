@@ -61,6 +61,7 @@ fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
         uses_cpu: has(trace_flag::CPU_CLOCK),
         has_lines: has(trace_flag::LINES),
         has_line_times: has(trace_flag::LINE_TIMES),
+        is_once: has(trace_flag::LINES_ONCE),
     };
     if how.has_lines {
         select::begin();

@@ -65,6 +65,8 @@ pub struct State {
     pub has_builtins: bool,
     /// Whether it is of interest for how long lines are run.
     pub has_line_times: bool,
+    /// Whether it is only of interest which lines are run at all.
+    pub is_once: bool,
     uses_cpu: bool,
     /// Whether the program itself has begun: before that, the interpreter looks for what it is to run.
     has_begun: bool,
@@ -112,6 +114,8 @@ pub struct Wanted {
     /// Whether lines are looked at, instead of calls; and for how long they are run.
     pub has_lines: bool,
     pub has_line_times: bool,
+    /// Whether it is only of interest which lines are run at all.
+    pub is_once: bool,
 }
 
 /// Makes the file, and all that is needed to fill it.
@@ -144,6 +148,7 @@ pub fn begin(number: u32, calls: &'static Calls, layout: &Layout, wanted: Wanted
             layout: *layout,
             has_builtins: wanted.has_builtins,
             has_line_times: wanted.has_line_times,
+            is_once: wanted.is_once,
             uses_cpu: wanted.uses_cpu,
             has_begun: false,
             entries,

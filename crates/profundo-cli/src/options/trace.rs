@@ -33,6 +33,9 @@ pub struct Trace {
     /// With --lines: each line is counted, and how long it takes is found by sampling
     #[arg(long, requires = "lines")]
     pub cheap: bool,
+    /// With --lines: only which lines are run at all, which costs next to nothing from Python 3.12 on
+    #[arg(long, requires = "lines", conflicts_with = "cheap")]
+    pub once: bool,
     /// Measure the CPU time of each thread: what waits takes none
     #[arg(long)]
     pub cpu: bool,

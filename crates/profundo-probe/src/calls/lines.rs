@@ -137,6 +137,23 @@ impl<M: Memory> Tree<M> {
         }
     }
 
+    /// A line is run, of whichever call.
+    pub fn ran(&self, (key, line): (u64, u32)) {
+        let Some(function) = self.known(key) else {
+            return;
+        };
+        let [first, row, count] = function
+            .lines
+            .each_ref()
+            .map(|it| it.load(Ordering::Relaxed));
+        let offset = line.wrapping_sub(first);
+        if offset < count
+            && let Some(row) = self.file().lines.get((row + offset) as usize)
+        {
+            row.hits.store(1, Ordering::Relaxed);
+        }
+    }
+
     /// The call ends, or pauses.
     #[inline]
     pub fn end_lines(&self, runs: &mut Pile<Run>, key: u64, now: u64) {

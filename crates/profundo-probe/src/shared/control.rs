@@ -29,6 +29,8 @@ pub mod trace_flag {
     pub const LINES: u32 = 8;
     /// And for how long they are run.
     pub const LINE_TIMES: u32 = 16;
+    /// Or only whether they are run at all: a line that was is of no more interest.
+    pub const LINES_ONCE: u32 = 32;
 }
 
 /// What a [`RingEntry`] can be.

@@ -250,6 +250,10 @@ fn flags_of(calls: &Calls) -> u32 {
     flag(calls.lines.is_none(), trace_flag::CALLS)
         | flag(calls.lines.is_some(), trace_flag::LINES)
         | flag(times, trace_flag::LINE_TIMES)
+        | flag(
+            calls.lines.as_ref().is_some_and(|it| it.once),
+            trace_flag::LINES_ONCE,
+        )
         | flag(calls.builtins, trace_flag::BUILTINS)
         | flag(calls.cpu, trace_flag::CPU_CLOCK)
 }

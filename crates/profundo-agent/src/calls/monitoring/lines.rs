@@ -113,10 +113,14 @@ unsafe extern "C" fn started(_: Object, arguments: *const u64, _: usize, _: Obje
             return no_more();
         }
         lines::begin(own, code);
+        let is_once = own.is_once;
         if !was_known {
             ask_for(own, code);
         }
-        with(|_| {})
+        match is_once {
+            true => no_more(),
+            false => with(|_| {}),
+        }
     }
 }
 
@@ -154,9 +158,14 @@ unsafe fn number(object: u64) -> u32 {
 unsafe extern "C" fn line(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
     // SAFETY: as above.
     unsafe {
-        with(|state| {
+        let is_once = state().is_some_and(|it| it.is_once);
+        let answer = with(|state| {
             let number = number(argument(arguments, 1));
             lines::line(state, argument(arguments, 0), number);
-        })
+        });
+        match is_once {
+            true => no_more(),
+            false => answer,
+        }
     }
 }
