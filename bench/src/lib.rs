@@ -20,9 +20,10 @@ pub mod pythons;
 pub mod quarters;
 mod scalene;
 pub mod stacks;
-pub mod stats;
 pub mod told;
 pub mod workload;
+
+pub use profundo_analysis::stats;
 
 /// Prints one closing line, which says what the target was.
 pub fn verdict(name: &str, value: impl std::fmt::Display, target: &str) {

@@ -25,6 +25,7 @@
 
 mod admit;
 mod allocated;
+pub mod bench;
 mod callers;
 mod calls;
 mod choice;
@@ -50,6 +51,7 @@ mod selection;
 mod shares;
 mod shown;
 mod spread;
+pub mod stats;
 mod tally;
 mod totals;
 mod traced;

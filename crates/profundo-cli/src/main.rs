@@ -5,6 +5,7 @@
 
 mod assemble;
 mod attach;
+mod bench;
 mod carried;
 mod code_lines;
 mod ctl;
@@ -94,6 +95,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Top(options) => top::top(&options),
         Verb::Report(options) => report::report(&options),
         Verb::Export(options) => export::export(&options),
+        Verb::Bench(options) => bench::bench(&options),
         Verb::Flame(options) => export::flame(&options),
         Verb::Doctor(options) => doctor::doctor(&options),
         Verb::Heap(options) => heap::heap(&options),

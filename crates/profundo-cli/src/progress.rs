@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -12,14 +13,20 @@ const PATIENCE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Progress {
     running: Option<(Sender<()>, JoinHandle<()>)>,
+    what: Arc<Mutex<String>>,
 }
 
 impl Progress {
     /// Begins, if there is a terminal to show it on.
-    pub fn start(what: &'static str) -> Self {
+    pub fn start(what: impl Into<String>) -> Self {
+        let what = Arc::new(Mutex::new(what.into()));
         if !io::stderr().is_terminal() {
-            return Self { running: None };
+            return Self {
+                running: None,
+                what,
+            };
         }
+        let said_last = Arc::clone(&what);
         let (sender, receiver) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("profundo-progress".into())
@@ -30,6 +37,7 @@ impl Progress {
                     if !matches!(ended, Err(RecvTimeoutError::Timeout)) {
                         break;
                     }
+                    let what = said_last.lock().unwrap_or_else(PoisonError::into_inner);
                     let mut out = io::stderr();
                     let _ = write!(out, "\r\x1b[Kprofundo: {what}{}", ".".repeat(dots % 4 + 1));
                     let _ = out.flush();
@@ -41,7 +49,21 @@ impl Progress {
             });
         Self {
             running: thread.ok().map(|thread| (sender, thread)),
+            what,
         }
+    }
+
+    /// One that is never shown.
+    pub fn silent() -> Self {
+        Self {
+            running: None,
+            what: Arc::default(),
+        }
+    }
+
+    /// How far it has come meanwhile.
+    pub fn says(&self, what: String) {
+        *self.what.lock().unwrap_or_else(PoisonError::into_inner) = what;
     }
 }
 

@@ -100,6 +100,15 @@ impl<'a> Json<'a> {
         self.decimal(key, nanos.map(|nanos| nanos as f64 / 1e9), 9);
     }
 
+    /// A number as exactly as it is known, or `null`.
+    pub(crate) fn exactly(&mut self, key: &str, number: Option<f64>) {
+        let Some(number) = number.filter(|number| number.is_finite()) else {
+            return self.null(key);
+        };
+        self.key(key);
+        let _ = write!(self.buffer, "{number:?}");
+    }
+
     /// How much a second, to a thousandth.
     pub(crate) fn rate(&mut self, key: &str, rate: f64) {
         self.decimal(key, Some(rate), 3);
@@ -221,6 +230,8 @@ mod tests {
                 json.row("", |json| {
                     json.number("n", 1);
                     json.share("s", Some(0.5));
+                    json.exactly("e", Some(1.25e-10));
+                    json.exactly("i", Some(f64::INFINITY));
                     json.share("none", Some(f64::NAN));
                     json.array("list", |json| json.number("", 2));
                 });
@@ -233,7 +244,7 @@ mod tests {
   "a": "\"\\\n\u001bé\u009b",
   "empty": [],
   "rows": [
-    {"n": 1, "s": 0.5, "none": null, "list": [2]},
+    {"n": 1, "s": 0.5, "e": 1.25e-10, "i": null, "none": null, "list": [2]},
     {"t": 2.0}
   ],
   "z": true

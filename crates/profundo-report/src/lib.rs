@@ -41,6 +41,7 @@
 
 #![forbid(unsafe_code)]
 
+mod benchmark;
 mod callers;
 mod checklist;
 mod choices;
@@ -73,6 +74,7 @@ mod warning;
 mod weighs;
 mod width;
 
+pub use benchmark::{Benchmark, Clocked};
 pub use checklist::{Check, Checklist, Mark, Mend};
 pub use choices::{Format, SortBy, Unit, When};
 pub use error::Error;
@@ -92,6 +94,7 @@ pub use width::terminal_width;
 
 /// Text in columns, and numbers as people read them: for pages that are laid out elsewhere.
 pub mod text {
+    pub use crate::benchmark::significant;
     pub use crate::units::{bar, duration, percent, whole_percent};
     pub use crate::width::{keep_head, keep_tail, width};
 }

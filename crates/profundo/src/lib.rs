@@ -18,6 +18,8 @@
 //! [`Alloc`] around the program's allocator tells of allocations: [`allocs`] records who asks for how much,
 //! and of what, and [`time!`] and the like count.
 //!
+//! [`bench!`] says how fast an expression is, and which of several is the fastest.
+//!
 //! What it is not for: profiling a program that was not built with it. That is the command's work.
 //!
 //! Constraints: Linux on x86-64 or aarch64. A session owns one perf event per thread (or one CPU
@@ -27,6 +29,7 @@
 
 mod alloc;
 pub mod allocs;
+pub mod bench;
 mod control;
 mod data;
 mod error;

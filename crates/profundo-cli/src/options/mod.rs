@@ -1,6 +1,7 @@
 //! What can be typed. One name means one thing in every verb, so the options that several verbs
 //! share are written once and taken in whole.
 
+mod bench;
 mod exporting;
 mod filters;
 mod gc_log;
@@ -21,6 +22,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub use bench::Bench;
 pub use exporting::{Export, ExportFormat, Flame, misfit};
 pub use gc_log::GcLog;
 pub use heap::{Assemble, Heap};
@@ -79,6 +81,8 @@ pub enum Verb {
     Report(Report),
     /// Write a recording in another tool's format
     Export(Export),
+    /// Say how fast a statement or a command is, and which of several is the fastest
+    Bench(Bench),
     /// Draw a recording as a flame graph: an SVG file to click through
     Flame(Flame),
     /// Count and measure every call, then print who was called how often

@@ -68,6 +68,15 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// How much more, in percent, as a part of 1: it may be more than all.
+pub fn percent_more(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    match number.trim().parse::<f64>() {
+        Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(percent / 100.0),
+        _ => Err(format!("`{text}` is no percentage")),
+    }
+}
+
 /// Samples per second and thread.
 pub fn rate(text: &str) -> Result<f64, String> {
     let number = text
@@ -120,6 +129,14 @@ mod tests {
         assert_eq!(percent("2.5%"), Ok(0.025));
         for wrong in ["", "-1", "101", "NaN", "half"] {
             assert!(percent(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn something_may_be_slower_by_more_than_itself() {
+        assert_eq!(percent_more("250%"), Ok(2.5));
+        for wrong in ["", "-1", "inf", "much"] {
+            assert!(percent_more(wrong).is_err(), "{wrong}");
         }
     }
 

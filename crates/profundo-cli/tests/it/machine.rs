@@ -96,6 +96,16 @@ impl Said {
         self
     }
 
+    /// It is wrong usage, of which more than one sentence may be said.
+    #[track_caller]
+    pub fn refused_with_usage(&self, part: &str) -> &Self {
+        assert_eq!(self.code, Some(2), "{self:#?}");
+        assert_eq!(self.out, "", "nothing on the standard output");
+        assert!(self.err.starts_with("profundo: "), "{self:#?}");
+        assert!(self.err.contains(part), "{self:#?}");
+        self
+    }
+
     #[track_caller]
     pub fn succeeded(&self) -> &Self {
         assert_eq!(self.code, Some(0), "{self:#?}");

@@ -2,6 +2,7 @@
 
 mod allocs;
 mod asked;
+mod bench;
 mod cache;
 mod doctor;
 mod energy;

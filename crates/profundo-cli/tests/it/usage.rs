@@ -94,6 +94,7 @@ fn help_and_version_are_answers() {
         "record",
         "report",
         "export",
+        "bench",
         "flame",
         "track-allocation",
         "heap",
@@ -128,6 +129,7 @@ fn every_option_is_in_the_pages() {
         "track-allocation",
         "time",
         "trace",
+        "bench",
     ] {
         let help = folder.said(&[verb, "--help"]).out;
         let words = help.split(|c: char| c.is_whitespace() || ",[]:".contains(c));
@@ -173,6 +175,7 @@ fn the_manual_has_a_page_for_each_command() {
         "top",
         "report",
         "export",
+        "bench",
         "flame",
         "trace",
         "track-allocation",

@@ -26,9 +26,9 @@ pub struct Machine {
     pub limited: Option<(u64, u64)>,
 }
 
-/// The counts at the start.
+/// The machine's counts at the start of something.
 #[derive(Debug, Default)]
-pub(super) struct Surroundings {
+pub struct Surroundings {
     ticks: Option<Ticks>,
     overheated: Option<u64>,
     held_back: Option<u64>,
@@ -44,7 +44,8 @@ struct Ticks {
 const CPUS: &str = "/sys/devices/system/cpu";
 
 impl Surroundings {
-    pub(super) fn now() -> Self {
+    /// The counts now.
+    pub fn now() -> Self {
         Self {
             ticks: ticks(&fs::read_to_string("/proc/stat").unwrap_or_default()),
             overheated: overheated(Path::new(CPUS)),
@@ -52,7 +53,8 @@ impl Surroundings {
         }
     }
 
-    pub(super) fn until_now(&self) -> Machine {
+    /// What has come to them since.
+    pub fn until_now(&self) -> Machine {
         let now = Self::now();
         let per_tick = 1_000_000_000 / ticks_per_second();
         let ticks = self.ticks.zip(now.ticks);

@@ -18,10 +18,9 @@ use crate::permits::{self, Gap};
 use crate::wall::Counters;
 use crate::{proc, sys};
 
-pub use machine::Machine;
+pub use machine::{Machine, Surroundings};
 pub use unwaited::Unwaited;
 
-use machine::Surroundings;
 use tree::Tree;
 use unwaited::Times;
 

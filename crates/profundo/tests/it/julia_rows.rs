@@ -172,6 +172,8 @@ rows! {
     "`@timed ex`" => { timed!(work()) }
     "`(@timed ex).time`" => { timed!(work()).time }
     "`(@timed ex).bytes`" => { timed!(work()).bytes }
+    "BenchmarkTools' `@benchmark ex`" => { bench!(work()) }
+    "BenchmarkTools' `judge(a, b)`" => { bench!("a" => work(), "b" => work()).ratio("a", "b") }
     "`GC.enable_logging(true)`" => { allocs::enable_logging(true)? }
     "`Profile.Allocs.@profile ex`" => { allocs::profile!(work())? }
     "`Profile.Allocs.@profile sample_rate=0.1 ex`" => { allocs::profile!(sample_rate = 0.1, work())? }

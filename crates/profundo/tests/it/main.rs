@@ -3,6 +3,7 @@
 
 mod again;
 mod alone;
+mod bench;
 mod blocks;
 mod buffer;
 mod correction;

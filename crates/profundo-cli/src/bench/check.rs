@@ -1,0 +1,249 @@
+//! Whether all candidates give the same. Fast is worth nothing when the answer differs.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Seek};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result};
+
+use super::command::Output;
+use super::plan::{Commands, Work};
+use super::python::Interpreter;
+use crate::launch::{Ended, Interrupt};
+
+/// What a candidate gives.
+#[derive(Debug)]
+struct Answer {
+    /// What the last expression is worth, of a statement.
+    value: Option<String>,
+    /// How it ended, of a command.
+    ended: Option<Ended>,
+    /// What it printed.
+    output: File,
+}
+
+/// What was found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Found {
+    /// They give the same.
+    Same,
+    /// None has a value or prints anything.
+    Nothing,
+    /// Where they differ first.
+    Differs(String),
+}
+
+/// Lets each candidate answer once.
+pub fn check(
+    work: &Work,
+    names: &[String],
+    interrupt: &Interrupt,
+    prepare: impl Fn(&Commands, usize) -> Result<()>,
+) -> Result<Found> {
+    let mut answers = Vec::new();
+    match work {
+        Work::Python(statements) => {
+            for statement in statements {
+                let output = unnamed_file()?;
+                let to = Stdio::from(output.try_clone().context("cannot keep the output")?);
+                answers.push(Answer {
+                    value: Some(Interpreter::check(statement, to, interrupt)?),
+                    ended: None,
+                    output,
+                });
+            }
+        }
+        Work::Commands(commands) => {
+            for (index, line) in commands.lines.iter().enumerate() {
+                prepare(commands, index)?;
+                let output = unnamed_file()?;
+                let took = line.run(Output::To(&output), interrupt)?;
+                answers.push(Answer {
+                    value: None,
+                    ended: Some(took.ended),
+                    output,
+                });
+            }
+        }
+    }
+    compare(&mut answers, names)
+}
+
+fn compare(answers: &mut [Answer], names: &[String]) -> Result<Found> {
+    let Some((first, others)) = answers.split_first_mut() else {
+        return Ok(Found::Nothing);
+    };
+    for (other, name) in others.iter_mut().zip(names.iter().skip(1)) {
+        if let Some(difference) = difference((first, &names[0]), (other, name))? {
+            return Ok(Found::Differs(difference));
+        }
+    }
+    let is_silent = first.output.metadata().is_ok_and(|file| file.len() == 0);
+    Ok(match first.value.as_deref() {
+        Some("None") if is_silent => Found::Nothing,
+        _ => Found::Same,
+    })
+}
+
+fn difference(
+    (one, name): (&mut Answer, &str),
+    (other, other_name): (&mut Answer, &str),
+) -> Result<Option<String>> {
+    if let (Some(value), Some(other)) = (&one.value, &other.value)
+        && value != other
+    {
+        let (value, other) = around_the_difference(value, other);
+        return Ok(Some(format!(
+            "`{name}` gives {value}, `{other_name}` gives {other}"
+        )));
+    }
+    if let Some((line, text, other)) = first_line(&mut one.output, &mut other.output)? {
+        let (text, other) = around_the_difference(&text, &other);
+        return Ok(Some(format!(
+            "`{name}` prints {text} in line {line}, `{other_name}` prints {other}"
+        )));
+    }
+    if one.ended != other.ended {
+        let said = |ended| match ended {
+            Some(Ended::Exited(code)) => format!("exit code {code}"),
+            Some(Ended::Killed(signal)) => format!("signal {signal}"),
+            None => "no end".into(),
+        };
+        return Ok(Some(format!(
+            "`{name}` ends with {}, `{other_name}` with {}",
+            said(one.ended),
+            said(other.ended)
+        )));
+    }
+    Ok(None)
+}
+
+/// The first line in which two outputs differ: its number, and both.
+fn first_line(one: &mut File, other: &mut File) -> Result<Option<(u64, String, String)>> {
+    one.rewind()?;
+    other.rewind()?;
+    let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
+    let said = |line: &[u8]| match line {
+        [] => "nothing".to_owned(),
+        line => format!("{:?}", String::from_utf8_lossy(line).trim_end_matches('\n')),
+    };
+    for number in 1.. {
+        let (mut line, mut other_line) = (Vec::new(), Vec::new());
+        one.read_until(b'\n', &mut line)?;
+        other.read_until(b'\n', &mut other_line)?;
+        if line != other_line {
+            return Ok(Some((number, said(&line), said(&other_line))));
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+/// So much of a long text is shown.
+const SHOWN: usize = 60;
+
+/// Two texts, or what is around the place where they part.
+fn around_the_difference(one: &str, other: &str) -> (String, String) {
+    let alike = one
+        .chars()
+        .zip(other.chars())
+        .take_while(|(one, other)| one == other)
+        .count();
+    let from = alike.saturating_sub(SHOWN / 3);
+    let from = if one.chars().count().max(other.chars().count()) <= SHOWN {
+        0
+    } else {
+        from
+    };
+    let part = |text: &str| {
+        let before = if from > 0 { "…" } else { "" };
+        let mut rest = text.chars().skip(from);
+        let shown: String = rest.by_ref().take(SHOWN).collect();
+        let after = if rest.next().is_some() { "…" } else { "" };
+        format!("{before}{shown}{after}")
+    };
+    (part(one), part(other))
+}
+
+/// A file that nobody finds and that is gone with us.
+fn unnamed_file() -> Result<File> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("profundo-check-{}-{number}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create_new(true)
+        .open(&path)
+        .with_context(|| format!("cannot make the file {}", path.display()))?;
+    let _ = fs::remove_file(&path);
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn answer(value: Option<&str>, code: u8, output: &str) -> Answer {
+        let mut file = unnamed_file().unwrap();
+        file.write_all(output.as_bytes()).unwrap();
+        Answer {
+            value: value.map(str::to_owned),
+            ended: value.is_none().then_some(Ended::Exited(code)),
+            output: file,
+        }
+    }
+
+    fn found(answers: &mut [Answer]) -> Found {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        compare(answers, &names).unwrap()
+    }
+
+    #[test]
+    fn the_first_difference_is_told() {
+        let differs = |one, other| match found(&mut [one, other]) {
+            Found::Differs(what) => what,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            differs(answer(Some("12"), 0, ""), answer(Some("13"), 0, "")),
+            "`a` gives 12, `b` gives 13"
+        );
+        assert_eq!(
+            differs(answer(None, 0, "x\ny\n"), answer(None, 0, "x\nz\n")),
+            "`a` prints \"y\" in line 2, `b` prints \"z\""
+        );
+        assert_eq!(
+            differs(answer(None, 0, "x\n"), answer(None, 0, "x\ny")),
+            "`a` prints nothing in line 2, `b` prints \"y\""
+        );
+        assert_eq!(
+            differs(answer(None, 0, "x"), answer(None, 3, "x")),
+            "`a` ends with exit code 0, `b` with exit code 3"
+        );
+        let long = |end: &str| format!("{}{end}", "9".repeat(500));
+        let what = differs(
+            answer(Some(&long("1")), 0, ""),
+            answer(Some(&long("2")), 0, ""),
+        );
+        assert!(
+            what.contains("…999") && what.contains("92") && what.len() < 200,
+            "{what}"
+        );
+    }
+
+    #[test]
+    fn what_is_the_same_is_the_same() {
+        let same = |value| answer(value, 0, "printed\n");
+        assert_eq!(found(&mut [same(Some("1")), same(Some("1"))]), Found::Same);
+        assert_eq!(found(&mut [same(None), same(None)]), Found::Same);
+        let silent = || answer(Some("None"), 0, "");
+        assert_eq!(found(&mut [silent(), silent()]), Found::Nothing);
+    }
+}

@@ -1,0 +1,301 @@
+//! `bench`: how fast is this, and which of these is faster?
+//!
+//! What to time is planned from the options ([`plan`]); statements of Python run in an interpreter that we talk to
+//! ([`python`], [`statements`]), commands are started one after the other ([`command`], [`commands`]), and the runs of
+//! several candidates are taken in rounds ([`rounds`]). The figures are made by `profundo_analysis::bench` and printed by
+//! `profundo_report::Benchmark`.
+
+mod check;
+mod command;
+mod commands;
+mod machine;
+mod plan;
+mod python;
+mod rounds;
+mod saved;
+mod statements;
+mod words;
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use profundo_analysis::bench::{Bench, Candidate, Subject};
+use profundo_report::{Benchmark, Look, When};
+
+use crate::launch::{Ended, Interrupt, Interrupted, end_as};
+use crate::options::{self, Bench as Options};
+use crate::progress::Progress;
+use crate::say;
+use check::Found;
+use commands::Runs;
+use machine::{Watch, machine};
+use plan::{Plan, Work};
+use python::Raised;
+
+/// Something has become too slow.
+const TOO_SLOW: u8 = 3;
+/// The candidates differ in what they give, or one of them fails.
+const FAILED: u8 = 1;
+/// How much slower is too slow, where nothing was said.
+const THRESHOLD: f64 = 0.10;
+
+impl Options {
+    /// How many digits times have: timeit's three, and one more for each further `-v`.
+    fn digits(&self) -> usize {
+        3 + usize::from(self.verbose).saturating_sub(1)
+    }
+}
+
+pub fn bench(options: &Options) -> Result<ExitCode> {
+    let plan = Plan::of(options).unwrap_or_else(|why| options::refuse(&why));
+    let earlier = options.later.against.as_deref();
+    let earlier = earlier.map(saved::read).transpose()?;
+    let saving = options.later.save.as_deref().map(Saving::to).transpose()?;
+    let mut bench = Bench {
+        subject: plan.subject(),
+        cpu_clock: options.process,
+        started: now(),
+        machine: machine(),
+        candidates: plan.candidates(),
+    };
+    if let (Some(earlier), Some(path)) = (&earlier, &options.later.against) {
+        see_that_they_are_alike(&bench, earlier, path)?;
+    }
+    let interrupt = Interrupt::heed();
+    let measured = measure(&plan, options, &mut bench, &interrupt);
+    drop(interrupt);
+    let measured = match measured {
+        Ok(Some(measured)) => measured,
+        Ok(None) => return Ok(ExitCode::from(FAILED)),
+        Err(error) => match (error.downcast_ref(), error.downcast_ref()) {
+            (Some(interrupted), _) => {
+                drop(saving);
+                return Ok(end(*interrupted));
+            }
+            (_, Some(raised @ Raised { .. })) => {
+                let _ = writeln!(io::stderr(), "{raised}");
+                return Ok(ExitCode::from(FAILED));
+            }
+            _ => return Err(error),
+        },
+    };
+    if bench.candidates.iter().all(|it| it.runs.is_empty()) {
+        drop(saving);
+        return Ok(measured.interrupted.map_or(ExitCode::SUCCESS, end));
+    }
+    let mut report = Benchmark::new(&bench)
+        .unit(options.unit)
+        .digits(options.digits())
+        .raw(options.verbose > 0)
+        .agreed(measured.agreed)
+        .remarks(measured.remarks)
+        .notes(measured.notes)
+        .look(look(options));
+    if let (Some(earlier), Some(path)) = (&earlier, &options.later.against) {
+        let threshold = options.later.threshold.unwrap_or(THRESHOLD);
+        report = report.against(path.display().to_string(), earlier, threshold);
+    }
+    let out = BufWriter::new(io::stdout().lock());
+    match options.paper.json {
+        true => report.write_json(out),
+        false => report.write(out),
+    }
+    .context("cannot write the figures")?;
+    if let Some(interrupted) = measured.interrupted {
+        if saving.is_some() {
+            say::note("what was measured before the interruption is not saved");
+        }
+        drop(saving);
+        return Ok(end(interrupted));
+    }
+    if let Some(saving) = saving {
+        saving.write(&report)?;
+    }
+    if report.is_too_slow() {
+        if options.paper.json {
+            say::note("it has become too slow");
+        }
+        return Ok(ExitCode::from(TOO_SLOW));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn end(Interrupted(signal): Interrupted) -> ExitCode {
+    end_as(Ended::Killed(signal))
+}
+
+/// What is known besides the times.
+struct Measured {
+    interrupted: Option<Interrupted>,
+    agreed: Option<bool>,
+    remarks: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// Takes the runs. `None` where the candidates do not give the same, which has been said.
+fn measure(
+    plan: &Plan,
+    options: &Options,
+    bench: &mut Bench,
+    interrupt: &Interrupt,
+) -> Result<Option<Measured>> {
+    let (mut remarks, mut notes) = (Vec::new(), Vec::new());
+    let runs = plan.commands().map(|commands| Runs {
+        commands,
+        options,
+        interrupt,
+    });
+    if let Some(runs) = &runs {
+        runs.set_up()?;
+    }
+    let mut agreed = None;
+    if options.check {
+        let progress = Progress::start("comparing what they give");
+        let prepare = |_: &_, index| runs.as_ref().map_or(Ok(()), |runs| runs.prepare(index));
+        let found = check::check(&plan.work, &plan.names, interrupt, prepare)?;
+        drop(progress);
+        match found {
+            Found::Same => agreed = Some(true),
+            Found::Nothing => {
+                notes.push("`--check` had nothing to compare: no value and no output.".to_owned())
+            }
+            Found::Differs(how) => {
+                say::note(&format!("they do not give the same: {how}"));
+                return Ok(None);
+            }
+        }
+    }
+    let watch = Watch::start();
+    // What is printed meanwhile would be mixed with it.
+    let progress = match options.show_output || options.verbose > 0 {
+        true => Progress::silent(),
+        false => Progress::start("measuring"),
+    };
+    let is_compared = bench.candidates.len() > 1
+        || options.later.save.is_some()
+        || options.later.against.is_some();
+    let interrupted = match (&plan.work, &runs) {
+        (Work::Commands(_), Some(runs)) => {
+            runs.measure(&mut bench.candidates, &progress, &mut remarks)?
+        }
+        (Work::Python(statements), _) => statements::measure(
+            statements,
+            &mut bench.candidates,
+            is_compared,
+            options,
+            interrupt,
+            &progress,
+            &mut remarks,
+        )?,
+        (Work::Commands(_), None) => None,
+    };
+    drop(progress);
+    notes.extend(watch.notes(options.process));
+    if let Some(runs) = &runs
+        && interrupted.is_none()
+    {
+        runs.clean_up()?;
+    }
+    Ok(Some(Measured {
+        interrupted,
+        agreed,
+        remarks,
+        notes,
+    }))
+}
+
+impl Plan {
+    fn subject(&self) -> Subject {
+        match self.work {
+            Work::Python(_) => Subject::Python,
+            Work::Commands(_) => Subject::Command,
+        }
+    }
+
+    fn commands(&self) -> Option<&plan::Commands> {
+        match &self.work {
+            Work::Commands(commands) => Some(commands),
+            Work::Python(_) => None,
+        }
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        let named = self.names.iter().zip(&self.texts);
+        let candidate = |(name, text): (&String, &String)| Candidate {
+            name: name.clone(),
+            text: text.clone(),
+            loops: 1,
+            ..Candidate::default()
+        };
+        named.map(candidate).collect()
+    }
+}
+
+fn see_that_they_are_alike(bench: &Bench, earlier: &Bench, path: &Path) -> Result<()> {
+    let shown = path.display();
+    if bench.subject != earlier.subject {
+        bail!("{shown} is of something else: statements and commands cannot be compared");
+    }
+    if !(0..bench.candidates.len()).any(|index| bench.earlier(index, earlier).is_some()) {
+        bail!("{shown} has no candidate of the same name: `--name` gives one");
+    }
+    Ok(())
+}
+
+fn look(options: &Options) -> Look {
+    Look::stdout()
+        .width(options.paper.width)
+        .colors(options.paper.color.unwrap_or(When::Auto))
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// A file that will be written at the end: whether it can be is known at the beginning.
+struct Saving {
+    path: PathBuf,
+    beside: PathBuf,
+}
+
+impl Saving {
+    fn to(path: &Path) -> Result<Self> {
+        let name = path.file_name().filter(|_| !path.is_dir());
+        let Some(name) = name else {
+            bail!("cannot write {}: it is no file", path.display());
+        };
+        let mut beside = name.to_owned();
+        beside.push(format!(".{}.new", std::process::id()));
+        let saving = Self {
+            beside: path.with_file_name(beside),
+            path: path.to_owned(),
+        };
+        fs::write(&saving.beside, "").with_context(|| saving.cannot())?;
+        Ok(saving)
+    }
+
+    fn write(self, report: &Benchmark<'_>) -> Result<()> {
+        let mut text = Vec::new();
+        report
+            .write_json(&mut text)
+            .with_context(|| self.cannot())?;
+        fs::write(&self.beside, text).with_context(|| self.cannot())?;
+        fs::rename(&self.beside, &self.path).with_context(|| self.cannot())
+    }
+
+    fn cannot(&self) -> String {
+        format!("cannot write {}", self.path.display())
+    }
+}
+
+impl Drop for Saving {
+    fn drop(&mut self) {
+        // It is there only if it was not written.
+        let _ = fs::remove_file(&self.beside);
+    }
+}

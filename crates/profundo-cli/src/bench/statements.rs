@@ -1,0 +1,240 @@
+//! Statements of Python, run after run. A single one is measured as timeit does it, all in one interpreter. Several, or
+//! what is to be compared with another day's, have a fresh interpreter for each run: where code and data come to lie,
+//! and how hashes fall out, differs from one to the next, and must not be taken for a difference of the statements. And
+//! such a run is cut into short ones, of which the best counts.
+
+use std::io::{self, Write};
+use std::process::Stdio;
+use std::time::Instant;
+
+use anyhow::Result;
+use profundo_analysis::bench::{Candidate, Parts, Rounds, Run, Tried, loop_counts};
+use profundo_report::text::significant;
+
+use super::python::{Interpreter, Statement};
+use super::rounds::take;
+use crate::launch::{Interrupt, Interrupted};
+use crate::options::Bench;
+use crate::progress::Progress;
+
+/// What timeit's runs take at least.
+const LEAST: f64 = 0.2;
+/// What those of several candidates take, of which there are more.
+const LEAST_OF_SEVERAL: f64 = 0.1;
+/// timeit's number of runs.
+const REPEAT: u64 = 5;
+/// How many there are of several candidates, if they do not take too long.
+const REPEAT_OF_SEVERAL: u64 = 20;
+/// The part of a run by which a fresh interpreter is warmed up.
+const WARM_PART: u64 = 10;
+
+/// Measures them all.
+pub fn measure(
+    statements: &[Statement],
+    candidates: &mut [Candidate],
+    is_compared: bool,
+    options: &Bench,
+    interrupt: &Interrupt,
+    progress: &Progress,
+    remarks: &mut Vec<String>,
+) -> Result<Option<Interrupted>> {
+    let all = Statements {
+        options,
+        interrupt,
+        progress,
+    };
+    let measured = match statements {
+        [only] if !is_compared => all.one(only, candidates),
+        _ => all.several(statements, candidates, remarks),
+    };
+    match measured {
+        Err(error) => match error.downcast_ref::<Interrupted>() {
+            Some(interrupted) => Ok(Some(*interrupted)),
+            None => Err(error),
+        },
+        measured => measured,
+    }
+}
+
+struct Statements<'a> {
+    options: &'a Bench,
+    interrupt: &'a Interrupt,
+    progress: &'a Progress,
+}
+
+impl Statements<'_> {
+    fn one(
+        &self,
+        statement: &Statement,
+        candidates: &mut [Candidate],
+    ) -> Result<Option<Interrupted>> {
+        let mut interpreter = self.start(statement, true)?;
+        candidates[0].by = Some(interpreter.version.clone());
+        let loops = self.try_loops(&mut interpreter, self.least(LEAST))?.loops;
+        candidates[0].loops = loops;
+        for _ in 0..self.options.warmup.unwrap_or(0) {
+            interpreter.run(loops)?;
+        }
+        let rounds = Rounds::Exactly(self.options.repeat.unwrap_or(REPEAT));
+        let ended = take(candidates, rounds, self.progress, |_| {
+            let seconds = interpreter.run(loops)?;
+            Ok(vec![Run { seconds, cpu: None }])
+        });
+        interpreter.end();
+        ended
+    }
+
+    fn several(
+        &self,
+        statements: &[Statement],
+        candidates: &mut [Candidate],
+        remarks: &mut Vec<String>,
+    ) -> Result<Option<Interrupted>> {
+        let least = self.least(LEAST_OF_SEVERAL);
+        let mut tried = Vec::new();
+        for (statement, candidate) in statements.iter().zip(&mut *candidates) {
+            let mut interpreter = self.start(statement, true)?;
+            candidate.by = Some(interpreter.version.clone());
+            if self.options.verbose > 0 && statements.len() > 1 {
+                writeln!(io::stdout(), "{}:", candidate.name)?;
+            }
+            tried.push(self.try_loops(&mut interpreter, Parts::length(least))?);
+            interpreter.end();
+        }
+        let parts = match self.number() {
+            Some(number) => Parts::whole(number, statements.len()),
+            None => self.tuned(statements, least, &tried)?,
+        };
+        for (candidate, loops) in candidates.iter_mut().zip(&parts.loops) {
+            candidate.loops = *loops;
+        }
+        if parts.count > 1 {
+            let count = parts.count;
+            remarks.push(match statements.len() {
+                1 => format!("Each run is the best of {count} short ones in an interpreter of its own."),
+                _ => format!(
+                    "Each run is the best of {count} short ones that they took in turn, in fresh interpreters."
+                ),
+            });
+        }
+        let rounds = match self.options.repeat {
+            Some(repeat) => Rounds::Exactly(repeat),
+            None => Rounds::Enough {
+                wanted: REPEAT_OF_SEVERAL,
+                most: REPEAT_OF_SEVERAL,
+            },
+        };
+        take(candidates, rounds, self.progress, |order| {
+            let runs = self.round(statements, &parts, order)?;
+            let run = |seconds| Run { seconds, cpu: None };
+            Ok(runs.into_iter().map(run).collect())
+        })
+    }
+
+    /// How a run is cut. On a busy machine a trial of one alone says little, so there is a whole round that does not
+    /// count.
+    fn tuned(&self, statements: &[Statement], least: f64, tried: &[Tried]) -> Result<Parts> {
+        let parts = Parts::of(least, tried);
+        if parts.count == 1 {
+            return Ok(parts);
+        }
+        let order: Vec<usize> = (0..statements.len()).collect();
+        let runs = self.round(statements, &parts, &order)?;
+        let better = tried.iter().zip(parts.loops.iter().zip(runs));
+        let better: Vec<Tried> = better
+            .map(|(tried, (loops, seconds))| tried.better(*loops, seconds))
+            .collect();
+        Ok(Parts::of(least, &better))
+    }
+
+    /// A round, in this order: the best part of each candidate's run, in seconds.
+    fn round(&self, statements: &[Statement], parts: &Parts, order: &[usize]) -> Result<Vec<f64>> {
+        // Nor does one have the advantage of always being started first.
+        let mut interpreters = Vec::with_capacity(order.len());
+        for &index in order {
+            let mut interpreter = self.start(&statements[index], false)?;
+            self.warm_up(&mut interpreter, parts.loops[index], parts.count)?;
+            interpreters.push((index, interpreter));
+        }
+        let mut runs = vec![f64::INFINITY; statements.len()];
+        for _ in 0..parts.count {
+            for (index, interpreter) in &mut interpreters {
+                let seconds = interpreter.run(parts.loops[*index])?;
+                runs[*index] = runs[*index].min(seconds);
+            }
+            interpreters.reverse();
+        }
+        Ok(runs)
+    }
+
+    /// A fresh interpreter. What the first one complains of, the others need not repeat.
+    fn start(&self, statement: &Statement, is_first: bool) -> Result<Interpreter<'_>> {
+        let (output, errors) = match (self.options.show_output, is_first) {
+            (true, _) => (Stdio::inherit(), Stdio::inherit()),
+            (false, true) => (Stdio::null(), Stdio::inherit()),
+            (false, false) => (Stdio::null(), Stdio::null()),
+        };
+        Interpreter::start(statement, output, errors, self.interrupt)
+    }
+
+    /// The number of loops that was asked for.
+    fn number(&self) -> Option<u64> {
+        self.options.number.filter(|number| *number > 0)
+    }
+
+    /// What a run takes at least, in seconds.
+    fn least(&self, default: f64) -> f64 {
+        let asked = self.options.min_time.map(|time| time.as_secs_f64());
+        asked.unwrap_or(default)
+    }
+
+    /// The first of timeit's numbers of loops that take so long.
+    fn try_loops(&self, interpreter: &mut Interpreter<'_>, least: f64) -> Result<Tried> {
+        let mut tried = Tried {
+            loops: self.number().unwrap_or(1),
+            seconds: 0.0,
+            aside: f64::INFINITY,
+        };
+        if self.number().is_some() {
+            return Ok(tried);
+        }
+        let is_told = self.options.verbose > 0;
+        for loops in loop_counts() {
+            let started = Instant::now();
+            let seconds = interpreter.run(loops)?;
+            // On the clock of the process a run may take longer than it says.
+            let aside = (started.elapsed().as_secs_f64() - seconds).max(0.0);
+            tried = Tried {
+                loops,
+                seconds,
+                aside: tried.aside.min(aside),
+            };
+            if is_told {
+                let plural = if loops == 1 { "" } else { "s" };
+                let seconds = significant(seconds, self.options.digits());
+                writeln!(io::stdout(), "{loops} loop{plural} -> {seconds} secs")?;
+            }
+            if seconds >= least {
+                break;
+            }
+        }
+        if is_told {
+            writeln!(io::stdout())?;
+        }
+        Ok(tried)
+    }
+
+    /// Lets a fresh interpreter get used to the statement.
+    fn warm_up(&self, interpreter: &mut Interpreter<'_>, loops: u64, parts: u64) -> Result<()> {
+        let (runs, loops) = match (self.options.warmup, parts) {
+            (Some(runs), _) => (runs * parts, loops),
+            (None, 1) if loops == 1 => (0, 1),
+            (None, 1) => (1, loops.div_ceil(WARM_PART)),
+            (None, _) => (1, loops),
+        };
+        for _ in 0..runs {
+            interpreter.run(loops)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,386 @@
+//! Statements of Python, in every version that is here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::machine::{Folder, Said, python, skip};
+
+/// `bench` of some statements by an interpreter.
+fn bench(folder: &Folder, python: &Path, words: &[&str]) -> Said {
+    let with = format!("--with={}", python.display());
+    let mut all = vec!["bench", &with];
+    all.extend(words);
+    folder.said(&all)
+}
+
+/// All versions that are here.
+fn versions() -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").unwrap_or_default();
+    let folder = fs::read_dir(PathBuf::from(home).join(".pyenv/versions"));
+    let mut found: Vec<PathBuf> = folder
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("3."))
+        .map(|entry| entry.path().join("bin/python3"))
+        .filter(|path| path.exists())
+        .collect();
+    found.sort();
+    if found.is_empty() {
+        found.extend(python());
+    }
+    found
+}
+
+#[test]
+fn loops_and_setups_are_as_many_as_timeits() {
+    let versions = versions();
+    for python in &versions {
+        let folder = Folder::new();
+        let ask = [
+            "-n7",
+            "-r3",
+            "-s",
+            "log = open('log', 'a', 1)",
+            "-s",
+            "log.write('s')",
+            "--python",
+            "log.write('x')\nlog.write(sys._getframe().f_code.co_name[0])\nlog.write(str(int(gc.isenabled())))",
+        ];
+        let said = bench(&folder, python, &ask);
+        said.succeeded();
+        // Set up once for each run; in the loop nothing is called, and no garbage is collected.
+        let run = format!("s{}", "xi0".repeat(7));
+        let log = fs::read_to_string(folder.path().join("log")).unwrap();
+        assert_eq!(log, run.repeat(3), "{}", python.display());
+        assert!(said.out.starts_with("7 loops, best of 3: "), "{said:#?}");
+        let notebook = " per loop (mean ± std. dev. of 3 runs, 7 loops each)";
+        assert!(
+            said.out.lines().nth(1).unwrap().ends_with(notebook),
+            "{said:#?}"
+        );
+        assert_eq!(said.err, "");
+    }
+}
+
+#[test]
+fn the_loop_is_timeits() {
+    for python in versions() {
+        let folder = Folder::new();
+        // What an interpreter makes of the statement is what its own timeit makes of it.
+        let code = "import dis, operator, sys\nwhat = operator.attrgetter('opname', 'argrepr')\n\
+                    all = dis.get_instructions(sys._getframe().f_code)\nprint(*map(what, all), file=open('code', 'w'))";
+        bench(&folder, &python, &["-n1", "-r1", "--python", code]).succeeded();
+        let ours = fs::read_to_string(folder.path().join("code")).unwrap();
+        let status = Command::new(&python)
+            .args(["-m", "timeit", "-n1", "-r1", code])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(status.status.success(), "{status:?}");
+        let timeits = fs::read_to_string(folder.path().join("code")).unwrap();
+        assert_eq!(ours, timeits, "{}", python.display());
+    }
+}
+
+#[test]
+fn the_number_of_loops_is_found_as_timeit_does() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let said = bench(
+        &folder,
+        &python,
+        &["-v", "-r2", "--python", "time.sleep(0.021)"],
+    );
+    said.succeeded();
+    let steps: Vec<&str> = said
+        .out
+        .lines()
+        .filter_map(|line| line.split_once(" -> ").map(|(loops, _)| loops))
+        .collect();
+    // 5 loops take 0.1 seconds and more, and 10 take 0.2; on a busy machine sooner.
+    assert!(steps.len() >= 3 && steps.len() <= 4, "{said:#?}");
+    assert!(
+        ["1 loop", "2 loops", "5 loops", "10 loops"].starts_with(&steps),
+        "{said:#?}"
+    );
+    assert!(said.out.contains("\n\nraw times: "), "{said:#?}");
+    assert!(said.out.contains("msec per loop"), "{said:#?}");
+    let more = bench(
+        &folder,
+        &python,
+        &["-vv", "-n1", "-r1", "-unsec", "--python", "pass"],
+    );
+    assert!(more.succeeded().out.contains(" nsec per loop"), "{more:#?}");
+}
+
+#[test]
+fn it_agrees_with_timeit() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let statement = "sum(range(3000))";
+    let best = |line: &str| -> f64 {
+        let (_, text) = line.split_once("best of 9: ").unwrap();
+        text.split(' ').next().unwrap().parse().unwrap()
+    };
+    let said = bench(
+        &folder,
+        &python,
+        &["-n500", "-r9", "-uusec", "--python", statement],
+    );
+    let ours = best(&said.succeeded().out);
+    let output = Command::new(&python)
+        .args(["-m", "timeit", "-n500", "-r9", "-uusec", statement])
+        .output()
+        .unwrap();
+    let theirs = best(&String::from_utf8_lossy(&output.stdout));
+    // The best of nine, beside whatever else runs.
+    let ratio = ours / theirs;
+    assert!((0.4..2.5).contains(&ratio), "{ours} and {theirs} usec");
+}
+
+#[test]
+fn what_a_statement_prints_is_its_own() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let print = [
+        "-n2",
+        "-r3",
+        "--python",
+        "print('hello'); os.write(1, b'raw\\n')",
+        "-s",
+        "import os",
+    ];
+    let silent = bench(&folder, &python, &print);
+    assert!(!silent.succeeded().out.contains("hello"), "{silent:#?}");
+    assert!(!silent.out.contains("raw"), "{silent:#?}");
+    let shown = bench(&folder, &python, &[&print[..], &["--show-output"]].concat());
+    assert_eq!(
+        shown.succeeded().out.matches("hello\n").count(),
+        6,
+        "{shown:#?}"
+    );
+    assert_eq!(shown.out.matches("raw\n").count(), 6, "{shown:#?}");
+    // Nor can it read what we say, or talk to us by accident.
+    let reads = ["-n1", "-r1", "--python", "assert sys.stdin.read() == ''"];
+    bench(&folder, &python, &reads).succeeded();
+}
+
+#[test]
+fn an_error_is_shown_with_its_line() {
+    for python in versions() {
+        let folder = Folder::new();
+        let failed = |words: &[&str], parts: &[&str]| {
+            let said = bench(&folder, &python, words);
+            assert_eq!(said.code, Some(1), "{said:#?}");
+            assert_eq!(said.out, "");
+            for part in parts {
+                assert!(said.err.contains(part), "{part} in {said:#?}");
+            }
+            // Our own frames are nobody's business.
+            assert!(!said.err.contains("_profundo"), "{said:#?}");
+        };
+        let line = "    missing + 1\n";
+        failed(
+            &["--python", "x = 1\nmissing + 1"],
+            &["Traceback", "in inner\n", line, "NameError"],
+        );
+        failed(
+            &["-s", "import nothing_of_this_name", "--python", "1"],
+            &["No module named"],
+        );
+        failed(&["--python", "1 +"], &["SyntaxError"]);
+        failed(&["--python", "return 5"], &["SyntaxError"]);
+        failed(
+            &["-s", "from math import *", "--python", "pi"],
+            &["SyntaxError", "module level"],
+        );
+        failed(&["--python", "sys.exit(7)"], &["SystemExit: 7"]);
+        failed(&["--python", "1", "--python", "nope"], &["NameError"]);
+    }
+}
+
+#[test]
+fn an_interpreter_that_ends_is_one_sentence() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let end = |statement| {
+        bench(
+            &folder,
+            &python,
+            &["-s", "import os", "--python", statement],
+        )
+    };
+    end("os._exit(4)").refused(1, "ended with exit code 4");
+    end("os.kill(os.getpid(), 9)").refused(1, "killed by signal 9");
+    end("os.closerange(3, 100)").refused(1, "ended with exit code 1");
+    folder
+        .said(&["bench", "--with", "/nowhere/python3", "--python", "1"])
+        .refused(1, "no interpreter /nowhere/python3");
+    folder
+        .said(&["bench", "--with", "true", "--python", "1"])
+        .refused(1, "no Python interpreter");
+}
+
+#[test]
+fn children_of_the_statement_do_no_harm() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    // The child goes on in the loop, and must not answer in its parent's place; what is started holds nothing of ours.
+    for statement in ["os.fork()", "subprocess.Popen(['sleep', '0.1'])"] {
+        let ask = [
+            "-s",
+            "import os, subprocess",
+            "-n1",
+            "-r4",
+            "--python",
+            statement,
+        ];
+        let said = bench(&folder, &python, &ask);
+        assert!(
+            said.succeeded().out.starts_with("1 loop, best of 4: "),
+            "{said:#?}"
+        );
+        assert_eq!(said.out.matches("best of").count(), 1);
+    }
+}
+
+#[test]
+fn several_are_compared() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let ask = [
+        "--python",
+        "sum(range(20000))",
+        "--python",
+        "sum(range(2000))",
+        "--name",
+        "long",
+        "--name",
+        "short",
+        "-n20",
+        "-r10",
+    ];
+    let said = bench(&folder, &python, &ask);
+    assert!(said.succeeded().out.contains("\n`short` is "), "{said:#?}");
+    assert!(said.out.contains(" times faster than `long`."), "{said:#?}");
+    let json = bench(&folder, &python, &[&ask[..], &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json.succeeded().out).unwrap();
+    assert_eq!(json["fastest"], "short");
+    let pair = &json["comparisons"][0];
+    assert_eq!(
+        (&pair["one"], &pair["differs"]),
+        (&"short".into(), &true.into())
+    );
+    assert!(pair["ratio_high"].as_f64().unwrap() < 0.5, "{pair}");
+    assert_eq!(json["candidates"][0]["runs"].as_array().unwrap().len(), 10);
+    let by = json["candidates"][0]["by"].as_str().unwrap();
+    assert!(by.starts_with("CPython 3."), "{by}");
+    let few = bench(&folder, &python, &[&ask[..], &["-r5"]].concat());
+    // The option that comes last would count, but it is given twice.
+    few.refused_with_usage("cannot be used multiple times");
+    let few = bench(
+        &folder,
+        &python,
+        &["--python", "1", "--python", "2", "-n9", "-r5"],
+    );
+    assert!(
+        few.succeeded().out.contains("5 runs cannot tell"),
+        "{few:#?}"
+    );
+}
+
+#[test]
+fn each_run_of_a_comparison_has_an_interpreter_of_its_own() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let log = "open('pids', 'a').write('%s %d\\n' % (NAME, os.getpid()))";
+    let statement = |name: &str| log.replace("NAME", &format!("'{name}'"));
+    let (a, b) = (statement("a"), statement("b"));
+    let ask = [
+        "-s",
+        "import os",
+        "-n1",
+        "-r10",
+        "--python",
+        &a,
+        "--python",
+        &b,
+    ];
+    bench(&folder, &python, &ask).succeeded();
+    let text = fs::read_to_string(folder.path().join("pids")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 20, "{text}");
+    let mut pids: Vec<&str> = lines.iter().map(|line| &line[2..]).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    assert_eq!(pids.len(), 20, "{text}");
+    let firsts = lines
+        .chunks(2)
+        .filter(|round| round[0].starts_with('a'))
+        .count();
+    assert_eq!(firsts, 5, "each comes first as often as the other: {text}");
+    assert!(
+        lines.chunks(2).all(|round| round[0][..1] != round[1][..1]),
+        "{text}"
+    );
+}
+
+#[test]
+fn interpreters_are_compared() {
+    let versions = versions();
+    let [first, .., last] = versions.as_slice() else {
+        skip("there are no two versions of Python");
+        return;
+    };
+    let folder = Folder::new();
+    let second = format!("--with={}", last.display());
+    let said = bench(
+        &folder,
+        first,
+        &[&second, "-n9", "-r6", "--python", "1", "--json"],
+    );
+    let json: serde_json::Value = serde_json::from_str(&said.succeeded().out).unwrap();
+    let by = |index: usize| json["candidates"][index]["by"].as_str().unwrap().to_owned();
+    assert_ne!(by(0), by(1));
+    assert_eq!(json["candidates"][1]["name"], last.display().to_string());
+}
+
+#[test]
+fn answers_are_compared_first() {
+    for python in versions() {
+        let folder = Folder::new();
+        let check = |one: &str, other: &str| {
+            let ask = [
+                "--check",
+                "-n1",
+                "-r1",
+                "-s",
+                "import os",
+                "--python",
+                one,
+                "--python",
+                other,
+            ];
+            bench(&folder, &python, &ask)
+        };
+        let same = check("x = [3, 1, 2]\nsorted(x)", "[1, 2, 3]");
+        assert!(
+            same.succeeded().out.contains("All of them give the same."),
+            "{same:#?}"
+        );
+        check("{'a', 'b', 'c'}", "set('cba')").succeeded();
+        check("{'a': 1, 'b': 2}", "{'b': 2, 'a': 1}").succeeded();
+        check("object()", "object()").succeeded();
+        check("print(5)", "os.write(1, b'5\\n'); None").succeeded();
+        check("6 * 7", "6 * 6").refused(1, "`6 * 7` gives 42, `6 * 6` gives 36");
+        check("1.0", "1").refused(1, "gives 1.0");
+        check("print('a\\nb')", "print('a\\nc')").refused(1, "in line 2");
+        let nothing = check("x = 1", "y = 2");
+        assert!(
+            nothing.succeeded().out.contains("nothing to compare"),
+            "{nothing:#?}"
+        );
+    }
+}

@@ -1,0 +1,322 @@
+//! What was timed, and what it says: the lines that timeit and hyperfine have made known, and of several candidates a
+//! table with a sentence for each pair that one wants to know about.
+
+mod figures;
+mod told;
+mod verdict;
+mod warned;
+
+use std::io::{self, Write};
+
+use profundo_analysis::bench::{Bench, Candidate, Cpu, Subject};
+
+pub use figures::{Clocked, significant};
+
+use crate::Look;
+use crate::json::Json;
+use crate::line::{Line, Style};
+use crate::palette::Color;
+use crate::units::counted;
+use crate::width::{broken, keep_head, width};
+use figures::Figures;
+
+/// A report on a measurement.
+#[derive(Debug, Clone)]
+pub struct Benchmark<'a> {
+    bench: &'a Bench,
+    figures: Figures,
+    raw: bool,
+    agreed: Option<bool>,
+    against: Option<Against<'a>>,
+    remarks: Vec<String>,
+    notes: Vec<String>,
+    look: Look,
+}
+
+/// An earlier measurement.
+#[derive(Debug, Clone)]
+struct Against<'a> {
+    name: String,
+    bench: &'a Bench,
+    /// How much slower something may have become, as a part of 1.
+    threshold: f64,
+}
+
+const BOLD: Style = Style {
+    bold: true,
+    color: None,
+    link: false,
+};
+
+/// What lines begin with that must not be missed.
+const WARNING: &str = "Warning:";
+
+/// A name is cut, if need be, but not to less than this.
+const SHORTEST_NAME: usize = 12;
+
+impl<'a> Benchmark<'a> {
+    /// The report on a measurement.
+    pub fn new(bench: &'a Bench) -> Self {
+        Self {
+            bench,
+            figures: Figures::of(bench.subject),
+            raw: false,
+            agreed: None,
+            against: None,
+            remarks: Vec::new(),
+            notes: Vec::new(),
+            look: Look::new(),
+        }
+    }
+
+    /// The unit of all times; where it is not set, each has the one that suits it.
+    pub fn unit(mut self, unit: Option<Clocked>) -> Self {
+        self.figures.unit = unit;
+        self
+    }
+
+    /// How many digits times have.
+    pub fn digits(mut self, digits: usize) -> Self {
+        self.figures.digits = digits.max(1);
+        self
+    }
+
+    /// Whether the times of all runs are printed too.
+    pub fn raw(mut self, raw: bool) -> Self {
+        self.raw = raw;
+        self
+    }
+
+    /// That the candidates were compared in what they do, and whether that was the same.
+    pub fn agreed(mut self, agreed: Option<bool>) -> Self {
+        self.agreed = agreed;
+        self
+    }
+
+    /// Compares it with an earlier measurement. Slower by more than `threshold`, a part of 1, is too slow.
+    pub fn against(mut self, name: impl Into<String>, bench: &'a Bench, threshold: f64) -> Self {
+        self.against = Some(Against {
+            name: name.into(),
+            bench,
+            threshold,
+        });
+        self
+    }
+
+    /// Sentences on how it was measured.
+    pub fn remarks(mut self, remarks: Vec<String>) -> Self {
+        self.remarks = remarks;
+        self
+    }
+
+    /// Sentences that the reader must not miss: each becomes a line that starts with `Warning:`.
+    pub fn notes(mut self, notes: Vec<String>) -> Self {
+        self.notes = notes;
+        self
+    }
+
+    /// How it looks.
+    pub fn look(mut self, look: Look) -> Self {
+        self.look = look;
+        self
+    }
+
+    /// A time as the report has it.
+    pub fn time(&self, seconds: f64) -> String {
+        self.figures.time(seconds)
+    }
+
+    /// Whether a candidate is certain to be slower than in the earlier measurement by more than the threshold.
+    pub fn is_too_slow(&self) -> bool {
+        let Some(against) = &self.against else {
+            return false;
+        };
+        (0..self.bench.candidates.len()).any(|index| {
+            let earlier = self.bench.earlier(index, against.bench);
+            let ratio = earlier.and_then(|earlier| self.bench.ratio_to(index, earlier));
+            ratio.is_some_and(|ratio| against.is_past(&ratio))
+        })
+    }
+
+    /// Writes it as text.
+    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+        let colored = self.look.is_colored();
+        let mut line = Line::default();
+        let candidates = &self.bench.candidates;
+        if self.raw {
+            self.write_raw(&mut out, &mut line)?;
+        }
+        match candidates.as_slice() {
+            [only] => self.write_one(only, &mut out)?,
+            _ => self.write_table(&mut out, &mut line)?,
+        }
+        let sentences = self.verdicts().into_iter().chain(self.against_sentences());
+        let plain = |sentence: String| (sentence, Style::PLAIN);
+        let sentences = sentences
+            .map(|sentence| (sentence, BOLD))
+            .chain(self.remarks.iter().cloned().map(plain))
+            .chain(
+                self.warnings()
+                    .into_iter()
+                    .map(|it| plain(format!("{WARNING} {it}"))),
+            );
+        // In a file a sentence is a line.
+        let columns = match self.look.is_terminal() {
+            true => self.look.columns(),
+            false => usize::MAX,
+        };
+        for (sentence, style) in sentences {
+            for text in broken(&sentence, columns) {
+                let (head, rest) = match text.strip_prefix(WARNING) {
+                    Some(rest) => (WARNING, rest),
+                    None => ("", text.as_str()),
+                };
+                line.push(head, Style::color(Color::Yellow));
+                line.push(rest, style);
+                line.write(&mut out, colored)?;
+            }
+        }
+        out.flush()
+    }
+
+    /// Writes it as JSON: the schema is in `docs/json.md`.
+    pub fn write_json(&self, mut out: impl Write) -> io::Result<()> {
+        Json::document(&mut out, |json| self.tell(json))?;
+        out.flush()
+    }
+
+    fn write_raw(&self, out: &mut dyn Write, line: &mut Line) -> io::Result<()> {
+        for candidate in &self.bench.candidates {
+            let times: Vec<String> = (candidate.runs.iter())
+                .map(|run| self.figures.time(run.seconds))
+                .collect();
+            if self.bench.candidates.len() > 1 {
+                line.push(&format!("{}: ", candidate.name), Style::PLAIN);
+            }
+            line.push(&format!("raw times: {}", times.join(", ")), Style::PLAIN);
+            line.write(out, false)?;
+        }
+        writeln!(out)
+    }
+
+    /// One candidate, in the words that its people know.
+    fn write_one(&self, only: &Candidate, out: &mut dyn Write) -> io::Result<()> {
+        let spread = only.spread();
+        let time = |seconds| self.figures.time(seconds);
+        if self.bench.subject != Subject::Command {
+            let loops = counted(only.loops, "loop");
+            let (runs, best) = (spread.count, time(spread.best));
+            writeln!(out, "{loops}, best of {runs}: {best} per loop")?;
+            if runs > 1 {
+                let (mean, deviation) = (time(spread.mean), time(spread.deviation));
+                writeln!(
+                    out,
+                    "{mean} ± {deviation} per loop (mean ± std. dev. of {runs} runs, {loops} each)"
+                )?;
+            }
+            return Ok(());
+        }
+        let first = format!("{} ± {}", time(spread.mean), time(spread.deviation));
+        let second = format!("{} … {}", time(spread.best), time(spread.worst));
+        let columns = width(&first).max(width(&second));
+        let fill = |text: &str| " ".repeat(columns - width(text));
+        writeln!(out, "{}", only.name)?;
+        let cpu = only.cpu().unwrap_or_default();
+        let (user, system) = (time(cpu.user), time(cpu.system));
+        writeln!(
+            out,
+            "  mean ± σ   {first}{}   user {user}, system {system}",
+            fill(&first)
+        )?;
+        let runs = counted(spread.count as u64, "run");
+        let median = time(spread.median);
+        writeln!(
+            out,
+            "  min … max  {second}{}   {runs}, median {median}",
+            fill(&second)
+        )
+    }
+
+    /// Several candidates, a line each; ratios are to the first.
+    fn write_table(&self, out: &mut dyn Write, line: &mut Line) -> io::Result<()> {
+        let colored = self.look.is_colored();
+        let head = self.table_head();
+        let rows: Vec<Vec<String>> = (0..self.bench.candidates.len())
+            .map(|index| self.table_row(index))
+            .collect();
+        let mut widths: Vec<usize> = head.iter().map(|title| width(title)).collect();
+        for row in &rows {
+            for (widest, cell) in widths.iter_mut().zip(row) {
+                *widest = width(cell).max(*widest);
+            }
+        }
+        let numbers: usize = widths.iter().map(|width| width + 2).sum();
+        let names = self.bench.candidates.iter().map(|it| width(&shown(it)));
+        let room = self.look.columns().saturating_sub(numbers);
+        let names = names.max().unwrap_or(0).min(room.max(SHORTEST_NAME));
+        line.push_spaces(names);
+        for (title, width) in head.iter().zip(&widths) {
+            line.push(&format!("  {title:>width$}"), BOLD);
+        }
+        line.write(out, colored)?;
+        for (candidate, row) in self.bench.candidates.iter().zip(&rows) {
+            let name = keep_head(&shown(candidate), names);
+            line.push(&name, Style::PLAIN);
+            line.push_spaces(names.saturating_sub(width(&name)));
+            for (cell, &columns) in row.iter().zip(&widths) {
+                line.push_spaces(2 + columns - width(cell));
+                line.push(cell, Style::PLAIN);
+            }
+            line.write(out, colored)?;
+        }
+        writeln!(out)
+    }
+
+    fn table_head(&self) -> Vec<String> {
+        let runs = self.bench.candidates.iter().map(|it| it.runs.len()).max();
+        let mut head = vec![format!("best of {}", runs.unwrap_or(0))];
+        head.push("mean ± std. dev.".into());
+        if self.bench.subject == Subject::Command {
+            head.extend(["user".into(), "system".into()]);
+        }
+        head.push("times the first (interval)".into());
+        head
+    }
+
+    fn table_row(&self, index: usize) -> Vec<String> {
+        let candidate = &self.bench.candidates[index];
+        let spread = candidate.spread();
+        let time = |seconds| self.figures.time(seconds);
+        if candidate.runs.is_empty() {
+            return vec!["no run".into()];
+        }
+        let mut row = vec![
+            time(spread.best),
+            format!("{} ± {}", time(spread.mean), time(spread.deviation)),
+        ];
+        if self.bench.subject == Subject::Command {
+            let cpu = candidate.cpu();
+            let part = |of: fn(Cpu) -> f64| cpu.map_or_else(String::new, |cpu| time(of(cpu)));
+            row.extend([part(|cpu| cpu.user), part(|cpu| cpu.system)]);
+        }
+        row.push(match (index, self.bench.ratio(index, 0)) {
+            (0, _) => "1".into(),
+            (_, Some(ratio)) => verdict::shown(&ratio),
+            (_, None) => "?".into(),
+        });
+        row
+    }
+}
+
+/// A candidate's name in one line.
+fn shown(candidate: &Candidate) -> String {
+    let mut lines = candidate.name.lines().map(str::trim_end);
+    let first = lines.next().unwrap_or_default();
+    match lines.next() {
+        Some(_) => format!("{first} …"),
+        None => first.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
