@@ -110,7 +110,7 @@ unsafe fn replace(
             let is_quiet = quiet::before_exec();
             calls::before_exec();
             let result = f(list);
-            calls::go_on();
+            calls::after_exec();
             quiet::after_exec(is_quiet);
             signals::after_exec(signals);
             result

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use profundo_probe::urgent;
 
-use crate::{fork, memory, real, signals, threads, traps};
+use crate::{calls, fork, memory, real, signals, threads, traps};
 
 static LEFT: AtomicBool = AtomicBool::new(false);
 
@@ -22,6 +22,7 @@ fn leave() {
     if let Some(home) = fork::home_of_this_process() {
         traps::leave();
         LEFT.store(true, Ordering::Relaxed);
+        calls::leave();
         memory::leave();
         urgent::set_probe(None);
         home.set_records(false);

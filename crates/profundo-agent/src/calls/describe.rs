@@ -259,10 +259,15 @@ pub unsafe fn function(
 /// # Safety
 /// The lock is held.
 unsafe fn find(calls: &Calls, of: u64, name: u64) -> u64 {
+    if name == 0 {
+        return 0;
+    }
     // SAFETY: the name is a text of C's; what is found is borrowed. A lookup by a text calls nobody.
     unsafe {
         let text: Object = (calls.new_text)(name as *const c_char);
         if text.is_null() {
+            // It is no text of Python's. Whoever calls a function has no exception of its own.
+            (calls.clear_error)();
             return 0;
         }
         let found = (calls.find_in_type)(of as *mut c_void, text);

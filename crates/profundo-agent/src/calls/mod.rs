@@ -18,7 +18,7 @@ use core::sync::atomic::Ordering;
 use profundo_probe::shared::{refusal, trace_flag};
 
 pub use profile::new_thread;
-pub use state::{end, end_thread, enter_child, go_on, stop};
+pub use state::{end, end_thread, enter_child, leave, stop};
 
 use crate::door;
 use crate::{fork, session};
@@ -32,6 +32,13 @@ pub fn wanted() -> u32 {
 pub fn before_exec() {
     if state::is_on() && fork::home_of_this_process().is_some() {
         end();
+    }
+}
+
+/// It has not become one.
+pub fn after_exec() {
+    if state::is_on() && fork::home_of_this_process().is_some() {
+        state::go_on();
     }
 }
 

@@ -4,13 +4,13 @@
 //! only the calling thread. A thread gets it before it is made: by then the interpreter has written down that it will be.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use profundo_cpython::{Layout, Memory, is_holder};
 use profundo_probe::calls::Described;
 use profundo_probe::shared::refusal;
 
-use super::api::{Calls, Method, Object};
+use super::api::{Calls, Object};
 use super::describe::{self, word};
 use super::state::{State, Wanted, state};
 use crate::door::Api;
@@ -49,31 +49,12 @@ mod field {
     pub const METHOD: u64 = 16;
 }
 
-/// The object that says whose the function is: `sys.getprofile()` gives it to whoever asks.
-static OURS: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+/// Whether ours is set. `sys.getprofile()` says that nothing is: there is no object to it.
+static IS_SET: AtomicBool = AtomicBool::new(false);
+/// Set while we set something ourselves.
+static IS_OURS: AtomicBool = AtomicBool::new(false);
 /// The interpreter's runtime, for its list of threads.
 static RUNTIME: AtomicU64 = AtomicU64::new(0);
-
-static METHOD: Method = Method {
-    name: c"profundo_calls".as_ptr(),
-    function: asked as *const () as *const c_void,
-    flags: 1,
-    doc: core::ptr::null(),
-};
-
-/// The program may call the object, which does nothing.
-unsafe extern "C" fn asked(_: Object, _: Object) -> Object {
-    // SAFETY: whoever calls holds the lock.
-    match unsafe { state() } {
-        Some(state) => {
-            let calls = state.calls;
-            // SAFETY: as above.
-            unsafe { (calls.retain)(calls.none) };
-            calls.none
-        }
-        None => core::ptr::null_mut(),
-    }
-}
 
 /// Sets it for all threads.
 ///
@@ -90,12 +71,6 @@ pub unsafe fn begin(api: &'static Api, calls: &Calls, wanted: Wanted) -> Result<
         if word(own + how.functions_at(api.layout.minor)) != 0 {
             return Err(refusal::HAS_PROFILER);
         }
-        let ours = (calls.new_function)(&METHOD, core::ptr::null_mut(), core::ptr::null_mut());
-        if ours.is_null() {
-            (calls.clear_error)();
-            return Err(-libc::ENOMEM);
-        }
-        OURS.store(ours, Ordering::Release);
         let runtime = api.runtime;
         RUNTIME.store(runtime, Ordering::Relaxed);
         HOW.store(how as u32, Ordering::Relaxed);
@@ -103,13 +78,12 @@ pub unsafe fn begin(api: &'static Api, calls: &Calls, wanted: Wanted) -> Result<
             How::Profiles => {}
             How::Traces => {
                 super::lines::offer(calls, |_, _| {});
-                // Up to 3.9 the interpreter has to know that somebody traces.
-                let set = set_trace().ok_or(refusal::NO_INTERPRETER)?;
-                set(traced as *const () as u64, ours);
+                trace_here().ok_or(refusal::NO_INTERPRETER)?;
             }
         }
+        IS_SET.store(true, Ordering::Release);
         set_for_all(api, calls);
-        watch_others();
+        watch_others(calls);
     }
     Ok(())
 }
@@ -155,7 +129,7 @@ impl How {
 ///
 /// # Safety
 /// The lock is held.
-unsafe fn watch_others() {
+unsafe fn watch_others(calls: &Calls) {
     type Hook = unsafe extern "C" fn(*const c_char, Object, *mut c_void) -> c_int;
     type Add = unsafe extern "C" fn(Hook, *mut c_void) -> c_int;
     unsafe extern "C" fn told(event: *const c_char, _: Object, _: *mut c_void) -> c_int {
@@ -165,7 +139,8 @@ unsafe fn watch_others() {
         };
         // SAFETY: the interpreter tells of an event by a text of C's, with its lock held.
         unsafe {
-            if CStr::from_ptr(event) == name
+            if !IS_OURS.load(Ordering::Relaxed)
+                && CStr::from_ptr(event) == name
                 && let Some(state) = state()
             {
                 let header = &state.tree.file().header;
@@ -180,10 +155,26 @@ unsafe fn watch_others() {
     });
     // SAFETY: the interpreter's function of that name has that type; no function lies at 0. Ours stays.
     unsafe {
-        if let Some(add) = core::mem::transmute::<usize, Option<Add>>(found) {
-            add(told, core::ptr::null_mut());
+        if let Some(add) = core::mem::transmute::<usize, Option<Add>>(found)
+            && add(told, core::ptr::null_mut()) != 0
+        {
+            (calls.clear_error)();
         }
     }
+}
+
+/// Sets ours for the calling thread as the interpreter does it. Up to 3.9 it counts how many threads trace, and looks at no line
+/// while none does.
+///
+/// # Safety
+/// The lock is held.
+unsafe fn trace_here() -> Option<()> {
+    let set = set_trace()?;
+    IS_OURS.store(true, Ordering::Relaxed);
+    // SAFETY: the caller vouches; there is no object to it.
+    unsafe { set(traced as *const () as u64, core::ptr::null_mut()) };
+    IS_OURS.store(false, Ordering::Relaxed);
+    Some(())
 }
 
 type SetTrace = unsafe extern "C" fn(u64, Object);
@@ -200,7 +191,7 @@ fn set_trace() -> Option<SetTrace> {
 
 /// The interpreter has written down a thread that is about to be made. The calling thread may hold the lock, or not.
 pub fn new_thread() {
-    if OURS.load(Ordering::Acquire).is_null() || !super::state::is_on() {
+    if !IS_SET.load(Ordering::Acquire) || !super::state::is_on() {
         return;
     }
     let Ok(api) = crate::door::api() else { return };
@@ -246,17 +237,20 @@ unsafe fn set_for_all(api: &Api, calls: &Calls) {
 unsafe fn set(minor: u8, calls: &Calls, thread: u64) {
     let how = How::now();
     let functions = thread + how.functions_at(minor);
-    let ours = OURS.load(Ordering::Relaxed);
     // SAFETY: the caller vouches; these are parts of the state.
     unsafe {
         // Somebody else's, or ours.
         if word(functions) != 0 {
             return;
         }
-        (calls.retain)(ours);
         let put = |at: u64, value: u64| (at as *mut u64).write(value);
         put(functions, how.function());
-        put(functions + 16, ours as u64);
+        let own = (calls.thread)();
+        if minor <= 9 && how == How::Traces && own != thread {
+            // One more that traces: whoever stops tracing there is counted off.
+            put(own + how.functions_at(minor), 0);
+            let _ = trace_here();
+        }
         let is_tracing = ((thread + field::TRACING) as *const i32).read() != 0;
         let flag: u8 = match minor {
             11 => 255,
@@ -318,7 +312,7 @@ unsafe fn goes_on(layout: &Layout, frame: u64) -> bool {
 
 type CallerOf = unsafe extern "C" fn(u64) -> u64;
 
-/// `PyFrame_GetBack`, where there is one. What it gives is kept: these are the frames of the program's beginning.
+/// `PyFrame_GetBack`, where there is one. What it gives is to be released.
 fn caller_of() -> Option<CallerOf> {
     let mut found = 0;
     symbols::find_all(&[c"PyFrame_GetBack"], Scope::All, |_, symbol| {
@@ -345,14 +339,17 @@ pub unsafe fn note_running(api: &Api, calls: &Calls) {
     while next != 0
         && let Some(place) = frames.get_mut(count)
     {
-        // SAFETY: the caller vouches, and the callers of a frame are frames.
+        // SAFETY: the caller vouches, and the callers of a frame are frames. The first one was lent to us, the others given.
         unsafe {
             *place = code_of(layout, next);
+            let this = next;
             next = match layout.minor {
-                // Whoever called it has an object from now on.
-                11 => caller_of.map_or(0, |caller_of| caller_of(next)),
-                _ => word(next + field::BACK),
+                11 => caller_of.map_or(0, |caller_of| caller_of(this)),
+                _ => word(this + field::BACK),
             };
+            if layout.minor == 11 && count > 0 {
+                (calls.release)(this as Object);
+            }
         }
         count += 1;
     }

@@ -13,7 +13,7 @@ use profundo_probe::{clock, regs, sys};
 
 use super::api::Calls;
 use super::describe;
-use crate::{files, process, session};
+use crate::{files, process, restrict, session};
 
 /// Memory of ours, and of the file of this process.
 #[derive(Debug)]
@@ -24,15 +24,23 @@ pub struct Mapped {
 
 impl Memory for Mapped {
     fn map(&self, bytes: usize) -> Option<NonNull<u8>> {
-        files::map_zeroed(bytes)
+        match restrict::has_left() {
+            true => None,
+            false => files::map_zeroed(bytes),
+        }
     }
 
     fn unmap(&self, at: NonNull<u8>, bytes: usize) {
-        // SAFETY: it came from `map`, and its owner has done with it.
-        unsafe { files::unmap(at, bytes) };
+        if !restrict::has_left() {
+            // SAFETY: it came from `map`, and its owner has done with it.
+            unsafe { files::unmap(at, bytes) };
+        }
     }
 
     fn fill(&self, from: usize, bytes: usize) -> bool {
+        if restrict::has_left() {
+            return false;
+        }
         let mut room = [0; session::PATH];
         let number = self.number.load(Ordering::Relaxed);
         let bytes = bytes.min(CallsFile::BYTES.saturating_sub(from));
@@ -225,8 +233,8 @@ impl State {
             // Who had this place has ended.
             // SAFETY: the thread has only just come, and the lock is held.
             let (stack, runs) = unsafe { (&mut *entry.stack.get(), &mut *entry.runs.get()) };
-            stack.clear(self.tree.memory());
-            runs.clear(self.tree.memory());
+            stack.empty();
+            runs.empty();
             self.tree.begin_thread(stack, sys::thread_id());
         }
         self.last_entry = core::ptr::from_ref(entry).cast_mut();
@@ -365,7 +373,19 @@ pub fn end() {
 
 /// What was said of the end was too early: an `exec` that failed.
 pub fn go_on() {
-    IS_OVER.store(false, Ordering::Relaxed);
+    let state = STATE.load(Ordering::Acquire);
+    if state.is_null() || !IS_OVER.swap(false, Ordering::Relaxed) {
+        return;
+    }
+    // SAFETY: it stays where it is; a number is written.
+    let closed = unsafe { &(*state).tree.file().header.is_closed };
+    closed.store(0, Ordering::Release);
+}
+
+/// The process is about to restrict its calls: nothing of ours makes any from here on.
+pub fn leave() {
+    end();
+    stop();
 }
 
 /// In the child of a fork, which has a ring of its own.
@@ -379,7 +399,8 @@ pub fn enter_child(number: u32) {
     for at in 0..THREADS {
         // SAFETY: so many were mapped.
         let entry = unsafe { &*state.entries.add(at).as_ptr() };
-        if entry.thread.load(Ordering::Relaxed) != thread {
+        let is_there = entry.is_there.load(Ordering::Relaxed) != 0;
+        if is_there && entry.thread.load(Ordering::Relaxed) != thread {
             entry.is_there.store(0, Ordering::Relaxed);
         }
     }

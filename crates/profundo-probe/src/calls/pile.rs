@@ -115,21 +115,19 @@ impl<T: Copy> Pile<T> {
         };
         let new = new.cast::<T>();
         if let Some(old) = self.items {
+            // The old memory stays: at the end of the process somebody may look at it who has not the lock. All of what stays
+            // together is no more than what is used.
             // SAFETY: both have room for so many.
             unsafe { new.copy_from_nonoverlapping(old, self.length) };
-            memory.unmap(old.cast(), self.capacity * size_of::<T>());
         }
         self.items = Some(new);
         self.capacity = capacity;
         true
     }
 
-    /// Gives its memory back.
-    pub fn clear(&mut self, memory: &impl Memory) {
-        if let Some(old) = self.items.take() {
-            memory.unmap(old.cast(), self.capacity * size_of::<T>());
-        }
-        *self = Self::new();
+    /// Takes all of them off.
+    pub fn empty(&mut self) {
+        (self.length, self.beyond) = (0, 0);
     }
 }
 

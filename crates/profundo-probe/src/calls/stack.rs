@@ -1,7 +1,6 @@
 //! Where a thread is in the tree of calls.
 
 use super::pile::Pile;
-use super::tree::Memory;
 
 /// A call that has not ended.
 #[derive(Debug, Clone, Copy)]
@@ -36,9 +35,9 @@ impl Stack {
         }
     }
 
-    /// Gives its memory back.
-    pub fn clear(&mut self, memory: &impl Memory) {
-        self.open.clear(memory);
+    /// Ends all calls without a word.
+    pub fn empty(&mut self) {
+        self.open.empty();
         self.root = 0;
     }
 }

@@ -73,6 +73,8 @@ pub struct Tree<M> {
     hints: NonNull<Hint>,
     /// How many bytes of each part have memory.
     filled: [usize; 4],
+    /// Whether there was no more to be had.
+    is_full: [bool; 4],
     is_folding: bool,
 }
 
@@ -90,6 +92,7 @@ impl<M: Memory> Tree<M> {
             functions: Index::new(),
             hints,
             filled: [0; 4],
+            is_full: [false; 4],
             is_folding: false,
         };
         tree.begin()?;
@@ -134,8 +137,12 @@ impl<M: Memory> Tree<M> {
         let Some(filled) = self.filled.get_mut(part as usize) else {
             return false;
         };
+        let Some(is_full) = self.is_full.get_mut(part as usize) else {
+            return false;
+        };
         while *filled < end {
-            if end > most || !self.memory.fill(at + *filled, PIECE) {
+            if *is_full || end > most || !self.memory.fill(at + *filled, PIECE) {
+                *is_full = true;
                 return false;
             }
             *filled += PIECE;
@@ -281,7 +288,10 @@ impl<M: Memory> Tree<M> {
                 }
             }
         };
+        /// What is further out is taken to be another matter: in a recursion that deep it is near, too.
+        const NEAR: usize = 1 << 10;
         let open = stack.open.all();
+        let open = open.get(open.len().saturating_sub(NEAR)..).unwrap_or(open);
         let is_recursive = open.iter().any(|it| it.key == key);
         let caller = open.last().map_or(0, |it| it.key);
         let is_pair = |pair: &[Open]| matches!(pair, [a, b] if a.key == caller && b.key == key);
@@ -439,6 +449,7 @@ impl<M: Memory> Tree<M> {
         };
         self.hints = hints.cast();
         self.filled = [0; 4];
+        self.is_full = [false; 4];
         self.is_folding = false;
         let functions = old.header.functions.load(Ordering::Relaxed) as usize;
         let text = old.header.text.load(Ordering::Relaxed) as usize;

@@ -54,22 +54,30 @@ pub unsafe fn enter_code(state: &mut State, code: u64, goes_on: bool) {
 }
 
 /// `code, offset`.
-unsafe extern "C" fn started(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+unsafe extern "C" fn started(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: events of code are told with it.
-    unsafe { with(|state| enter_code(state, argument(arguments, 0), false)) }
+    unsafe {
+        with((count, 1), |state| {
+            enter_code(state, argument(arguments, 0), false)
+        })
+    }
 }
 
 /// `code, offset`, and perhaps an exception.
-unsafe extern "C" fn resumed(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+unsafe extern "C" fn resumed(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
-    unsafe { with(|state| enter_code(state, argument(arguments, 0), true)) }
+    unsafe {
+        with((count, 1), |state| {
+            enter_code(state, argument(arguments, 0), true)
+        })
+    }
 }
 
 /// `code, offset`, and what comes out of it.
-unsafe extern "C" fn left(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+unsafe extern "C" fn left(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
     unsafe {
-        with(|state| {
+        with((count, 1), |state| {
             let now = state.now();
             if let Some(stack) = state.stack() {
                 state.tree.leave(stack, argument(arguments, 0), now);
@@ -108,10 +116,10 @@ unsafe fn builtin(calls: &Calls, arguments: *const u64) -> Option<(u64, Called)>
     }
 }
 
-unsafe extern "C" fn called(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+unsafe extern "C" fn called(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: calls are told with these.
     unsafe {
-        with(|state| {
+        with((count, 4), |state| {
             let Some((key, called)) = builtin(state.calls, arguments) else {
                 return;
             };
@@ -128,10 +136,10 @@ unsafe extern "C" fn called(_: Object, arguments: *const u64, _: usize, _: Objec
     }
 }
 
-unsafe extern "C" fn returned(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+unsafe extern "C" fn returned(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
     unsafe {
-        with(|state| {
+        with((count, 4), |state| {
             let now = state.now();
             if let Some((key, _)) = builtin(state.calls, arguments)
                 && let Some(stack) = state.stack()

@@ -103,9 +103,12 @@ fn no_more() -> Object {
 }
 
 /// `code, offset`.
-unsafe extern "C" fn started(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+unsafe extern "C" fn started(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: events of code are told with it, and with the lock held.
     unsafe {
+        if count & (usize::MAX >> 1) == 0 {
+            return with((count, 1), |_| {});
+        }
         let code = argument(arguments, 0);
         let Some(own) = state() else { return no_more() };
         let was_known = matches!(own.tree.looked(code), profundo_probe::calls::Looked::Yes);
@@ -119,16 +122,16 @@ unsafe extern "C" fn started(_: Object, arguments: *const u64, _: usize, _: Obje
         }
         match is_once {
             true => no_more(),
-            false => with(|_| {}),
+            false => with((count, 1), |_| {}),
         }
     }
 }
 
 /// `code, offset`, and perhaps an exception.
-unsafe extern "C" fn resumed(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+unsafe extern "C" fn resumed(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
     unsafe {
-        with(|state| {
+        with((count, 1), |state| {
             let code = argument(arguments, 0);
             if matches!(state.tree.looked(code), profundo_probe::calls::Looked::Yes) {
                 lines::begin(state, code);
@@ -138,9 +141,13 @@ unsafe extern "C" fn resumed(_: Object, arguments: *const u64, _: usize, _: Obje
 }
 
 /// `code, offset`, and what comes out of it.
-unsafe extern "C" fn left(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+unsafe extern "C" fn left(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
-    unsafe { with(|state| lines::end(state, argument(arguments, 0))) }
+    unsafe {
+        with((count, 1), |state| {
+            lines::end(state, argument(arguments, 0))
+        })
+    }
 }
 
 /// A small number.
@@ -155,11 +162,11 @@ unsafe fn number(object: u64) -> u32 {
 }
 
 /// `code, line`.
-unsafe extern "C" fn line(_: Object, arguments: *const u64, _: usize, _: Object) -> Object {
+unsafe extern "C" fn line(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
     unsafe {
         let is_once = state().is_some_and(|it| it.is_once);
-        let answer = with(|state| {
+        let answer = with((count, 2), |state| {
             let number = number(argument(arguments, 1));
             lines::line(state, argument(arguments, 0), number);
         });

@@ -22,6 +22,7 @@ table! {
     Types {
         from_spec: c"PyType_FromSpec" as unsafe extern "C" fn(*mut Spec) -> Object,
         new: c"_PyObject_New" as unsafe extern "C" fn(Object) -> Object,
+        call: c"PyVectorcall_Call" as unsafe extern "C" fn(Object, Object, Object) -> Object,
         code_of: c"PyFrame_GetCode" as unsafe extern "C" fn(u64) -> u64,
         caller_of: c"PyFrame_GetBack" as unsafe extern "C" fn(u64) -> u64,
         method_with_class: c"PyCMethod_Type" as Object,
@@ -63,6 +64,8 @@ struct Callback {
     call: Call,
 }
 
+/// `Py_tp_call`.
+const CALL: c_int = 50;
 /// `Py_tp_members`, and the flags of a type that may be called so.
 const MEMBERS: c_int = 72;
 const FLAGS: c_uint = 1 << 18 | 1 << 11 | 1 << 7;
@@ -95,7 +98,7 @@ const fn elsewhere(name: &'static CStr, call: Call) -> Event {
 }
 
 /// The tools that nobody else is likely to be, in the order in which we would be one of them.
-const TOOLS: [i64; 3] = [4, 3, 5];
+const TOOLS: [i64; 3] = [5, 4, 3];
 
 /// Sets all of it.
 ///
@@ -203,6 +206,10 @@ unsafe fn new_type(types: &Types) -> Option<Object> {
     ];
     let mut slots = [
         Slot {
+            which: CALL,
+            what: types.call as *mut c_void,
+        },
+        Slot {
             which: MEMBERS,
             what: members.as_mut_ptr().cast(),
         },
@@ -302,15 +309,17 @@ fn answer(calls: &Calls) -> Object {
     calls.none
 }
 
-/// Runs one callback.
+/// Runs one callback, if it was called with as many arguments as the interpreter's own calls have: the program may call it, too.
 #[inline]
-unsafe fn with(f: impl FnOnce(&mut State)) -> Object {
+unsafe fn with((count, least): (usize, usize), f: impl FnOnce(&mut State)) -> Object {
+    /// What a caller may say besides how many there are.
+    const OFFSET: usize = 1 << (usize::BITS - 1);
     // SAFETY: the interpreter calls with its lock held.
     match unsafe { state() } {
-        Some(state) => {
+        Some(state) if count & !OFFSET >= least => {
             f(state);
             answer(state.calls)
         }
-        None => super::api::find().map_or(null_mut(), answer),
+        _ => super::api::find().map_or(null_mut(), answer),
     }
 }
