@@ -248,8 +248,14 @@ unsafe fn set(minor: u8, calls: &Calls, thread: u64) {
         let own = (calls.thread)();
         if minor <= 9 && how == How::Traces && own != thread {
             // One more that traces: whoever stops tracing there is counted off.
-            put(own + how.functions_at(minor), 0);
+            // What is set here, which may be somebody else's, is put back.
+            let here = own + how.functions_at(minor);
+            let before = [word(here), word(here + 16)];
+            put(here, 0);
+            put(here + 16, 0);
             let _ = trace_here();
+            put(here, before[0]);
+            put(here + 16, before[1]);
         }
         let is_tracing = ((thread + field::TRACING) as *const i32).read() != 0;
         let flag: u8 = match minor {
