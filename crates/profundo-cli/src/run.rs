@@ -184,6 +184,7 @@ fn accompany(
     pid: i32,
     mut schedule: Schedule,
 ) -> Result<Ended> {
+    schedule.began = Instant::now();
     loop {
         recorder.turn_within(schedule.left(), &mut |event| sink.event(event));
         if let Some(ended) = mind(recorder, signals, pid)? {
@@ -209,7 +210,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Begins after so long, if that is said, and stops so long after that.
+    /// Begins after so long, if that is said, and stops so long after that. Time counts from when the program is there.
     pub fn new(start: Option<Duration>, duration: Option<Duration>) -> Self {
         Self {
             began: Instant::now(),
