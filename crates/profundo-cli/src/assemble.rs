@@ -48,16 +48,25 @@ fn with_ending(prefix: &Path) -> PathBuf {
     name.into()
 }
 
-/// A slip of the hand must not cost a source file.
+/// Whether a snapshot may be written there.
 pub fn may_replace(path: &Path) -> Result<()> {
-    let is_empty = std::fs::metadata(path).map_or(true, |metadata| metadata.len() == 0);
-    if path.is_file() && !is_empty && !heap::is_snapshot(path) {
-        bail!(
-            "{} is there and is no heap snapshot; name another file with -o FILE",
+    reading::may_replace_only(path, "heap snapshot", heapsnapshot::is_heapsnapshot)
+}
+
+/// Whether part files may be written there: those of an earlier snapshot go, and nothing else that has their names.
+pub fn may_replace_parts(prefix: &Path) -> Result<()> {
+    // Only the last one says what the files are.
+    let parts = heapsnapshot::parts(prefix);
+    let [.., last] = &parts;
+    let is_snapshot = heap::is_snapshot(last);
+    let mut all = parts.iter();
+    match all.find(|path| reading::is_foreign(path, |_| is_snapshot)) {
+        Some(path) => bail!(
+            "{} is there and is no part of a heap snapshot; name others with -o PREFIX",
             path.display()
-        );
+        ),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn why(out: &Path, error: Error) -> anyhow::Error {

@@ -8,13 +8,14 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use profundo_remote::door::Door;
+use profundo_remote::door::{Door, Refused};
 use profundo_remote::{EngineChoice, Options, Recorder};
 use profundo_wire::recording::{Collection, Event};
 
 use crate::attach::{HEED, is_over};
 use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, mind};
 use crate::options::GcLog;
+use crate::reading::may_replace_only;
 use crate::{carried, say};
 
 pub fn gc_log(options: &GcLog) -> Result<ExitCode> {
@@ -28,7 +29,10 @@ pub fn gc_log(options: &GcLog) -> Result<ExitCode> {
 fn of_process(options: &GcLog, pid: u32) -> Result<ExitCode> {
     let mut log = Log::create(options, Box::new(io::stdout()))?;
     let library = carried::library()?;
-    let why = |refused| anyhow!("cannot log the collections of process {pid}: {refused}");
+    let why = |refused: Refused| {
+        let refused = refused.of_verb("gc-log");
+        anyhow!("cannot log the collections of process {pid}: {refused}")
+    };
     let mut door = Door::of(pid, &library, options.through.filtered).map_err(why)?;
     let signals = Signals::take()?;
     if options.duration.is_none() {
@@ -80,32 +84,33 @@ fn of_program(options: &GcLog) -> Result<ExitCode> {
     let wake = recorder.wake_handle();
     let watch = signals.watch(move || wake.wake())?;
     let began = Instant::now();
+    log.began = monotonic();
     if let Err(error) = child.release() {
         bail!(Unstarted::refused(&program.path, &error));
     }
-    let mut listener = Listener::new(&mut log);
+    let mut listener = Listener::new(&mut log, options.duration);
     let ended = accompany(&mut recorder, &mut listener, &signals, pid)?;
     let took = began.elapsed();
     recorder.finish(&mut |event| listener.event(event));
     drop(watch);
     bury(pid);
     signals.release();
+    // The program has ended as it has, whatever becomes of the log.
+    listener.close(took);
     let Listener {
-        failure,
         has_python,
         is_told,
+        unknown,
         ..
     } = listener;
-    // The program has ended as it has, whatever becomes of the log.
-    let finished = match failure {
-        Some(error) => Err(error.into()),
-        None => log.finish(took),
-    };
-    if let Err(error) = finished {
-        say::error(&error);
-    }
-    if !has_python {
-        say::note("no Python interpreter was met, so there was nothing to log");
+    if let (false, Some(python)) = (is_told, unknown) {
+        say::note(&format!(
+            "{python} tells nobody of its collections: CPython 3.8 to 3.13 do"
+        ));
+    } else if !has_python {
+        say::note(
+            "no Python interpreter that is known (CPython 3.8 to 3.13) was met, so there was nothing to log",
+        );
     } else if !is_told {
         say::note(
             "the interpreter could not be entered as it began, as with another allocator (PYTHONMALLOC): its collections \
@@ -122,7 +127,13 @@ fn accompany(
     pid: i32,
 ) -> Result<Ended> {
     loop {
-        recorder.turn_within(HEED, &mut |event| listener.event(event));
+        let wait = listener.left().map_or(HEED, |left| left.min(HEED));
+        recorder.turn_within(wait, &mut |event| listener.event(event));
+        if listener.left().is_some_and(|left| left.is_zero()) {
+            // Those that were before are in the rings still.
+            recorder.look(&mut |event| listener.event(event));
+            listener.close(Duration::MAX);
+        }
         if let Some(ended) = mind(recorder, signals, pid)? {
             return Ok(ended);
         }
@@ -132,22 +143,51 @@ fn accompany(
 /// Takes from a recording what is to be logged.
 struct Listener<'a> {
     log: &'a mut Log,
+    /// So long it is logged.
+    duration: Duration,
+    /// Whether the log is whole: what comes now is not for it.
+    is_closed: bool,
     /// The processes by their keys.
     processes: BTreeMap<u32, u32>,
     failure: Option<io::Error>,
     has_python: bool,
     /// Whether an interpreter tells of its collections.
     is_told: bool,
+    /// An interpreter that is none of those that tell of them.
+    unknown: Option<String>,
 }
 
 impl<'a> Listener<'a> {
-    fn new(log: &'a mut Log) -> Self {
+    fn new(log: &'a mut Log, duration: Option<Duration>) -> Self {
         Self {
             log,
+            duration: duration.unwrap_or(Duration::MAX),
+            is_closed: false,
             processes: BTreeMap::new(),
             failure: None,
             has_python: false,
             is_told: false,
+            unknown: None,
+        }
+    }
+
+    /// How long it is still logged, unless it is as long as the program runs.
+    fn left(&self) -> Option<Duration> {
+        let is_open = !self.is_closed && self.duration < Duration::MAX;
+        is_open.then(|| self.duration.saturating_sub(self.log.runs()))
+    }
+
+    /// Writes what all add up to, once. The program may go on.
+    fn close(&mut self, took: Duration) {
+        if std::mem::replace(&mut self.is_closed, true) {
+            return;
+        }
+        let finished = match self.failure.take() {
+            Some(error) => Err(error.into()),
+            None => self.log.finish(took.min(self.duration)),
+        };
+        if let Err(error) = finished {
+            say::error(&error);
         }
     }
 
@@ -156,17 +196,26 @@ impl<'a> Listener<'a> {
             Event::Process(process) => {
                 self.processes.insert(process.key, process.pid);
             }
-            Event::Runtime { .. } => self.has_python = true,
+            Event::Runtime { runtime, .. } => {
+                self.has_python = true;
+                if !tells_of_collections(&runtime) {
+                    self.unknown = Some(runtime);
+                }
+            }
             Event::Collections {
                 process,
                 collections,
                 lost,
             } => {
                 (self.has_python, self.is_told) = (true, true);
+                if self.is_closed {
+                    return;
+                }
                 let pid = self.processes.get(&process).copied().unwrap_or(0);
                 self.log.lose(pid, lost);
                 for collection in &collections {
-                    if self.failure.is_none() {
+                    let is_in_time = self.log.at(collection) <= self.duration;
+                    if is_in_time && self.failure.is_none() {
                         self.failure = self.log.tell(pid, collection).err();
                     }
                 }
@@ -204,6 +253,7 @@ impl Log {
     fn create(options: &GcLog, otherwise: Box<dyn Write>) -> Result<Self> {
         let out: Box<dyn Write> = match &options.output {
             Some(path) => {
+                may_replace_only(path, "log of collections", is_log)?;
                 let file = File::create(path);
                 Box::new(BufWriter::new(
                     file.with_context(|| format!("cannot write {}", path.display()))?,
@@ -214,12 +264,22 @@ impl Log {
         Ok(Self {
             out,
             json: options.json,
-            slow: Duration::from_secs_f64((options.slow / 1e3).clamp(0.0, 1e9)),
+            slow: options.slow,
             began: monotonic(),
             first: None,
             sums: [Sum::default(); 3],
             lost: 0,
         })
+    }
+
+    /// How long ago it began.
+    fn runs(&self) -> Duration {
+        Duration::from_nanos(monotonic().saturating_sub(self.began))
+    }
+
+    /// When a collection began, from then on.
+    fn at(&self, collection: &Collection) -> Duration {
+        Duration::from_nanos(collection.began.saturating_sub(self.began))
     }
 
     fn lose(&mut self, _: u32, count: u64) {
@@ -240,7 +300,7 @@ impl Log {
         if pause < self.slow {
             return Ok(());
         }
-        let at = Duration::from_nanos(collection.began.saturating_sub(self.began));
+        let at = self.at(collection);
         let line = match self.json {
             true => json(pid, at, collection),
             false => text((pid != first).then_some(pid), at, collection),
@@ -267,7 +327,8 @@ impl Log {
         }
         let pause: Duration = self.sums.iter().map(|sum| sum.pause).sum();
         let mut text = format!(
-            "GC: {count} collections held the program up for {} of {:.2} s ({:.1} %)\n",
+            "GC: {} held the program up for {} of {:.2} s ({:.1} %)\n",
+            collections(count),
             milliseconds(pause),
             took.as_secs_f64(),
             pause.as_secs_f64() / took.as_secs_f64().max(1e-9) * 1e2
@@ -280,8 +341,8 @@ impl Log {
         {
             let _ = writeln!(
                 text,
-                "GC:   generation {generation}: {} collections, {} in all, {} on average, {} at most; {} objects collected{}",
-                sum.count,
+                "GC:   generation {generation}: {}, {} in all, {} on average, {} at most; {} objects collected{}",
+                collections(sum.count),
                 milliseconds(sum.pause),
                 milliseconds(sum.pause / u32::try_from(sum.count).unwrap_or(u32::MAX)),
                 milliseconds(sum.longest),
@@ -326,6 +387,25 @@ fn text(pid: Option<u32>, at: Duration, collection: &Collection) -> String {
     line
 }
 
+/// Whether an interpreter, as `CPython 3.12.1`, is of a version that can be asked.
+fn tells_of_collections(runtime: &str) -> bool {
+    let minor = runtime.strip_prefix("CPython 3.");
+    let minor = minor.and_then(|it| it.split('.').next()?.parse().ok());
+    minor.is_some_and(|minor: u8| (8..=13).contains(&minor))
+}
+
+/// Whether a file that begins like this is one of these logs.
+fn is_log(start: &[u8]) -> bool {
+    start.starts_with(b"GC: ") || start.starts_with(JSON_START.as_bytes())
+}
+
+fn collections(count: u64) -> String {
+    match count {
+        1 => "1 collection".into(),
+        more => format!("{more} collections"),
+    }
+}
+
 fn uncollectable(count: u64) -> String {
     match count {
         0 => String::new(),
@@ -337,13 +417,16 @@ fn milliseconds(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }
 
+/// How each line of JSON begins, whatever the version.
+const JSON_START: &str = "{\"schema\":\"profundo-gc-log/";
+
 fn json(pid: u32, at: Duration, it: &Collection) -> String {
     let pair = |[before, after]: [u64; 2]| match before {
         0 => "null".to_owned(),
         before => format!("[{before},{after}]"),
     };
     format!(
-        "{{\"schema\":\"profundo-gc-log/1\",\"process\":{pid},\"seconds\":{:.6},\"generation\":{},\"pause_ns\":{},\
+        "{JSON_START}1\",\"process\":{pid},\"seconds\":{:.6},\"generation\":{},\"pause_ns\":{},\
          \"collected\":{},\"uncollectable\":{},\"blocks\":{},\"resident_bytes\":{}}}\n",
         at.as_secs_f64(),
         it.generation,
@@ -378,6 +461,28 @@ mod tests {
         blocks: [1000, 900],
         resident: [40_000_000, 38_500_000],
     };
+
+    #[test]
+    fn versions_are_known() {
+        assert!(tells_of_collections("CPython 3.8.18"));
+        assert!(tells_of_collections("CPython 3.13.0"));
+        for other in [
+            "CPython 3.7.16",
+            "CPython 3.14.0a1",
+            "CPython 2.7.18",
+            "PyPy",
+        ] {
+            assert!(!tells_of_collections(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_log_begins_like_one() {
+        assert!(
+            is_log(b"GC: no collections\n") && is_log(json(1, Duration::ZERO, &SOME).as_bytes())
+        );
+        assert!(!is_log(b"import gc") && !is_log(b"{\"schema\":\"profundo-heap/1\"}"));
+    }
 
     #[test]
     fn a_line_says_what_there_was_and_is() {

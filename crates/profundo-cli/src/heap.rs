@@ -67,6 +67,7 @@ fn of_process(pid: u32, options: &Heap) -> Result<(Graph, Option<Graph>)> {
         let redact = !running.no_redact;
         let asked = Asked {
             pid,
+            verb: "heap",
             redact,
             is_native: running.native,
             through: &running.through,

@@ -42,7 +42,6 @@ fn read(path: &Path) -> Result<(Profile, Vec<Warning>)> {
 /// Whether a recording may take the place of what is there: of nothing, or of another recording. A
 /// slip of the hand must not cost a source file.
 pub fn may_replace(path: &Path) -> Result<()> {
-    use std::io::Read;
     use std::os::unix::fs::FileTypeExt;
     let shown = path.display();
     // What cannot be asked about cannot be written either, and that is said in due time.
@@ -53,16 +52,29 @@ pub fn may_replace(path: &Path) -> Result<()> {
     if kind.is_fifo() || kind.is_socket() {
         bail!("cannot write {shown}: a recording has to be a file");
     }
-    let mut start = Vec::new();
-    if kind.is_file()
-        && let Ok(file) = std::fs::File::open(path)
-        && file.take(16).read_to_end(&mut start).is_ok()
-        && !start.is_empty()
-        && !profundo_formats::is_profundo(&start)
-    {
-        bail!("{shown} is there and is no recording; name another file with -o FILE");
+    may_replace_only(path, "recording", profundo_formats::is_profundo)
+}
+
+/// A slip of the hand must not cost a source file: what is there has to be empty, or to begin as what takes its place.
+pub fn may_replace_only(path: &Path, what: &str, is_it: impl Fn(&[u8]) -> bool) -> Result<()> {
+    match is_foreign(path, is_it) {
+        true => bail!(
+            "{} is there and is no {what}; name another file with -o FILE",
+            path.display()
+        ),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// Whether there is a file that has something in it, and does not begin as `is_it` wants.
+pub fn is_foreign(path: &Path, is_it: impl Fn(&[u8]) -> bool) -> bool {
+    use std::io::Read;
+    let mut start = Vec::new();
+    path.is_file()
+        && std::fs::File::open(path)
+            .is_ok_and(|file| file.take(4096).read_to_end(&mut start).is_ok())
+        && !start.is_empty()
+        && !is_it(&start)
 }
 
 /// Why a file cannot be written.

@@ -15,7 +15,7 @@ use profundo_ingest::Objects;
 use profundo_model::graph::Sink;
 use profundo_remote::door::{CopiedMemory, Door, Refused, Told};
 
-use crate::assemble::may_replace;
+use crate::assemble::{may_replace, may_replace_parts};
 use crate::attach::is_over;
 use crate::launch::Signals;
 use crate::options::{Snapshot, Through};
@@ -36,7 +36,10 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
         all_one: options.all_one,
     };
     let prefix = match options.streaming {
-        true => out.clone(),
+        true => {
+            may_replace_parts(&out)?;
+            out.clone()
+        }
         false => {
             may_replace(&out)?;
             beside(&out)
@@ -48,6 +51,7 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
     let mut parts = Parts::create(&prefix, what).with_context(unwritten)?;
     let asked = Asked {
         pid: options.pid,
+        verb: "snapshot",
         redact: !options.no_redact,
         is_native: options.native,
         through: &options.through,
@@ -87,6 +91,8 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     pub pid: u32,
+    /// What the command is called that asks.
+    pub verb: &'static str,
     pub redact: bool,
     /// For its blocks, even if it has an interpreter.
     pub is_native: bool,
@@ -108,16 +114,10 @@ where
     S: Sink,
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    let Asked {
-        pid,
-        redact,
-        through,
-        ..
-    } = asked;
     if asked.is_native {
-        return native::tell(asked, sink).map_err(|why| why.told(pid, ""));
+        return native::tell(asked, sink).map_err(|why| why.told(asked, ""));
     }
-    let why = match tell(pid, redact, through, sink, &mut |_| {}) {
+    let why = match tell(asked, sink, &mut |_| {}) {
         Ok(told) => {
             return Ok(AllTold {
                 nodes: told.end.nodes,
@@ -130,25 +130,25 @@ where
     match why.downcast_ref() {
         Some(none @ Refused::NoPython) => {
             let also = format!("{none}, and ");
-            native::tell(asked, sink).map_err(|why| why.told(pid, &also))
+            native::tell(asked, sink).map_err(|why| why.told(asked, &also))
         }
         _ => Err(why),
     }
 }
 
 /// Has the interpreter of a process tell of its objects. `look` may then look at the memory that they lie in.
-pub fn tell<S>(
-    pid: u32,
-    redact: bool,
-    through: &Through,
-    sink: &mut S,
-    look: &mut dyn FnMut(CopiedMemory),
-) -> Result<Told>
+pub fn tell<S>(asked: Asked<'_>, sink: &mut S, look: &mut dyn FnMut(CopiedMemory)) -> Result<Told>
 where
     S: Sink,
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    let why = |refused: Refused| why_not(pid, refused);
+    let why = |refused: Refused| why_not(asked, refused);
+    let Asked {
+        pid,
+        redact,
+        through,
+        ..
+    } = asked;
     let library = carried::library()?;
     let signals = Signals::take_also(&[], false)?;
     let progress = Progress::start("looking where the program can be asked");
@@ -172,12 +172,9 @@ where
     }
 }
 
-fn why_not(pid: u32, refused: Refused) -> anyhow::Error {
-    let refused = match refused {
-        Refused::Machine(gap) => Refused::Machine(gap.of_verb("snapshot")),
-        other => other,
-    };
-    anyhow!(refused).context(format!("cannot take a snapshot of process {pid}"))
+fn why_not(asked: Asked<'_>, refused: Refused) -> anyhow::Error {
+    let pid = asked.pid;
+    anyhow!(refused.of_verb(asked.verb)).context(format!("cannot take a snapshot of process {pid}"))
 }
 
 /// Where the parts lie while they are no snapshot yet.

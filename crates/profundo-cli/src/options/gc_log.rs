@@ -8,12 +8,13 @@ use clap::Args;
 
 use super::snapshot::Through;
 use super::top::pid;
-use super::values::some_seconds;
+use super::values::{milliseconds, some_seconds};
 
 const EXAMPLES: &str = "\
 Examples:
   profundo gc-log -- python3 app.py      a line for each collection, as it comes
   profundo gc-log 4711 -d 30             half a minute of a process that runs
+  profundo gc-log -d 30 -- app.py        the first half minute of a program, which goes on
   profundo gc-log 4711 --slow 10         only those that took 10 ms or more; the sums at the end are of all
   profundo gc-log --json -o gc.jsonl -- app.py
 
@@ -38,10 +39,10 @@ pub struct GcLog {
     #[arg(long)]
     pub json: bool,
     /// Tell only of those that took so many milliseconds
-    #[arg(long, value_name = "MS", default_value = "0")]
-    pub slow: f64,
-    /// Stop after so long [default: when the program ends, or on Ctrl-C]
-    #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true, requires = "pid")]
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds, allow_negative_numbers = true)]
+    pub slow: Duration,
+    /// Stop after so long; the program goes on [default: when the program ends, or on Ctrl-C]
+    #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true)]
     pub duration: Option<Duration>,
     #[command(flatten)]
     pub through: Through,

@@ -8,7 +8,7 @@ use profundo_report::HeapQuestion;
 
 use super::looking::Paper;
 use super::snapshot::Through;
-use super::values::some_seconds;
+use super::values::{count, some_seconds};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +49,7 @@ pub struct Heap {
     #[arg(long, group = "question", help_heading = "The question")]
     pub duplicates: bool,
     /// Show at most so many rows of each table
-    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    #[arg(long, value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub limit: Option<usize>,
     #[command(flatten)]
     pub paper: Paper,

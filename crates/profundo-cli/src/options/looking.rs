@@ -10,7 +10,7 @@ use profundo_report::{CallOrder, GroupBy, Only, Recur, SortBy, When};
 
 use super::filters::{Filters, Until};
 use super::measuring::Measuring;
-use super::values::{columns, percent};
+use super::values::{columns, count, percent};
 
 /// The shapes of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -172,7 +172,7 @@ pub struct Paper {
 pub struct ShapeOptions {
     /// Show at most so many rows of each table (summary, functions, io, memory, allocs, trace, pstats), files (lines) or
     /// functions (memory-lines)
-    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    #[arg(long, value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub limit: Option<usize>,
     /// Hide what has a smaller share, in percent (functions, lines)
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::recording::{EngineChoice, period_of};
-use super::values::{Size, rate, some_seconds};
+use super::values::{Size, count, rate, some_seconds};
 
 /// The longest stretch of time that is kept sample by sample, in seconds.
 pub const LONGEST_WINDOW: u64 = 60;
@@ -36,7 +36,7 @@ pub struct Top {
     #[arg(long, conflicts_with = "batch")]
     pub once: bool,
     /// Print at most so many rows of a table, as plain text
-    #[arg(long, value_name = "COUNT", default_value = "20")]
+    #[arg(long, value_name = "COUNT", default_value = "20", value_parser = count, allow_negative_numbers = true)]
     pub limit: usize,
     /// End after so long [default: until you quit]
     #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true)]

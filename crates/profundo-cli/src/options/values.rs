@@ -43,6 +43,23 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds.min(3e9)).map_err(|_| wrong())
 }
 
+/// Milliseconds, with a fraction if wanted.
+pub fn milliseconds(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no number of milliseconds");
+    let number = text.strip_suffix("ms").unwrap_or(text);
+    let milliseconds: f64 = number.trim().parse().map_err(|_| wrong())?;
+    if milliseconds.is_nan() {
+        return Err(wrong());
+    }
+    Duration::try_from_secs_f64((milliseconds / 1e3).min(3e9)).map_err(|_| wrong())
+}
+
+/// How many of something.
+pub fn count(text: &str) -> Result<usize, String> {
+    let number = text.trim().parse();
+    number.map_err(|_| format!("`{text}` is no number of rows"))
+}
+
 /// Seconds of which there are some.
 pub fn some_seconds(text: &str) -> Result<Duration, String> {
     match seconds(text)? {
@@ -112,6 +129,27 @@ mod tests {
         assert!(seconds("1e99").is_ok(), "as good as never");
         for wrong in ["", "-1", "NaN", "soon"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn milliseconds_may_have_a_fraction() {
+        assert_eq!(milliseconds("0"), Ok(Duration::ZERO));
+        assert_eq!(milliseconds("2.5"), Ok(Duration::from_micros(2500)));
+        assert_eq!(milliseconds("10ms"), Ok(Duration::from_millis(10)));
+        assert!(milliseconds("inf").is_ok(), "as good as never");
+        for wrong in ["", "-5", "nan", "abc", "5 minutes"] {
+            let why = milliseconds(wrong).unwrap_err();
+            assert_eq!(why, format!("`{wrong}` is no number of milliseconds"));
+        }
+    }
+
+    #[test]
+    fn rows_are_counted() {
+        assert_eq!(count("20"), Ok(20));
+        for wrong in ["", "-1", "abc", "1.5"] {
+            let why = count(wrong).unwrap_err();
+            assert_eq!(why, format!("`{wrong}` is no number of rows"));
         }
     }
 

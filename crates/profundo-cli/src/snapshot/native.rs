@@ -22,12 +22,13 @@ pub enum Failed {
 
 impl Failed {
     /// In a sentence. `also` is what else there is to be said where its blocks are not known.
-    pub fn told(self, pid: u32, also: &str) -> anyhow::Error {
+    pub fn told(self, asked: Asked<'_>, also: &str) -> anyhow::Error {
+        let pid = asked.pid;
         match self {
             Self::Refused(none @ Refused::Uncounted) if !also.is_empty() => {
                 anyhow!("{also}{none}").context(format!("cannot take a snapshot of process {pid}"))
             }
-            Self::Refused(why) => why_not(pid, why),
+            Self::Refused(why) => why_not(asked, why),
             Self::Other(why) => why,
         }
     }

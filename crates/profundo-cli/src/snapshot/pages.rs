@@ -11,9 +11,10 @@ use profundo_cpython::{Pool, pool_bytes};
 use profundo_model::graph::{Builder, Graph, NodeId};
 use profundo_remote::door::CopiedMemory;
 
-use super::{beside, tell};
+use super::{Asked, beside, tell};
 use crate::attach::name_of;
 use crate::options::Snapshot;
+use crate::reading::may_replace_only;
 use crate::say;
 
 /// What stands for a block that is free, for one with an object that nothing can come to any more, and for one
@@ -28,9 +29,17 @@ pub fn pages(options: &Snapshot) -> Result<ExitCode> {
         Some(out) => out.clone(),
         None => PathBuf::from(format!("profundo.{}.{pid}.pages.json", name_of(pid))),
     };
+    may_replace_only(&out, "list of pages", is_list)?;
     let mut heap = Builder::redacted();
     let mut pools = Vec::new();
-    let told = tell(pid, true, &options.through, &mut heap, &mut |memory| {
+    let asked = Asked {
+        pid,
+        verb: "snapshot",
+        redact: true,
+        is_native: false,
+        through: &options.through,
+    };
+    let told = tell(asked, &mut heap, &mut |memory| {
         pools = find(memory);
     })?;
     let graph = heap.finish();
@@ -177,11 +186,21 @@ fn garbage(graph: &Graph) -> Vec<bool> {
     is_garbage
 }
 
+/// How the file begins.
+const START: &[u8] = b"{\"pages\": [";
+
+/// Whether a file that begins like this is one of these, or of Julia's page profiles.
+fn is_list(start: &[u8]) -> bool {
+    let start = start.iter().filter(|byte| !byte.is_ascii_whitespace());
+    let wanted = START.iter().filter(|byte| !byte.is_ascii_whitespace());
+    start.take(START.len() - 1).eq(wanted)
+}
+
 fn write(path: &Path, pools: &[Found], objects: &Objects<'_>) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create(true).truncate(true).mode(0o600);
     let mut out = BufWriter::new(options.open(path)?);
-    out.write_all(b"{\"pages\": [")?;
+    out.write_all(START)?;
     for (index, pool) in pools.iter().enumerate() {
         let separator = if index > 0 { ",\n" } else { "\n" };
         write!(

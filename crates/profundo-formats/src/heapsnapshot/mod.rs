@@ -50,6 +50,12 @@ pub fn assemble_and_remove(prefix: &Path, out: &Path) -> Result<Counts, Error> {
     Ok(counts)
 }
 
+/// Where the part files of `prefix` lie. The last one is written last.
+#[must_use]
+pub fn parts(prefix: &Path) -> [PathBuf; 4] {
+    ENDINGS.map(|ending| part(prefix, ending))
+}
+
 fn part(prefix: &Path, ending: &str) -> PathBuf {
     let mut name = prefix.as_os_str().to_owned();
     name.push(ending);

@@ -107,6 +107,28 @@ pub struct Control {
     pub rings: [RingEntry; MAX_RINGS],
     /// The last words, in a circle.
     pub last_words: [Farewell; MAX_FAREWELLS],
+    /// Copies of processes, in a circle.
+    pub copies: [CopyNote; MAX_COPIES],
+    /// How many there have been.
+    pub copy_count: AtomicU64,
+}
+
+/// How many copies are remembered.
+pub const MAX_COPIES: usize = 64;
+
+/// A copy of a process that another command has made, to look at it: no process of the recording's, although the kernel tells
+/// of it as of any child.
+#[derive(Debug)]
+#[repr(C)]
+pub struct CopyNote {
+    /// The copy; 0 while the rest is being written.
+    pub pid: AtomicU32,
+    /// Unused.
+    pub reserved: AtomicU32,
+    /// Before it was made, in nanoseconds of the monotonic clock.
+    pub began: AtomicU64,
+    /// After it was ended; 0 as long as it is there.
+    pub ended: AtomicU64,
 }
 
 /// How many last words are kept.

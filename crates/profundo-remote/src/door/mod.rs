@@ -32,6 +32,7 @@ use profundo_wire::graph::{End, Item};
 
 use crate::permits::may_be_read;
 use crate::reading::{NotHeld, Stopper};
+use crate::session::Noted;
 use crate::{proc, sys};
 use borrowed::{Borrowed, Failed};
 use copy::Copy;
@@ -228,6 +229,7 @@ impl<'a> Door<'a> {
             seconds: SECONDS,
             place: 0,
         };
+        let began = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         self.ask(asked, options.patience)?;
         let request = self.request()?;
         let number = request.answer;
@@ -236,6 +238,7 @@ impl<'a> Door<'a> {
             return Err(why_refused(number));
         }
         let copy = Copy::of(self.pid, number, self.room + REQUEST);
+        let noted = copy.as_ref().map(|copy| Noted::copy(copy.pid, began));
         let read = match copy {
             Some(mut copy) => {
                 let read = copy.read(sink, &self.is_over);
@@ -251,6 +254,7 @@ impl<'a> Door<'a> {
             None => Err(Refused::CopyGone),
         };
         // The copy ends: it was dropped, or was never found.
+        drop(noted);
         self.leave(Some(number));
         let end = read?;
         if end.failure != 0 {
@@ -462,6 +466,9 @@ fn borrow(
     stopper.has_some_patience = true;
     let began = Instant::now();
     loop {
+        if let Some(why) = program.is_another(pid) {
+            return Err(why);
+        }
         // The first one last: signals of the process go to it unless it is held.
         let mut threads = proc::threads(pid);
         threads.sort_by_key(|&tid| tid == pid);

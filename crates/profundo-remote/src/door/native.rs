@@ -22,7 +22,7 @@ use super::program::Program;
 use super::{ROOM, Refused, borrow, failed, has_own_filter, headroom, map};
 use crate::permits::may_be_read;
 use crate::reading::{Held, Registers, Stop, Stopper, wait_for_stop};
-use crate::session::{Counted, Remains, find_counted};
+use crate::session::{Counted, Noted, Remains, find_counted};
 use crate::{proc, sys};
 
 use std::os::unix::ffi::OsStrExt;
@@ -60,6 +60,8 @@ pub struct Native {
     /// The copy, as the program numbers it and as we do.
     number: i64,
     copy: u32,
+    /// What those that record are told of it.
+    noted: Option<Noted>,
     counted: Counted,
     leading: Leading,
     memory: Option<[Memory; 2]>,
@@ -104,6 +106,7 @@ impl Native {
             room: 0,
             number: 0,
             copy: 0,
+            noted: None,
             counted,
             leading: Leading::default(),
             memory: None,
@@ -126,6 +129,7 @@ impl Native {
         stopper.has_some_patience = true;
         let others = hold_others(self.pid, thread.tid(), &mut stopper);
         self.leading = Leading::of(self.pid, &self.counted)?;
+        let began = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let made = copy_with(&mut thread, self.room + ROOM / 2, &self.leading.leaves);
         self.note_threads(&thread, &others);
         // It is held, whatever becomes of the others.
@@ -134,6 +138,9 @@ impl Native {
         drop(thread);
         self.pause = since.elapsed();
         self.number = made?;
+        let copy = child_of(self.pid, self.number as i32).ok_or(Refused::CopyGone)?;
+        self.copy = copy;
+        self.noted = Some(Noted::copy(copy, began));
         Ok(())
     }
 
@@ -156,13 +163,12 @@ impl Native {
         self.threads = threads.collect();
     }
 
-    /// Finds the copy, has it close its files, and looks what there is in it.
+    /// Has the copy close its files, and looks what there is in it.
     fn look_around(&mut self) -> Result<(), Refused> {
         const PATIENCE: Duration = Duration::from_secs(10);
         /// Into the end of a handler and out of it, and into the call that closes files and out of that.
         const STEPS: usize = 4;
-        let copy = child_of(self.pid, self.number as i32).ok_or(Refused::CopyGone)?;
-        self.copy = copy;
+        let copy = self.copy;
         let tid = copy as i32;
         let is_held = || matches!(wait_for_stop(tid, PATIENCE), Some(Stop::Held { signal: _ }));
         if !is_held() {
@@ -271,6 +277,7 @@ impl Native {
                 Some(Stop::Gone) | None
             ) && began.elapsed() < PATIENCE
             {}
+            self.noted = None;
         }
         let target = (&self.program, self.instructions);
         // One that has ended meanwhile has no children any more.

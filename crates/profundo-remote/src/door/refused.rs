@@ -62,6 +62,17 @@ pub enum Refused {
     CopyFailed(i32),
 }
 
+impl Refused {
+    /// The same, with what mends it for another verb of the command than `attach`.
+    #[must_use]
+    pub fn of_verb(self, verb: &str) -> Self {
+        match self {
+            Self::Machine(gap) => Self::Machine(gap.of_verb(verb)),
+            other => other,
+        }
+    }
+}
+
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -134,7 +145,10 @@ fn why_not(why: i32) -> &'static str {
         refusal::COLLECTING => "it was collecting garbage each time that it was asked",
         refusal::NOT_RUNNING => "its interpreter has not begun yet, or has ended",
         refusal::FULL => "its interpreter's list of pending calls is full",
-        refusal::BUSY => "somebody else is asking it just now",
+        refusal::BUSY => {
+            "somebody else is asking it just now, or has logged its collections and was killed: that one is forgotten after a \
+             minute"
+        }
         refusal::HAS_PROFILER => "it has a profiler already, which is left alone",
         _ => "its interpreter could not be asked",
     }

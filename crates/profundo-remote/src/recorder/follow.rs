@@ -6,6 +6,7 @@ use super::Recorder;
 use crate::perf::Record;
 use crate::proc;
 use crate::program::Way;
+use crate::session::is_copy;
 use crate::sys;
 
 /// A process that has executed something gets this long for its agent to say hello.
@@ -207,6 +208,9 @@ impl Recorder {
         for pid in told {
             self.passed(pid, sink);
         }
+        // Who has made a copy says so a moment later.
+        let control = self.directory.control();
+        (self.newcomers).retain(|&pid, newcomer| !is_copy(control, pid, newcomer.began));
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let mut outside = Vec::new();
         let mut ended = Vec::new();

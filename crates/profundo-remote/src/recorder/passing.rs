@@ -10,6 +10,7 @@ use profundo_wire::recording::{Event, HowEnded, ProcessEnd, ProcessInfo};
 use super::Recorder;
 use crate::proc;
 use crate::program::how_ended;
+use crate::session::is_copy;
 
 impl Recorder {
     /// A process was never entered into the books, and the kernel has told of its end. It tells a
@@ -29,6 +30,9 @@ impl Recorder {
         };
         // The command's own child, which never became the program.
         if newcomer.command.is_empty() {
+            return;
+        }
+        if is_copy(self.directory.control(), pid, newcomer.began) {
             return;
         }
         self.keys += 1;

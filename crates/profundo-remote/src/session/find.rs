@@ -30,7 +30,7 @@ impl SessionHandle {
         (is_recorded(&file) && state != SessionState::Over as u32).then_some(session)
     }
 
-    fn control(&self) -> &Control {
+    pub(super) fn control(&self) -> &Control {
         // SAFETY: it is made of atomics.
         unsafe { self.control.as_ref() }
     }
@@ -157,7 +157,7 @@ pub(crate) fn find_counted(pid: u32) -> Option<Counted> {
 }
 
 /// The sessions of this user that are being recorded.
-fn sessions() -> impl Iterator<Item = SessionHandle> {
+pub(super) fn sessions() -> impl Iterator<Item = SessionHandle> {
     let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
     places
         .into_iter()

@@ -2,6 +2,7 @@
 //! [`profundo_probe::shared`].
 
 mod calls;
+mod copies;
 mod directory;
 mod find;
 mod remains;
@@ -11,6 +12,7 @@ mod stale;
 mod sums;
 
 pub(crate) use calls::take_calls;
+pub(crate) use copies::{Noted, is_copy};
 pub(crate) use directory::Directory;
 pub(crate) use find::{Counted, find_counted};
 pub use find::{SessionHandle, find_session};
