@@ -5,6 +5,7 @@ mod pages;
 mod types;
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -42,6 +43,7 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
         }
         false => {
             may_replace(&out)?;
+            remove_stale(&out);
             beside(&out)
         }
     };
@@ -179,10 +181,53 @@ fn why_not(asked: Asked<'_>, refused: Refused) -> anyhow::Error {
 
 /// Where the parts lie while they are no snapshot yet.
 fn beside(out: &Path) -> PathBuf {
+    let mut name = hidden(out);
+    name.push(std::process::id().to_string());
+    out.with_file_name(name)
+}
+
+/// What the names of these begin with, before the number of the process that writes them.
+fn hidden(out: &Path) -> OsString {
     let mut name = OsString::from(".");
     name.push(out.file_name().unwrap_or_default());
-    name.push(format!(".{}", std::process::id()));
-    out.with_file_name(name)
+    name.push(".");
+    name
+}
+
+/// Removes what commands have left beside `out` that were killed while they wrote it.
+fn remove_stale(out: &Path) {
+    let folder = out.with_file_name(".");
+    let before = hidden(out);
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let rest = name.as_bytes().strip_prefix(before.as_bytes());
+        if rest.and_then(writer_of).is_some_and(has_ended) {
+            // Where that fails they stay, and do no harm.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Who has written a file that ends like this.
+fn writer_of(rest: &[u8]) -> Option<u32> {
+    let rest = std::str::from_utf8(rest).ok()?;
+    let (number, ending) = match rest.split_once('.') {
+        Some((number, ending)) => (number, Some(ending)),
+        None => (rest, None),
+    };
+    let is_ours = [
+        None,
+        Some("nodes"),
+        Some("edges"),
+        Some("strings"),
+        Some("metadata.json"),
+    ]
+    .contains(&ending);
+    number.parse().ok().filter(|_| is_ours)
+}
+
+fn has_ended(pid: u32) -> bool {
+    !Path::new(&format!("/proc/{pid}")).exists()
 }
 
 fn default_path(pid: u32, streaming: bool) -> PathBuf {

@@ -1,6 +1,6 @@
 //! The functions of the interpreter that are called, and its version.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ops::Deref;
 
 use profundo_cpython::{DEBUG_WORDS, Layout, ThreadList, layout_from_debug_offsets};
@@ -31,10 +31,15 @@ table! {
         size_of: c"_PySys_GetSizeOf" as unsafe extern "C" fn(Object) -> usize,
         find_in_type: c"_PyType_Lookup" as unsafe extern "C" fn(Object, Object) -> Object,
         clear_error: c"PyErr_Clear" as unsafe extern "C" fn(),
+        number: c"PyLong_AsLongAndOverflow" as unsafe extern "C" fn(Object, *mut c_int) -> c_long,
         method_type: c"PyMethodDescr_Type" as Object,
         function_type: c"PyFunction_Type" as Object,
         code_type: c"PyCode_Type" as Object,
         frame_type: c"PyFrame_Type" as Object,
+        generator_type: c"PyGen_Type" as Object,
+        coroutine_type: c"PyCoro_Type" as Object,
+        async_generator_type: c"PyAsyncGen_Type" as Object,
+        number_type: c"PyLong_Type" as Object,
         cell_type: c"PyCell_Type" as Object,
         weakref_type: c"_PyWeakref_RefType" as Object,
         list_type: c"PyList_Type" as Object,

@@ -13,6 +13,7 @@ use super::{AllTold, Asked, why_not};
 use crate::attach::is_over;
 use crate::launch::Signals;
 use crate::progress::Progress;
+use crate::say;
 
 /// Why nothing was told.
 pub enum Failed {
@@ -25,7 +26,7 @@ impl Failed {
     pub fn told(self, asked: Asked<'_>, also: &str) -> anyhow::Error {
         let pid = asked.pid;
         match self {
-            Self::Refused(none @ Refused::Uncounted) if !also.is_empty() => {
+            Self::Refused(none @ (Refused::Uncounted | Refused::Agentless)) if !also.is_empty() => {
                 anyhow!("{also}{none}").context(format!("cannot take a snapshot of process {pid}"))
             }
             Self::Refused(why) => why_not(asked, why),
@@ -81,6 +82,7 @@ where
     };
     let told = graph::tell(heap, &mut memory, sink);
     let held_up = native.pause;
+    let is_forked = native.is_forked();
     drop(native);
     drop(progress);
     signals.release();
@@ -92,6 +94,12 @@ where
         )),
         Untold::Sink(why) => Failed::Other(anyhow!(why)),
     })?;
+    if is_forked {
+        say::note(&format!(
+            "process {pid} is the child of a fork: the blocks that it has inherited are not known and not in it, only those \
+             that it has asked for itself"
+        ));
+    }
     Ok(AllTold {
         nodes: told.nodes,
         edges: told.edges,

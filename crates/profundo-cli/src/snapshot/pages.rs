@@ -11,7 +11,7 @@ use profundo_cpython::{Pool, pool_bytes};
 use profundo_model::graph::{Builder, Graph, NodeId};
 use profundo_remote::door::CopiedMemory;
 
-use super::{Asked, beside, tell};
+use super::{Asked, beside, remove_stale, tell};
 use crate::attach::name_of;
 use crate::options::Snapshot;
 use crate::reading::may_replace_only;
@@ -44,6 +44,7 @@ pub fn pages(options: &Snapshot) -> Result<ExitCode> {
     })?;
     let graph = heap.finish();
     let objects = Objects::of(&graph);
+    remove_stale(&out);
     let temporary = beside(&out);
     let written = write(&temporary, &pools, &objects)
         .and_then(|()| std::fs::rename(&temporary, &out))

@@ -39,7 +39,12 @@ impl Types {
         let count = profile.heap.sites.len();
         naming::complete(&mut profile, count);
         for (site, stack) in stacks {
-            let row = types.add(Named::by(&profile, stack), redact);
+            let named = Named::by(&profile, stack);
+            // Of whom nothing is known, their size is.
+            if named == Named::default() {
+                continue;
+            }
+            let row = types.add(named, redact);
             let site = site as usize;
             types.by_site.resize(types.by_site.len().max(site + 1), 0);
             if let Some(place) = types.by_site.get_mut(site) {

@@ -22,7 +22,7 @@ use super::program::Program;
 use super::{ROOM, Refused, borrow, failed, has_own_filter, headroom, map};
 use crate::permits::may_be_read;
 use crate::reading::{Held, Registers, Stop, Stopper, wait_for_stop};
-use crate::session::{Counted, Noted, Remains, find_counted};
+use crate::session::{Counted, Noted, Remains, find_counted, lacks_agent};
 use crate::{proc, sys};
 
 use std::os::unix::ffi::OsStrExt;
@@ -89,7 +89,10 @@ impl Native {
         if program.is_stopped() {
             return Err(Refused::Stopped);
         }
-        let counted = find_counted(pid).ok_or(Refused::Uncounted)?;
+        let counted = find_counted(pid).ok_or_else(|| match lacks_agent(pid) {
+            true => Refused::Agentless,
+            false => Refused::Uncounted,
+        })?;
         if !filtered && has_own_filter(pid) {
             return Err(Refused::Filtered);
         }
@@ -200,6 +203,11 @@ impl Native {
             Memory::open(copy, until, ALL).with_pages_of(self.pid),
         ]);
         Ok(())
+    }
+
+    /// Whether it is the child of a fork: then the blocks that it has from its parent are not known.
+    pub fn is_forked(&self) -> bool {
+        self.counted.is_forked
     }
 
     /// The file that the program is recorded into, if it is into one.

@@ -17,6 +17,8 @@ pub enum Refused {
     NoPython,
     /// Its blocks are not known.
     Uncounted,
+    /// Its blocks are not known although it is recorded: nothing of ours is in it.
+    Agentless,
     /// It cannot load anything: it is linked statically, or of another C library than ours.
     Static,
     /// Its system calls are restricted by a filter of its own.
@@ -80,6 +82,10 @@ impl fmt::Display for Refused {
             Self::NoPython => f.write_str("it has no Python interpreter that is known (CPython 3.8 to 3.13)"),
             Self::Uncounted => f.write_str(
                 "its blocks are not known: start it with `profundo record --memory=exact -- CMD`",
+            ),
+            Self::Agentless => f.write_str(
+                "its blocks are not known although it is being recorded: nothing could be loaded into it, as where a \
+                 program is linked statically, or with another C library than this profundo",
             ),
             Self::Static => f.write_str(
                 "nothing can be loaded into it: it is linked statically, or with another C library than this profundo",

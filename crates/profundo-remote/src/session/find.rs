@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use profundo_probe::shared::{Control, SessionState, entry_state, file};
+use profundo_probe::shared::{Control, SessionState, entry_state, file, memory_kind, start_kind};
 use profundo_scan::map_lines;
 
 use crate::map::SharedMap;
@@ -100,7 +100,7 @@ impl SessionHandle {
 
     fn counted(self, pid: u32, maps: &[u8]) -> Option<Counted> {
         let rings = self.control().rings.iter().enumerate();
-        let (shadow, own) = rings
+        let (shadow, own, is_forked) = rings
             .filter(|(_, ring)| {
                 ring.state.load(Ordering::Relaxed) == entry_state::TAKEN
                     && ring.pid.load(Ordering::Relaxed) == pid
@@ -115,12 +115,14 @@ impl SessionHandle {
                 // Acquire pairs with the agent's release.
                 let shadow = search.shadow.load(Ordering::Acquire);
                 let own = search.own.each_ref().map(|it| it.load(Ordering::Relaxed));
-                (shadow != 0).then_some((shadow, own))
+                let kind = map.ring().header.kind.load(Ordering::Relaxed);
+                (shadow != 0).then_some((shadow, own, kind == start_kind::FORK))
             })?;
         Some(Counted {
             session: self.path,
             shadow,
             own,
+            is_forked,
         })
     }
 
@@ -148,12 +150,30 @@ pub(crate) struct Counted {
     pub(crate) shadow: u64,
     /// Where its agent's own memory is written down, and for how much there is room.
     pub(crate) own: [u64; 2],
+    /// Whether it is the child of a fork: what it has from its parent is not written down.
+    pub(crate) is_forked: bool,
 }
 
 /// That of a process, if there is one.
 pub(crate) fn find_counted(pid: u32) -> Option<Counted> {
     let maps = crate::proc::read(pid, "maps");
     sessions().find_map(|session| session.counted(pid, &maps))
+}
+
+/// Whether a process runs below a command that counts all allocations, without an agent in it.
+pub(crate) fn lacks_agent(pid: u32) -> bool {
+    /// Longer than any line of parents.
+    const MANY: usize = 1000;
+    let parent = |of: &u32| Some(crate::proc::stat(*of)?.parent).filter(|&it| it > 1);
+    let above: Vec<u32> = std::iter::successors(Some(pid), parent)
+        .take(MANY)
+        .collect();
+    sessions().any(|session| {
+        session.control().memory.load(Ordering::Relaxed) == memory_kind::EXACT
+            && above.contains(&session.command())
+            && session.command() != pid
+            && !session.concerns(pid)
+    })
 }
 
 /// The sessions of this user that are being recorded.

@@ -14,7 +14,7 @@ mod sums;
 pub(crate) use calls::take_calls;
 pub(crate) use copies::{Noted, is_copy};
 pub(crate) use directory::Directory;
-pub(crate) use find::{Counted, find_counted};
+pub(crate) use find::{Counted, find_counted, lacks_agent};
 pub use find::{SessionHandle, find_session};
 pub(crate) use remains::copies_with;
 pub use remains::{Remains, find_remains};

@@ -12,7 +12,7 @@ use super::names::{self, Text};
 use super::pages::Pages;
 use super::rows::Row;
 use super::search::Search;
-use super::types::word;
+use super::types::{TYPE, word};
 use crate::door::api::Object;
 
 /// Our own memory, read only where it is mapped.
@@ -99,38 +99,114 @@ fn tell_new_frame(
     code: u64,
     row: Row,
 ) -> Result<(), Failure> {
-    /// Of a code object: how many variables there are, and the tuple of their names.
-    const NAMES: u64 = 96;
-    const ITEMS: u64 = 24;
-    let api = search.api;
-    let (count, function) = match api.layout.minor {
-        11 => (76, 0),
-        _ => (72, 16),
+    let function = match search.api.layout.minor {
+        11 => 0,
+        _ => 16,
     };
-    // SAFETY: the frame is one, with that code.
-    let (count, names, function) = unsafe {
-        let count = word(code + count) as u32;
-        (count, word(code + NAMES), word(frame + function))
-    };
-    for index in 0..u64::from(count) {
-        // SAFETY: there are so many names, and as many variables.
-        let (name, held) = unsafe {
-            let name = word(names + ITEMS + index * 8) as Object;
-            let held = word(frame + u64::from(api.layout.locals) + index * 8);
-            (name, held)
-        };
-        if held == 0 {
-            continue;
-        }
-        match search.texts.of_object(search.out, api, name)? {
-            Some(name) => search.tell_root_edge(row, held, EdgeKind::Named, name)?,
-            None => search.tell_root_edge(row, held, EdgeKind::Element, index as u32)?,
+    // SAFETY: the frame is one.
+    let function = unsafe { word(frame + function) };
+    for index in 0..count_of_variables(search, code) {
+        // SAFETY: the frame is one with that code, which has so many variables.
+        match unsafe { variable(search, frame, code, index) }? {
+            Variable { held: 0, .. } => {}
+            Variable {
+                held,
+                name: Some(name),
+            } => search.tell_root_edge(row, held, EdgeKind::Named, name)?,
+            Variable { held, name: None } => {
+                search.tell_root_edge(row, held, EdgeKind::Element, index as u32)?;
+            }
         }
     }
     for (held, name) in [(function, c"(function)"), (code, c"(code)")] {
         if held != 0 {
             let name = search.text(name)?;
             search.tell_root_edge(row, held, EdgeKind::Internal, name)?;
+        }
+    }
+    Ok(())
+}
+
+/// From 3.11 on: how many variables a code object has.
+fn count_of_variables(search: &Search<'_, '_>, code: u64) -> u64 {
+    let count = match search.api.layout.minor {
+        11 => 76,
+        _ => 72,
+    };
+    // SAFETY: a code object has that field.
+    u64::from(unsafe { word(code + count) } as u32)
+}
+
+/// From 3.11 on: a variable of a frame.
+///
+/// # Safety
+/// The frame is one with that code, which has more variables than `index`.
+unsafe fn variable(
+    search: &mut Search<'_, '_>,
+    frame: u64,
+    code: u64,
+    index: u64,
+) -> Result<Variable, Failure> {
+    /// Of a code object: the tuple of the names.
+    const NAMES: u64 = 96;
+    const ITEMS: u64 = 24;
+    let api = search.api;
+    // SAFETY: the caller vouches; there are as many names.
+    let (name, held) = unsafe {
+        let name = word(word(code + NAMES) + ITEMS + index * 8) as Object;
+        let held = word(frame + u64::from(api.layout.locals) + index * 8);
+        (name, held)
+    };
+    let name = match held {
+        0 => None,
+        _ => search.texts.of_object(search.out, api, name)?,
+    };
+    Ok(Variable { held, name })
+}
+
+/// From 3.11 on: notes what the variables are called of the frame that lies in a generator or a coroutine, or that a frame
+/// object stands for.
+pub fn know_inner_locals(
+    search: &mut Search<'_, '_>,
+    object: u64,
+    basic_size: u64,
+) -> Result<(), Failure> {
+    /// Where a frame object says where its frame is.
+    const FRAME: u64 = 24;
+    /// Before a generator's frame: the byte of its state, which is above 0 once there are no variables any more.
+    const STATE: u64 = 5;
+    let api = search.api;
+    // SAFETY: an object of one of these types; a generator's size is counted up to the variables of its frame.
+    let frame = unsafe {
+        if word(object + TYPE) == api.frame_type as u64 {
+            word(object + FRAME)
+        } else {
+            let frame = object + basic_size - u64::from(api.layout.locals);
+            match ((frame - STATE) as *const i8).read() {
+                1.. => return Ok(()),
+                _ => frame,
+            }
+        }
+    };
+    // Nothing but a frame has a code object there.
+    let code = sys::read_word(frame + u64::from(api.layout.code));
+    let Some(code) = code.filter(|&it| sys::read_word(it + TYPE) == Some(api.code_type as u64))
+    else {
+        return Ok(());
+    };
+    for index in 0..count_of_variables(search, code) {
+        // SAFETY: it is a frame with that code.
+        let found = unsafe { variable(search, frame, code, index) }?;
+        if let Variable {
+            held,
+            name: Some(name),
+        } = found
+        {
+            search.known.push(Known {
+                object: held,
+                kind: EdgeKind::Named,
+                name,
+            })?;
         }
     }
     Ok(())

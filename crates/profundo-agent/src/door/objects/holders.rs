@@ -102,7 +102,10 @@ impl Search<'_, '_> {
         while unsafe { (self.api.dict_next)(dict, &mut place, &mut key, &mut value) } != 0 {
             match self.shown_name(key, value)? {
                 Some(name) => self.tell_edge(row, value as u64, EdgeKind::Named, name)?,
-                None => self.tell_edge(row, value as u64, EdgeKind::Element, index)?,
+                None => {
+                    let number = self.shown_number(key).unwrap_or(index);
+                    self.tell_edge(row, value as u64, EdgeKind::Element, number)?;
+                }
             }
             self.tell_edge(row, key as u64, EdgeKind::Internal, key_name)?;
             index += 1;
@@ -128,6 +131,19 @@ impl Search<'_, '_> {
             return Ok(None);
         }
         self.texts.of_object(self.out, self.api, key)
+    }
+
+    /// A key that is a whole number, and no large one, where keys are to be told.
+    fn shown_number(&self, key: Object) -> Option<u32> {
+        // SAFETY: a key is an object.
+        let kind = unsafe { word(key as u64 + TYPE) };
+        if self.flags & request_flag::REDACT != 0 || kind != self.api.number_type as u64 {
+            return None;
+        }
+        let mut overflow = 0;
+        // SAFETY: it is such a number; what is too large is told, and is no error of the program's.
+        let number = unsafe { (self.api.number)(key, &mut overflow) };
+        u32::try_from(number).ok().filter(|_| overflow == 0)
     }
 
     fn know_members(&mut self, object: Object, kind: &Kind) -> Result<(), Failure> {
@@ -225,6 +241,8 @@ impl Search<'_, '_> {
             self.know(contents, EdgeKind::Named, c"cell_contents")?;
         } else if kind.address == self.api.frame_type as u64 && self.api.layout.minor < 11 {
             frames::know_locals(self, address)?;
+        } else if self.has_inner_frame(kind) {
+            frames::know_inner_locals(self, address, kind.basic_size)?;
         } else if kind.address == self.api.function_type as u64 {
             for (offset, name) in function_fields(self.api.layout.minor) {
                 // SAFETY: a function has these fields.
@@ -236,6 +254,18 @@ impl Search<'_, '_> {
         }
         // Its class, where the object counts as one that holds it.
         self.know(kind.address, EdgeKind::Internal, c"class")
+    }
+
+    /// Whether variables lie in objects of a type, or are held by them.
+    fn has_inner_frame(&self, kind: &Kind) -> bool {
+        let api = self.api;
+        let types = [
+            api.frame_type,
+            api.generator_type,
+            api.coroutine_type,
+            api.async_generator_type,
+        ];
+        api.layout.minor >= 11 && types.contains(&(kind.address as Object))
     }
 
     /// What a class holds that is none of its attributes.
