@@ -17,6 +17,12 @@ const ENDING: &str = "heapsnapshot";
 const MOST_TEXT: u64 = (1 << 29) - 24;
 
 pub fn assemble(options: &Assemble) -> Result<ExitCode> {
+    if let Some(prefix) = heap::prefix_of_part(&options.prefix) {
+        let (part, prefix) = (options.prefix.display(), prefix.display());
+        bail!(
+            "{part} is one of four parts of a snapshot; make it whole with `profundo assemble {prefix}`"
+        );
+    }
     let out = match &options.output {
         Some(out) => out.clone(),
         None => with_ending(&options.prefix),
@@ -24,10 +30,9 @@ pub fn assemble(options: &Assemble) -> Result<ExitCode> {
     may_replace(&out)?;
     let counts = heapsnapshot::assemble(&options.prefix, &out).map_err(|error| why(&out, error))?;
     say::note(&format!(
-        "wrote {}: {} objects, {} references",
+        "wrote {}: {}",
         out.display(),
-        counts.nodes,
-        counts.edges
+        say::graph(counts.nodes, counts.edges)
     ));
     if counts.string_bytes > MOST_TEXT {
         say::note(&format!(

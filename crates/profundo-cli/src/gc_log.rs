@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use profundo_remote::door::{Door, Refused};
 use profundo_remote::{EngineChoice, Options, Recorder};
+use profundo_report::text::percent;
 use profundo_wire::recording::{Collection, Event};
 
 use crate::attach::{HEED, is_over};
@@ -327,11 +328,14 @@ impl Log {
         }
         let pause: Duration = self.sums.iter().map(|sum| sum.pause).sum();
         let mut text = format!(
-            "GC: {} held the program up for {} of {:.2} s ({:.1} %)\n",
+            "GC: {} held the program up for {} of {:.2} s ({} %)\n",
             collections(count),
             milliseconds(pause),
             took.as_secs_f64(),
-            pause.as_secs_f64() / took.as_secs_f64().max(1e-9) * 1e2
+            match percent(pause.as_secs_f64() / took.as_secs_f64().max(1e-9)) {
+                none if none.is_empty() => "0".to_owned(),
+                some => some,
+            }
         );
         for (generation, sum) in self
             .sums
@@ -341,12 +345,12 @@ impl Log {
         {
             let _ = writeln!(
                 text,
-                "GC:   generation {generation}: {}, {} in all, {} on average, {} at most; {} objects collected{}",
+                "GC:   generation {generation}: {}, {} in all, {} on average, {} at most; {} collected{}",
                 collections(sum.count),
                 milliseconds(sum.pause),
                 milliseconds(sum.pause / u32::try_from(sum.count).unwrap_or(u32::MAX)),
                 milliseconds(sum.longest),
-                sum.collected,
+                objects(sum.collected),
                 uncollectable(sum.uncollectable),
             );
         }
@@ -397,6 +401,13 @@ fn tells_of_collections(runtime: &str) -> bool {
 /// Whether a file that begins like this is one of these logs.
 fn is_log(start: &[u8]) -> bool {
     start.starts_with(b"GC: ") || start.starts_with(JSON_START.as_bytes())
+}
+
+fn objects(count: u64) -> String {
+    match count {
+        1 => "1 object".into(),
+        more => format!("{more} objects"),
+    }
 }
 
 fn collections(count: u64) -> String {

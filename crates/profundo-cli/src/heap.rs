@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
@@ -20,6 +20,11 @@ pub fn heap(options: &Heap) -> Result<ExitCode> {
         Some(pid) => of_process(pid, options)?,
         None if options.running.growth.is_some() => {
             crate::options::refuse("--growth looks at a process; of two snapshots, name both");
+        }
+        None if options.running.no_redact || options.running.native => {
+            crate::options::refuse(
+                "--no-redact and --native ask a process; a file says what it says, by how it was taken",
+            );
         }
         None => {
             let graph = open(&options.snapshot)?;
@@ -101,6 +106,12 @@ pub fn is_snapshot(path: &Path) -> bool {
 /// Why a snapshot cannot be read.
 fn why(path: &Path, error: Error) -> anyhow::Error {
     let shown = path.display();
+    if let Some(prefix) = prefix_of_part(path) {
+        let prefix = prefix.display();
+        return anyhow!(
+            "{shown} is one of four parts of a snapshot; make it whole with `profundo assemble {prefix}`"
+        );
+    }
     match error {
         Error::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
             anyhow!("there is no heap snapshot {shown}")
@@ -115,6 +126,16 @@ fn why(path: &Path, error: Error) -> anyhow::Error {
         ),
         other => anyhow!("cannot use {shown}: {other}"),
     }
+}
+
+/// What the part files of a snapshot are called by that this is one of, by its name and by those that lie beside it.
+pub fn prefix_of_part(path: &Path) -> Option<PathBuf> {
+    let name = path.to_str()?;
+    let prefix = (heapsnapshot::parts(Path::new("")).iter())
+        .find_map(|ending| name.strip_suffix(ending.to_str()?))?;
+    let prefix = PathBuf::from(prefix);
+    let [.., last] = heapsnapshot::parts(&prefix);
+    is_snapshot(&last).then_some(prefix)
 }
 
 fn is_recording(path: &Path) -> bool {

@@ -87,6 +87,19 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
+/// What there is in a heap snapshot.
+pub fn graph(objects: u64, references: u64) -> String {
+    let counted = |number, noun| match number {
+        1 => format!("1 {noun}"),
+        other => format!("{other} {noun}s"),
+    };
+    format!(
+        "{}, {}",
+        counted(objects, "object"),
+        counted(references, "reference")
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -73,8 +73,8 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
     let seconds = began.elapsed().as_secs_f64();
     let milliseconds = told.held_up.as_secs_f64() * 1e3;
     say::note(&format!(
-        "{} objects, {} references; the program was held up for {milliseconds:.1} ms, and all took {seconds:.1} s",
-        told.nodes, told.edges,
+        "{}; the program was held up for {milliseconds:.1} ms, and all took {seconds:.1} s",
+        say::graph(told.nodes, told.edges),
     ));
     say::note(&match options.streaming {
         true => format!(

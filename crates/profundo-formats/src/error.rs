@@ -75,7 +75,8 @@ pub enum Error {
     },
     /// Objects of a heap snapshot hang on nothing, so its parts are not whole, or not of one snapshot.
     #[error(
-        "Orphaned nodes: {orphans} objects have no incoming edges (the first is in row {first})"
+        "Orphaned nodes: {orphans} {} no incoming edges (the first is in row {first})",
+        if *orphans == 1 { "object has" } else { "objects have" }
     )]
     Orphans {
         /// How many.

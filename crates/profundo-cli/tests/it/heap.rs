@@ -75,7 +75,7 @@ fn parts_become_a_snapshot_that_says_what_fills_the_heap() {
     let said = folder.said(&["heap", "then.heapsnapshot", "later.any"]);
     said.succeeded();
     assert!(
-        said.out.contains("21 objects then, 31 now (+10)"),
+        said.out.contains("22 objects then, 32 now (+10)"),
         "{said:#?}"
     );
     let json = folder.said(&["heap", "then.heapsnapshot", "later.any", "--json"]);
@@ -116,6 +116,38 @@ fn what_cannot_be_assembled_is_one_sentence_and_costs_nothing() {
 }
 
 #[test]
+fn a_snapshot_takes_the_place_of_nothing_else() {
+    let folder = Folder::new();
+    // Nobody asks the process before that is clear.
+    let own = std::process::id().to_string();
+    folder.file("pages.json", "{\"own\": 1}");
+    folder
+        .said(&["snapshot", &own, "--pages", "-o", "pages.json"])
+        .refused(1, "pages.json is there and is no list of pages");
+    for ending in ["nodes", "edges", "strings", "metadata.json"] {
+        let part = format!("{ending}.{ending}");
+        folder.file(&part, "my own text");
+        folder
+            .said(&["snapshot", &own, "--streaming", "-o", ending])
+            .refused(
+                1,
+                &format!("{part} is there and is no part of a heap snapshot"),
+            );
+        let text = fs::read_to_string(folder.path().join(&part)).unwrap();
+        assert_eq!(text, "my own text");
+    }
+    // An earlier one may go: then it is the process that cannot be asked.
+    parts(&folder.path().join("p"), 3, true);
+    folder.file("old.json", "{\"pages\": [\n]}\n");
+    for words in [["--streaming", "-o", "p"], ["--pages", "-o", "old.json"]] {
+        let words = [&["snapshot", &own][..], &words].concat();
+        folder
+            .said(&words)
+            .refused(1, "it has no Python interpreter");
+    }
+}
+
+#[test]
 fn what_is_no_snapshot_is_said() {
     let folder = Folder::new();
     parts(&folder.path().join("p"), 3, true);
@@ -140,6 +172,14 @@ fn what_is_no_snapshot_is_said() {
     folder
         .said(&["heap", "p.heapsnapshot", "--path", "@3"])
         .refused(1, "no object has the id @3");
+    // What is in parts has to be made whole.
+    for part in ["p.nodes", "p.edges", "p.strings", "p.metadata.json"] {
+        for verb in ["heap", "assemble"] {
+            folder
+                .said(&[verb, part])
+                .refused(1, "make it whole with `profundo assemble p`");
+        }
+    }
     // Neither takes the other's files, and both say who does.
     for verb in [&["report"][..], &["flame", "-o", "x.svg"]] {
         let mut words = verb.to_vec();

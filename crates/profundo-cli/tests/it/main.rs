@@ -7,6 +7,7 @@ mod cache;
 mod doctor;
 mod energy;
 mod files;
+mod gc_log;
 mod heap;
 mod launch;
 mod looking;

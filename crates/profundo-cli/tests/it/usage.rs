@@ -64,6 +64,13 @@ fn wrong_usage_is_code_2_with_a_suggestion() {
         &["record", "--memory=exact", "--memory-sample", "1M", "true"],
         &["ctl", "1"],
         &["ctl", "one", "start"],
+        &["gc-log", "--slow", "nan", "--", "true"],
+        &["gc-log", "--slow=-5", "--", "true"],
+        &["gc-log", "--slow", "abc", "--", "true"],
+        &["gc-log", "-d", "0", "--", "true"],
+        &["heap", "x.heapsnapshot", "--limit", "abc"],
+        &["heap", "x.heapsnapshot", "--no-redact"],
+        &["heap", "x.heapsnapshot", "--native"],
     ] {
         let said = folder.said(words);
         assert_eq!(said.code, Some(2), "{words:?} {said:#?}");

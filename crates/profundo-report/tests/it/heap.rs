@@ -205,6 +205,16 @@ fn who_holds_it() {
     let near = "no object is of type session; there are: app.Session";
     assert_eq!(error("session").to_string(), near);
     assert_eq!(error("Cat").to_string(), "no object is of type Cat");
+    let mut heap = Builder::default();
+    let [root, class] = ["synthetic", "class"].map(|name| heap.node_kind(name).unwrap());
+    let held = heap.edge_kind("property").unwrap();
+    let name = heap.name(b"int").unwrap();
+    let root = heap.node(root, name, 1, 0).unwrap();
+    let class = heap.node(class, name, 3, 400).unwrap();
+    heap.edge(held, Label::Name(name), root, class).unwrap();
+    let of_types = path("type").write(&heap.finish(), Vec::new()).unwrap_err();
+    let near = "no object is of type type; there are: class";
+    assert_eq!(of_types.to_string(), near);
     // Without its module. The title has what was asked for.
     let ways = |of: &str| {
         let text = text(&path(of), &graph);
@@ -281,6 +291,27 @@ fn what_grew() {
         Nothing has changed.
     "#]]
     .assert_eq(&difference(&now, &now));
+}
+
+#[test]
+fn sentences_are_broken_between_words() {
+    let graph = program(5, Builder::default());
+    let mut out = Vec::new();
+    HeapSnapshot::new()
+        .look(Look::new().width(40))
+        .write_difference(&graph, &program(8, Builder::default()), &mut out)
+        .unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let head: Vec<&str> = text.lines().take_while(|it| !it.is_empty()).collect();
+    assert!(
+        head.len() > 1 && head.iter().all(|it| it.chars().count() <= 40),
+        "{text}"
+    );
+    let whole = head.join(" ");
+    assert!(
+        whole.starts_with("Heap snapshots: ") && whole.ends_with("(+14.9 kB)"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The command's reports on programs as they are.
 
 use expect_test::{Expect, expect};
+use profundo_model::{LocationKind, Reason, Sample};
 use profundo_report::{
     Callers, Choices, Filter, Functions, Libraries, Lines, Look, SortBy, Stacks, Statprof, Summary,
 };
@@ -82,6 +83,35 @@ fn stacks_are_told_thread_by_thread() {
             <module>  confidence.py:60
     "#]],
     );
+}
+
+#[test]
+fn the_share_of_garbage_is_not_cut_off() {
+    let mut profile = python();
+    let mark = LocationKind::Reason(Reason::Collecting);
+    let mark = profile.locations.intern(mark, None);
+    let stack = profile.hand_made_stack(&[mark]);
+    let sample = profile.samples.first().unwrap().clone();
+    for _ in 0..profile.samples.len() {
+        profile.samples.push(Sample {
+            stack,
+            ..sample.clone()
+        });
+    }
+    for columns in [60, 80, 100, 200] {
+        let summary = Summary::new().look(Look::new().width(columns));
+        let text = summary.render(&profile).unwrap();
+        let line = text
+            .lines()
+            .find(|it| it.contains("of it garbage collection"));
+        let line = line.unwrap_or_else(|| panic!("{columns}: {text}"));
+        assert!(
+            line.ends_with(" %") && line.chars().count() <= columns,
+            "{line}"
+        );
+        // Where there is room, there is one line.
+        assert_eq!(line.contains("Python"), columns == 200, "{line}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use profundo_formats::heapsnapshot;
-use profundo_model::graph::{Graph, NodeId};
+use profundo_model::graph::{Graph, Label, NodeId};
 
 use super::{Asked, pythons, snapshot};
 use crate::machine::Folder;
@@ -148,6 +148,59 @@ fn garbage_is_there_and_stays_garbage() {
             python.display()
         );
     }
+}
+
+#[test]
+fn what_is_suspended_holds_by_the_names_of_variables() {
+    for python in pythons() {
+        let folder = Folder::new();
+        let asked = Asked::begin(&python, "named_holders.py", &[]);
+        let path = folder.path().join("x.heapsnapshot");
+        let read = |words: &[&str]| {
+            snapshot(
+                &folder,
+                &asked,
+                &[&["-o", "x.heapsnapshot"], words].concat(),
+            )
+            .succeeded();
+            heapsnapshot::read_file(&path).unwrap()
+        };
+        let graph = read(&["--no-redact"]);
+        for (kind, wanted) in [
+            ("OfGenerator", "in_generator"),
+            ("OfCoroutine", "in_coroutine"),
+            ("OfAsyncGenerator", "in_async_generator"),
+            ("OfFrame", "in_frame"),
+            ("OfNumber", "4711"),
+        ] {
+            let found = holders(&graph, &format!("__main__.{kind}"));
+            assert!(
+                found.contains(&wanted.to_owned()),
+                "{found:?} of {}",
+                python.display()
+            );
+        }
+        // Numbers may be as secret as texts.
+        let found = holders(&read(&[]), "__main__.OfNumber");
+        assert!(!found.contains(&"4711".to_owned()), "{found:?}");
+        assert_eq!(asked.end().1, Some(0));
+    }
+}
+
+/// By what the objects of a type are held.
+fn holders(graph: &Graph, kind: &str) -> Vec<String> {
+    let is_it = |node: NodeId| {
+        graph.text(graph.name(node)) == kind.as_bytes()
+            && graph.kind_name(graph.kind(node)) == "object"
+    };
+    let edges = graph.nodes().flat_map(|node| graph.edges_of(node));
+    let edges = edges.filter(|&edge| is_it(graph.edge_to(edge)));
+    edges
+        .map(|edge| match graph.label(edge) {
+            Label::Name(name) => String::from_utf8_lossy(graph.text(name)).into_owned(),
+            Label::Index(index) => index.to_string(),
+        })
+        .collect()
 }
 
 #[test]

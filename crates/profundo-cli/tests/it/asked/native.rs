@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -206,6 +207,152 @@ fn each_block_of_a_native_program_is_there_with_what_it_holds() {
     said.succeeded();
     assert!(said.out.contains("UnknownType (make)"), "{said:#?}");
     ends_well(asked);
+    // The copies were none of the program's processes.
+    let said = folder.said(&["report", "r.profundo"]);
+    assert!(said.out.contains(" 1 process "), "{said:#?}");
+}
+
+const FORKS: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    void *volatile inherited = malloc(1234), *volatile own = 0;
+    int child = fork();
+    if (child == 0) {
+        own = malloc(4321);
+        printf("%d\\n", getpid());
+        fflush(stdout);
+        char byte;
+        while (read(0, &byte, 1) > 0) {}
+        _exit(!own || !inherited);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    return status != 0;
+}
+"#;
+
+#[test]
+fn what_the_child_of_a_fork_lacks_is_said() {
+    let folder = Folder::new();
+    let Some(program) = c_program(&folder, "forks", FORKS) else {
+        return;
+    };
+    let mut command = folder.profundo(&["record", "--memory=exact", "-o", "r.profundo", "--"]);
+    command.arg(program).stderr(Stdio::null());
+    let mut recorded = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(recorded.stdout.take().unwrap());
+    let mut child = String::new();
+    out.read_line(&mut child).unwrap();
+    let child = child.trim();
+    let said = folder.said(&["snapshot", child, "-o", "child.heapsnapshot"]);
+    said.succeeded();
+    let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap();
+    let parent = stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap();
+    let parents = folder.said(&["snapshot", parent, "-o", "parent.heapsnapshot"]);
+    parents.succeeded();
+    drop(recorded.stdin.take());
+    assert!(recorded.wait().unwrap().success());
+    let sizes = |name: &str| -> Vec<u64> {
+        let graph = heapsnapshot::read_file(folder.path().join(name)).unwrap();
+        graph.nodes().map(|node| graph.size(node)).collect()
+    };
+    let (childs, of_parent) = (sizes("child.heapsnapshot"), sizes("parent.heapsnapshot"));
+    assert!(of_parent.contains(&1234) && !of_parent.contains(&4321));
+    assert!(childs.contains(&4321) && !childs.contains(&1234));
+    assert!(said.err.contains("is the child of a fork"), "{said:#?}");
+    assert!(!parents.err.contains("fork"), "{parents:#?}");
+}
+
+const WAITS: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(void) {
+    FILE *file = fopen("pid", "w");
+    void *volatile block = malloc(777);
+    fprintf(file, "%d", getpid());
+    fclose(file);
+    puts("ready");
+    fflush(stdout);
+    char byte;
+    while (read(0, &byte, 1) > 0) {}
+    return !block;
+}
+"#;
+
+/// The program, compiled so, and recorded exactly; its number.
+fn waits(folder: &Folder, how: &str) -> Option<(Asked, String)> {
+    let file = folder.file("waits.c", WAITS);
+    let mut compile = Command::new("gcc");
+    let compiled = compile.arg(how).arg(file).args(["-o", "waits"]);
+    let compiled = compiled.current_dir(folder.path()).stderr(Stdio::null());
+    if !compiled.status().is_ok_and(|status| status.success()) {
+        skip(&format!("there is no C compiler that can do {how}"));
+        return None;
+    }
+    let mut command = folder.profundo(&["record", "--memory=exact", "-o", "w.profundo", "--"]);
+    command.arg("./waits").stderr(Stdio::null());
+    let asked = Asked::of(command);
+    let pid = fs::read_to_string(folder.path().join("pid")).unwrap();
+    Some((asked, pid))
+}
+
+#[test]
+fn why_nothing_is_known_of_a_static_program_is_said() {
+    let folder = Folder::new();
+    let Some((asked, pid)) = waits(&folder, "-static") else {
+        return;
+    };
+    let said = folder.said(&["snapshot", &pid, "-o", "x.heapsnapshot"]);
+    said.refused(
+        1,
+        "although it is being recorded: nothing could be loaded into it",
+    );
+    assert_eq!(asked.end().1, Some(0));
+}
+
+#[test]
+fn blocks_of_nobody_are_called_by_their_sizes() {
+    let folder = Folder::new();
+    let Some((asked, pid)) = waits(&folder, "-s") else {
+        return;
+    };
+    let said = folder.said(&["heap", &pid, "--types"]);
+    said.succeeded();
+    assert!(said.out.contains("block of 777 bytes"), "{said:#?}");
+    assert_eq!(asked.end().1, Some(0));
+}
+
+#[test]
+fn what_a_killed_command_has_left_goes_with_the_next_snapshot() {
+    let folder = Folder::new();
+    let Some((asked, pid)) = waits(&folder, "-g") else {
+        return;
+    };
+    let mut gone = Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let (gone, own) = (gone.id(), std::process::id());
+    let left = ["nodes", "edges", "strings", "metadata.json"];
+    let left = left.map(|ending| folder.file(&format!(".x.heapsnapshot.{gone}.{ending}"), "left"));
+    let others = [
+        folder.file(&format!(".x.heapsnapshot.{own}.nodes"), "of one that runs"),
+        folder.file(&format!(".y.heapsnapshot.{gone}.nodes"), "of another file"),
+        folder.file(".x.heapsnapshot.notes", "my own text"),
+        folder.file(&format!(".x.heapsnapshot.{gone}.txt"), "my own text"),
+    ];
+    folder
+        .said(&["snapshot", &pid, "-o", "x.heapsnapshot"])
+        .succeeded();
+    assert!(left.iter().all(|it| !it.exists()));
+    assert!(others.iter().all(|it| it.exists()));
+    assert_eq!(asked.end().1, Some(0));
 }
 
 const RUST: &str = r#"

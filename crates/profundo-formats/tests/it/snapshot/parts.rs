@@ -270,7 +270,7 @@ fn what_cannot_be_assembled_leaves_what_was_there() {
     let good = strings(&[b"", b"b"]);
     let folder = Folder::new("refused");
     synthetic(&folder, false, 0, &good);
-    refused(&folder, "Orphaned nodes: 1 objects have no incoming edges");
+    refused(&folder, "Orphaned nodes: 1 object has no incoming edges");
     synthetic(&folder, false, 2, &good);
     refused(&folder, "s.edges points at an object that is not there");
     for cut in [1, 8, 9] {

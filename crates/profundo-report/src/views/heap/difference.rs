@@ -10,20 +10,21 @@ use super::sheet::Sheet;
 use super::text::write_more;
 use super::told::{tell_head, tell_snapshot};
 use crate::json::Json;
-use crate::units::{bytes, short_count};
+use crate::units::{bytes, counted, short_count};
 
 pub(super) fn write(
     sheet: &mut Sheet<'_>,
-    now: &Graph,
+    [before, now]: [&Graph; 2],
     types: &Types,
     found: &Difference,
     limit: usize,
 ) -> io::Result<()> {
     let [before_bytes, now_bytes] = found.bytes;
-    let [before_count, now_count] = found.count;
+    // As many as each snapshot has by itself, those without a size among them.
+    let [before_count, now_count] = [before, now].map(|it| it.node_count() as u64);
     sheet.heading(&format!(
-        "Heap snapshots: {} objects then, {} now ({}); {} then, {} now ({})",
-        before_count,
+        "Heap snapshots: {} then, {} now ({}); {} then, {} now ({})",
+        counted(before_count, "object"),
         now_count,
         signed(
             i128::from(now_count) - i128::from(before_count),

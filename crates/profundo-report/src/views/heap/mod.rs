@@ -143,7 +143,7 @@ impl HeapSnapshot {
         let found = difference((before, old), (now, new), self.rows(10));
         let mut out = io::BufWriter::new(out);
         let mut sheet = Sheet::new(&self.look, &mut out);
-        difference::write(&mut sheet, now, new, &found, self.rows(30))?;
+        difference::write(&mut sheet, [before, now], new, &found, self.rows(30))?;
         Ok(out.flush()?)
     }
 
@@ -223,10 +223,10 @@ fn target(known: &Known<'_>, word: &str) -> Result<Target, Error> {
     }
     let lower = word.to_lowercase();
     let near = known.types.names();
-    let near: Vec<&str> = near
-        .filter(|name| name.to_lowercase().contains(&lower))
-        .take(3)
-        .collect();
+    let near = near.filter(|name| name.to_lowercase().contains(&lower));
+    // What Python calls a type is a class to others.
+    let class = (word == "type" && known.types.find("class").is_some()).then_some("class");
+    let near: Vec<&str> = class.into_iter().chain(near).take(3).collect();
     Err(Error::NoType {
         name: word.into(),
         near: near.join(", "),

@@ -7,7 +7,7 @@ use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::units::{bytes, percent};
 use crate::views::{BOLD, GRAY, heat};
-use crate::width::keep_head;
+use crate::width::{broken, keep_head};
 
 /// What a report is written on.
 pub(super) struct Sheet<'a> {
@@ -36,13 +36,20 @@ impl<'a> Sheet<'a> {
     }
 
     pub fn heading(&mut self, text: &str) -> io::Result<()> {
-        self.line.push(text, BOLD);
-        self.end()
+        self.sentence(text, BOLD)
     }
 
     pub fn plain(&mut self, text: &str) -> io::Result<()> {
-        self.line.push(text, Style::PLAIN);
-        self.end()
+        self.sentence(text, Style::PLAIN)
+    }
+
+    /// In as many lines as it takes.
+    fn sentence(&mut self, text: &str, style: Style) -> io::Result<()> {
+        for line in broken(text, self.columns) {
+            self.line.push(&line, style);
+            self.end()?;
+        }
+        Ok(())
     }
 
     pub fn warning(&mut self, text: &str) -> io::Result<()> {

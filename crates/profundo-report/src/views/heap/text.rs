@@ -191,7 +191,7 @@ fn write_duplicates(
     };
     let wasted = rows.iter().map(|row| row.wasted).sum();
     sheet.heading(&format!(
-        "Texts that are there more than once: {} of {} wasted, in {}",
+        "Texts that are there more than once: {} of {} wasted, among {} in all",
         bytes(wasted),
         bytes(known.bytes()),
         counted(strings, "string")

@@ -259,10 +259,13 @@ fn write_kinds(page: &mut Page<'_>, selection: &Selection, kinds: KindColumns) -
     let garbage = garbage(profile, selection) as f64 / selection.weight(profile).max(1) as f64;
     let collecting = percent(garbage);
     if !collecting.is_empty() {
-        line.push_fmt(
-            format_args!("  of it garbage collection {collecting} %"),
-            Style::PLAIN,
-        );
+        let text = format!("  of it garbage collection {collecting} %");
+        // Cut off, it would be missed by those who look for it.
+        if line.width() + width(&text) > page.columns {
+            line.truncate(page.columns);
+            page.line(&mut line)?;
+        }
+        line.push(&text, Style::PLAIN);
     }
     line.truncate(page.columns);
     page.line(&mut line)
