@@ -30,7 +30,7 @@ class OfNumber:
 def generator(nothing):
     in_generator = OfGenerator()
     yield nothing
-    print(in_generator)
+    str(in_generator)
 
 
 @types.coroutine
@@ -41,7 +41,7 @@ def pause():
 async def coroutine():
     in_coroutine = OfCoroutine()
     await pause()
-    print(in_coroutine)
+    str(in_coroutine)
 
 
 async def async_generator():

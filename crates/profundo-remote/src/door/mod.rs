@@ -648,3 +648,38 @@ fn has_own_filter(pid: u32) -> bool {
     };
     filters(pid) > filters(std::process::id())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn who_has_ended_is_not_waited_for() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = child.id();
+        let began = Instant::now();
+        let found = loop {
+            let places = Places::of(pid).ok();
+            let found = places.and_then(|mut it| Some((it.instructions()?, it)));
+            // Until it is `sleep`, it is this very test.
+            if std::fs::read(format!("/proc/{pid}/comm")).unwrap() == b"sleep\n" && found.is_some()
+            {
+                break found;
+            }
+            assert!(began.elapsed().as_secs() < 60, "it cannot be looked into");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let (instructions, mut places) = found.unwrap();
+        let program = Program::of(pid).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let began = Instant::now();
+        let why = borrow(pid, (&program, instructions), &mut places).err();
+        assert!(matches!(why, Some(Refused::Gone)), "{why:?}");
+        assert!(
+            began.elapsed() < Duration::from_secs(4),
+            "it was waited for"
+        );
+    }
+}

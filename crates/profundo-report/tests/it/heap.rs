@@ -230,7 +230,8 @@ fn what_is_there_twice() {
         Heap snapshot: 19 objects, 18 references, 18.2 kB
         1 object held by weak references only, or by one another; counted all the same.
 
-        Texts that are there more than once: 120 B of 18.2 kB wasted, in 5 strings
+        Texts that are there more than once: 120 B of 18.2 kB wasted, among 5 strings in
+        all
            Wasted      %   Objects     Bytes  Text
              60 B    0.3         2     120 B  "user \u{1b}[31m0"
              60 B    0.3         2     120 B  "user \u{1b}[31m1"
@@ -260,7 +261,8 @@ fn what_grew() {
         program(8, Builder::default()),
     );
     expect![[r#"
-        Heap snapshots: 18 objects then, 27 now (+9); 18.2 kB then, 33.1 kB now (+14.9 kB)
+        Heap snapshots: 19 objects then, 28 now (+9); 18.2 kB then, 33.1 kB now (+14.9
+        kB)
 
         Types, by how much they have grown
             Bytes   Objects       New      Gone       Now  Type
@@ -276,7 +278,8 @@ fn what_grew() {
     "#]]
     .assert_eq(&difference(&before, &now));
     expect![[r#"
-        Heap snapshots: 27 objects then, 18 now (-9); 33.1 kB then, 18.2 kB now (-14.9 kB)
+        Heap snapshots: 28 objects then, 19 now (-9); 33.1 kB then, 18.2 kB now (-14.9
+        kB)
 
         Types, by how much they have grown
             Bytes   Objects       New      Gone       Now  Type
@@ -286,7 +289,7 @@ fn what_grew() {
     "#]]
     .assert_eq(&difference(&now, &before));
     expect![[r#"
-        Heap snapshots: 27 objects then, 27 now (0); 33.1 kB then, 33.1 kB now (0 B)
+        Heap snapshots: 28 objects then, 28 now (0); 33.1 kB then, 33.1 kB now (0 B)
 
         Nothing has changed.
     "#]]

@@ -222,7 +222,7 @@ int main(void) {
     int child = fork();
     if (child == 0) {
         own = malloc(4321);
-        printf("%d\\n", getpid());
+        printf("%d\n", getpid());
         fflush(stdout);
         char byte;
         while (read(0, &byte, 1) > 0) {}

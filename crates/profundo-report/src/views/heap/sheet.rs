@@ -45,8 +45,17 @@ impl<'a> Sheet<'a> {
 
     /// In as many lines as it takes.
     fn sentence(&mut self, text: &str, style: Style) -> io::Result<()> {
-        for line in broken(text, self.columns) {
-            self.line.push(&line, style);
+        /// A number and what it counts stay together.
+        const GLUE: char = '\u{a0}';
+        let mut before = ' ';
+        let glued = text.chars().map(|letter| {
+            let is_glue = letter == ' ' && before.is_ascii_digit();
+            before = letter;
+            if is_glue { GLUE } else { letter }
+        });
+        let glued: String = glued.collect();
+        for line in broken(&glued, self.columns) {
+            self.line.push(&line.replace(GLUE, " "), style);
             self.end()?;
         }
         Ok(())
