@@ -661,7 +661,7 @@ mod tests {
         let began = Instant::now();
         let found = loop {
             let places = Places::of(pid).ok();
-            let found = places.and_then(|mut it| Some((it.instructions()?, it)));
+            let found = places.and_then(|it| Some((it.instructions()?, it)));
             // Until it is `sleep`, it is this very test.
             if std::fs::read(format!("/proc/{pid}/comm")).unwrap() == b"sleep\n" && found.is_some()
             {

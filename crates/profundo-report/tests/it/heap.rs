@@ -261,8 +261,8 @@ fn what_grew() {
         program(8, Builder::default()),
     );
     expect![[r#"
-        Heap snapshots: 19 objects then, 28 now (+9); 18.2 kB then, 33.1 kB now (+14.9
-        kB)
+        Heap snapshots: 19 objects then, 28 now (+9); 18.2 kB then, 33.1 kB now
+        (+14.9 kB)
 
         Types, by how much they have grown
             Bytes   Objects       New      Gone       Now  Type
@@ -278,8 +278,8 @@ fn what_grew() {
     "#]]
     .assert_eq(&difference(&before, &now));
     expect![[r#"
-        Heap snapshots: 28 objects then, 19 now (-9); 33.1 kB then, 18.2 kB now (-14.9
-        kB)
+        Heap snapshots: 28 objects then, 19 now (-9); 33.1 kB then, 18.2 kB now
+        (-14.9 kB)
 
         Types, by how much they have grown
             Bytes   Objects       New      Gone       Now  Type

@@ -91,12 +91,9 @@ fn the_share_of_garbage_is_not_cut_off() {
     let mark = LocationKind::Reason(Reason::Collecting);
     let mark = profile.locations.intern(mark, None);
     let stack = profile.hand_made_stack(&[mark]);
-    let sample = profile.samples.first().unwrap().clone();
+    let sample = *profile.samples.first().unwrap();
     for _ in 0..profile.samples.len() {
-        profile.samples.push(Sample {
-            stack,
-            ..sample.clone()
-        });
+        profile.samples.push(Sample { stack, ..sample });
     }
     for columns in [60, 80, 100, 200] {
         let summary = Summary::new().look(Look::new().width(columns));
