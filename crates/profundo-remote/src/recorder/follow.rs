@@ -6,7 +6,7 @@ use super::Recorder;
 use crate::perf::Record;
 use crate::proc;
 use crate::program::Way;
-use crate::session::is_copy;
+use crate::session::{forget_copy, is_copy};
 use crate::sys;
 
 /// A process that has executed something gets this long for its agent to say hello.
@@ -175,11 +175,14 @@ impl Recorder {
     fn thread_ended(&mut self, pid: u32, tid: u32, time: u64, sink: &mut dyn FnMut(Event<'_>)) {
         let now = profundo_probe::clock::now();
         let Some(key) = self.program_of(pid) else {
-            if pid == tid
-                && let Some(newcomer) = self.newcomers.get_mut(&pid)
-            {
-                newcomer.ended = Some(time);
-                self.passed(pid, sink);
+            if pid == tid {
+                match self.newcomers.get_mut(&pid) {
+                    Some(newcomer) => {
+                        newcomer.ended = Some(time);
+                        self.passed(pid, sink);
+                    }
+                    None => forget_copy(self.directory.control(), pid),
+                }
             }
             return;
         };

@@ -10,7 +10,7 @@ use profundo_wire::recording::{Event, HowEnded, ProcessEnd, ProcessInfo};
 use super::Recorder;
 use crate::proc;
 use crate::program::how_ended;
-use crate::session::is_copy;
+use crate::session::{forget_copy, is_copy};
 
 impl Recorder {
     /// A process was never entered into the books, and the kernel has told of its end. It tells a
@@ -33,6 +33,7 @@ impl Recorder {
             return;
         }
         if is_copy(self.directory.control(), pid, newcomer.began) {
+            forget_copy(self.directory.control(), pid);
             return;
         }
         self.keys += 1;

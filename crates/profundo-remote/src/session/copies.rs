@@ -66,6 +66,13 @@ pub(crate) fn is_copy(control: &Control, pid: u32, began: u64) -> bool {
     control.copies.iter().any(is_it)
 }
 
+/// A process of this number has ended: should whoever made it have been killed, the next one of that number is none.
+pub(crate) fn forget_copy(control: &Control, pid: u32) {
+    for note in &control.copies {
+        let _ = (note.pid).compare_exchange(pid, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +91,9 @@ mod tests {
         control.copies[number].ended.store(200, Ordering::Relaxed);
         assert!(is_copy(&control, 7, 110));
         assert!(!is_copy(&control, 7, 201), "that one has its number again");
-        assert!(!is_copy(&control, 0, 110));
+        note(&control, 7, 300);
+        assert!(is_copy(&control, 7, 310));
+        forget_copy(&control, 7);
+        assert!(!is_copy(&control, 7, 310) && is_copy(&control, 9, 60));
     }
 }

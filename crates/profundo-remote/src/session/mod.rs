@@ -12,7 +12,7 @@ mod stale;
 mod sums;
 
 pub(crate) use calls::take_calls;
-pub(crate) use copies::{Noted, is_copy};
+pub(crate) use copies::{Noted, forget_copy, is_copy};
 pub(crate) use directory::Directory;
 pub(crate) use find::{Counted, find_counted, lacks_agent};
 pub use find::{SessionHandle, find_session};
