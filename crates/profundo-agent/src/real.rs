@@ -15,6 +15,8 @@ use crate::following::functions;
 
 /// The list of arguments, or of variables, of a program.
 pub type Strings = *const *const c_char;
+/// One of the functions that jump to where another one was.
+pub type Jump = unsafe extern "C-unwind" fn(*const c_ulong, c_int) -> !;
 /// What a thread runs.
 pub type ThreadFunction = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 /// What a thread of C11's runs.
@@ -40,6 +42,8 @@ functions! {
     pthread_cond_clockwait: fn(*mut pthread_cond_t, *mut pthread_mutex_t, libc::clockid_t, *const timespec) -> c_int;
     _exit: fn(c_int) -> !;
     quick_exit: fn(c_int) -> !;
+    longjmp: fn(*const c_ulong, c_int) -> !;
+    __longjmp_chk: fn(*const c_ulong, c_int) -> !;
     sigaction: fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
     signal: fn(c_int, Handler) -> Handler;
     sysv_signal: fn(c_int, Handler) -> Handler;

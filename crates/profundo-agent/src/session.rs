@@ -277,7 +277,29 @@ fn map_ring(number: u32) -> Option<ptr::NonNull<u8>> {
 
 /// The path of a process's file, by the number of its ring.
 pub fn file_of<'a>(room: &'a mut [u8], name: &str, number: u32) -> Option<&'a CStr> {
-    let mut digits = [0_u8; 10];
+    let mut digits = [0; DIGITS];
+    let number = decimal(&mut digits, number)?;
+    join(room, &[directory(), b"/", name.as_bytes(), number])
+}
+
+/// The path of one of several files of that name that a process has.
+pub fn file_part<'a>(
+    room: &'a mut [u8],
+    name: &str,
+    (number, part): (u32, u32),
+) -> Option<&'a CStr> {
+    let (mut digits, mut part_digits) = ([0; DIGITS], [0; DIGITS]);
+    let number = decimal(&mut digits, number)?;
+    let part = decimal(&mut part_digits, part)?;
+    join(
+        room,
+        &[directory(), b"/", name.as_bytes(), number, b".", part],
+    )
+}
+
+const DIGITS: usize = 10;
+
+fn decimal(digits: &mut [u8; DIGITS], number: u32) -> Option<&[u8]> {
     let mut first = digits.len();
     let mut rest = number;
     loop {
@@ -288,8 +310,7 @@ pub fn file_of<'a>(room: &'a mut [u8], name: &str, number: u32) -> Option<&'a CS
             break;
         }
     }
-    let number = digits.get(first..)?;
-    join(room, &[directory(), b"/", name.as_bytes(), number])
+    digits.get(first..)
 }
 
 /// The path of one of the session's files.

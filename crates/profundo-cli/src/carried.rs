@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use profundo_remote::MEMORY_SYMBOLS;
+use profundo_remote::{CALL_SYMBOLS, MEMORY_SYMBOLS};
 
 /// What the names of agents begin with.
 const PREFIX: &str = "libprofundo-agent-";
@@ -29,21 +29,25 @@ pub enum For {
     Time,
     /// For allocations as well.
     Memory,
+    /// For counting calls.
+    Calls,
 }
 
 impl For {
     /// The bytes of the file. Either way there are as many.
     fn bytes(self) -> Result<Cow<'static, [u8]>> {
-        match self {
-            Self::Memory => Ok(AGENT.into()),
-            Self::Time => face::without(AGENT, MEMORY_SYMBOLS)
-                .map(Cow::Owned)
-                .context("the agent that this profundo carries is damaged"),
-        }
+        let hidden = match self {
+            Self::Memory => CALL_SYMBOLS.to_vec(),
+            Self::Time => [CALL_SYMBOLS, MEMORY_SYMBOLS].concat(),
+            Self::Calls => MEMORY_SYMBOLS.to_vec(),
+        };
+        face::without(AGENT, &hidden)
+            .map(Cow::Owned)
+            .context("the agent that this profundo carries is damaged")
     }
 }
 
-/// The agent as it is loaded into a program that runs already: without what it exports for allocations.
+/// The agent as it is loaded into a program that runs already: without what it exports for allocations and calls.
 pub fn library() -> Result<Cow<'static, [u8]>> {
     if AGENT.is_empty() {
         bail!(NO_AGENT);
@@ -67,6 +71,7 @@ pub fn file(what: For) -> Result<PathBuf> {
         match what {
             For::Time => "",
             For::Memory => "-memory",
+            For::Calls => "-calls",
         }
     );
     let mut last = None;

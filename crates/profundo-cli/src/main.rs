@@ -11,6 +11,7 @@ mod code_lines;
 mod ctl;
 mod doctor;
 mod export;
+mod functions;
 mod gc_log;
 mod heap;
 mod launch;

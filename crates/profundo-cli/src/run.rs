@@ -1,13 +1,15 @@
 //! `run` and `record`: a program is started, recorded while it runs, and reported on at its end.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use profundo_remote::{EngineChoice, Options, Recorder, Remains};
+use profundo_remote::{EngineChoice, Instructions, Options, Recorder, Remains};
 
+use crate::functions::Functions;
 use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, mind};
 use crate::options::{self, Record, Recording, Run};
 use crate::report::{Shape, Stream};
@@ -59,6 +61,8 @@ pub struct Recorded {
     pub path: PathBuf,
     pub ended: Ended,
     pub done: Done,
+    /// How many instructions it has executed, where that was wanted, or why that is not known.
+    pub instructions: Option<io::Result<u64>>,
 }
 
 /// Says why the file is not whole. Returns whether it is not.
@@ -88,6 +92,10 @@ pub struct Plan<'a> {
     pub perf_map: bool,
     /// When to begin, and for how long.
     pub schedule: Schedule,
+    /// Functions that the kernel is to count.
+    pub functions: Option<&'a Functions>,
+    /// Whether its instructions are counted.
+    pub counts_instructions: bool,
 }
 
 /// Runs a program and records it, whole, as the options for that say.
@@ -123,6 +131,8 @@ pub fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
             keeps_source: !options.no_source,
             perf_map: options.perf_map,
             schedule: Schedule::new(options.start_after, options.duration),
+            functions: None,
+            counts_instructions: false,
         },
         words,
     )
@@ -135,6 +145,7 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
         reading::may_replace(path).context(UNBEGUN)?;
     }
     let mut recorder = Recorder::create(plan.options)?;
+    let counters = plan.functions.map(Functions::count).transpose()?;
     let signals = Signals::take()?;
     let perf_map = plan
         .perf_map
@@ -156,6 +167,9 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
         .leave()
     });
     recorder.watch(pid as u32)?;
+    let instructions = plan
+        .counts_instructions
+        .then(|| Instructions::of_program(pid as u32));
     let wake = recorder.wake_handle();
     let watch = signals.watch(move || wake.wake())?;
     if let Err(error) = child.release() {
@@ -167,13 +181,25 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
     let finish = recorder.finish(&mut |event| sink.event(event));
     drop(watch);
     bury(pid);
+    if let (Some(functions), Some(counters)) = (plan.functions, counters) {
+        sink.event(functions.counted(&counters));
+    }
     // What follows is ours alone, and Ctrl-C may end it: what was recorded is in the file.
     signals.release();
     if plan.perf_map {
         perf_map::tell_refusals(&mut sink);
     }
     let done = sink.finish(finish, plan.keeps_source);
-    Ok(Recorded { path, ended, done })
+    let instructions = instructions.map(|counter| {
+        let count = counter?.read();
+        count.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    });
+    Ok(Recorded {
+        path,
+        ended,
+        done,
+        instructions,
+    })
 }
 
 /// Records until the program has ended.

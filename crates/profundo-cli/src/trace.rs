@@ -1,11 +1,14 @@
 //! `trace`: a program is run, and each of its calls is counted and measured.
 
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use profundo_model::{Language, Profile};
 use profundo_remote::{Calls, EngineChoice, Lines, LinesOf, Options};
 
+use crate::functions::Functions;
 use crate::launch::end_as;
 use crate::options::{Trace, What};
 use crate::report::{Shape, Stream};
@@ -27,17 +30,24 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
         ));
     }
     let shape = Shape::new(what, None, &options.looking);
+    let functions = match options.functions.is_empty() {
+        true => None,
+        false => Some(Functions::find(&options.command.words, &options.functions)?),
+    };
     let how = Options {
         engine: EngineChoice::Auto,
         follow: !options.no_children,
-        calls: Some(Calls {
+        calls: functions.is_none().then(|| Calls {
             builtins: !options.no_builtins,
             cpu: options.cpu,
             lines: lines(options),
         }),
         // Nothing is sampled but where that is wanted.
         paused: !options.cheap,
-        agent: Some(carried::file(carried::For::Time)?),
+        agent: Some(carried::file(match functions {
+            None => carried::For::Calls,
+            Some(_) => carried::For::Time,
+        })?),
         ..Options::default()
     };
     let recorded = carry_out(
@@ -48,19 +58,62 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             keeps_source: !options.no_source,
             perf_map: false,
             schedule: Schedule::new(None, None::<Duration>),
+            functions: functions.as_ref(),
+            counts_instructions: options.lines.is_empty(),
         },
         &options.command.words,
     )?;
     tell_failure(&recorded);
     // The program has ended as it has, whatever becomes of the report.
-    let shown = reading::open_quietly(&recorded.path)
-        .and_then(|profile| shape.print(&profile, &recorded.path, Stream::Error));
+    let shown = reading::open_quietly(&recorded.path).and_then(|profile| {
+        if options.lines.is_empty() && functions.is_none() && is_out_of_sight(&profile) {
+            say::note(HOW_TO_BE_SEEN);
+        }
+        if let Some(counted) = &recorded.instructions
+            && !has_python(&profile)
+        {
+            say::note(&instructions(counted));
+        }
+        shape.print(&profile, &recorded.path, Stream::Error)
+    });
     if let Err(error) = shown
         && !say::is_broken_pipe(&error)
     {
         say::error(&error);
     }
     Ok(end_as(recorded.ended))
+}
+
+/// What a native program needs to have its calls counted.
+const HOW_TO_BE_SEEN: &str = "\
+no call was counted: the program is not Python's, and was not built to tell of its calls, or is linked statically. Built by gcc, g++ or \
+clang with -finstrument-functions, it is counted whole, each call with its time; as it is, root counts some of its functions with \
+--functions=GLOB, and `profundo run` samples it";
+
+/// Whether nothing was counted, and nobody has said why.
+fn is_out_of_sight(profile: &Profile) -> bool {
+    let mut notes = profile.meta.notes.iter();
+    profile.traced.is_empty() && !notes.any(|note| note.contains("were not counted"))
+}
+
+/// Whether calls of an interpreter's functions were counted.
+fn has_python(profile: &Profile) -> bool {
+    let mut frames = profile.frames.iter();
+    frames.any(|frame| frame.language == Language::Python)
+}
+
+/// How many instructions a program has executed, in words.
+fn instructions(counted: &io::Result<u64>) -> String {
+    match counted {
+        Ok(count) => format!(
+            "{count} instructions were executed in user code, those of child processes and of the counting of calls included"
+        ),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
+            "instructions are not counted: this machine has no performance counters, or shows none"
+                .to_owned()
+        }
+        Err(error) => format!("instructions are not counted: {error}"),
+    }
 }
 
 /// Which lines are counted, if any.

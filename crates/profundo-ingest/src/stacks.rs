@@ -314,6 +314,11 @@ impl Stacks {
         }
     }
 
+    /// The location where a function begins, when the process has ended.
+    pub(crate) fn function(&mut self, profile: &mut Profile, address: u64) -> LocationId {
+        self.address(profile, address, true, u64::MAX - 1, true)
+    }
+
     fn address(
         &mut self,
         profile: &mut Profile,

@@ -12,10 +12,12 @@ use profundo_wire::traced::{TracedCalls, TracedFunction, TracedNode, TracedPlace
 
 use crate::clock::Clock as Cycles;
 use crate::people::{Numbers, People};
+use crate::stacks::Stacks;
 
 /// Takes in what a process has called.
 pub(crate) fn take_in(
     (profile, people, numbers): (&mut Profile, &mut People, &mut Numbers),
+    stacks: &mut Stacks,
     calls: &TracedCalls,
     cycles: Cycles,
 ) {
@@ -29,12 +31,18 @@ pub(crate) fn take_in(
         return;
     }
     profile.meta.kind = SampleKind::Traced;
-    profile.traced.clock = match calls.is_cpu {
-        true => Clock::Cpu,
-        false => Clock::Wall,
+    profile.traced.clock = match (calls.is_untimed, calls.is_cpu) {
+        (true, _) => Clock::None,
+        (false, true) => Clock::Cpu,
+        (false, false) => Clock::Wall,
     };
     let functions = calls.functions.iter();
-    let functions: Vec<LocationId> = functions.map(|it| location(profile, it)).collect();
+    let functions: Vec<LocationId> = functions
+        .map(|it| match it.address {
+            Some(address) => stacks.function(profile, address),
+            None => location(profile, it),
+        })
+        .collect();
     let times = Times::of(calls);
     let costs = Costs::of(calls, &times);
     let mut places: Vec<Place> = Vec::with_capacity(calls.nodes.len());

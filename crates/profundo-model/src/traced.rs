@@ -13,6 +13,8 @@ pub enum Clock {
     Wall,
     /// The CPU time of each thread.
     Cpu,
+    /// None: calls were only counted.
+    None,
 }
 
 /// A function, called from one place.

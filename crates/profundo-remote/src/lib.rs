@@ -43,11 +43,12 @@ mod watcher;
 pub use energy::POWERCAP;
 pub use error::Error;
 pub use options::{Calls, EngineChoice, Lines, LinesOf, Memory, Options};
+pub use perf::{FunctionCounters, Instructions};
 pub use recorder::{ChildLimit, Recorder, WakeHandle};
 pub use session::{Remains, SessionHandle, find_remains, find_session, salvage};
 
 /// What an agent exports for the sake of allocations alone.
-pub use profundo_probe::shared::MEMORY_SYMBOLS;
+pub use profundo_probe::shared::{CALL_SYMBOLS, MEMORY_SYMBOLS};
 
 /// Nanoseconds between two looks for threads that wait.
 pub const WALL_TICK: u64 = wall::TICK;

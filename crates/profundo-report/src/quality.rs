@@ -4,7 +4,7 @@
 use std::io;
 
 use profundo_analysis::{Quality, Selection, quality, traced};
-use profundo_model::{Callers, Engine, Heap, Part, Sampling};
+use profundo_model::{Callers, Clock, Engine, Heap, Part, Sampling};
 
 use crate::palette::Color;
 use crate::printer::Page;
@@ -59,7 +59,7 @@ pub(crate) fn write(
 /// Writes what the tracing of calls has cost, and where it could not keep all callers.
 fn write_traced(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
     let sum = traced(page.profile, selection).sum();
-    if sum.own_cost > 0 {
+    if sum.own_cost > 0 && page.profile.traced.clock != Clock::None {
         let measured = sum.own.saturating_add(sum.own_cost);
         page.sentence(&format!(
             "Tracing: {} were measured, of which {} were the tracing itself and are taken off: {} are left.",

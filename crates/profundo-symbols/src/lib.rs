@@ -38,6 +38,7 @@ mod debug_files;
 mod debug_information;
 mod demangle;
 mod dwarf;
+mod functions;
 mod image;
 mod lookup;
 mod mmap;
@@ -55,6 +56,7 @@ mod vdso;
 
 pub use debug_information::DebugInformation;
 pub use demangle::{Demangled, demangle};
+pub use functions::{FunctionInFile, functions_of};
 pub use named::{LineCorrection, NamedFrame};
 pub use paths::{ShortPath, Shortener};
 pub use problem::Problem;

@@ -16,6 +16,8 @@ pub struct TracedFunction {
     pub qualified: String,
     /// Its file.
     pub file: String,
+    /// Where its code begins, if it is one of a native program: then all else is not known.
+    pub address: Option<u64>,
     /// Its lines, where they were looked at.
     pub lines: Option<TracedLines>,
 }
@@ -71,6 +73,8 @@ pub struct TracedNode {
 pub struct TracedCalls {
     /// Whether times are CPU times, in nanoseconds.
     pub is_cpu: bool,
+    /// Whether there are no times at all: calls were counted from outside.
+    pub is_untimed: bool,
     /// What counting adds to 1024 calls, of the interpreter's functions and of C's: between the two moments at which a call is
     /// measured, and outside of them.
     pub cost: [[u64; 2]; 2],

@@ -9,11 +9,11 @@ use crate::command::profundo;
 use crate::program::alone;
 use crate::targets::{pythons_for, scratch, source};
 
-fn run(command: &mut Command) -> Output {
+pub fn run(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -45,7 +45,7 @@ fn exported(recording: &Path, format: &str) -> PathBuf {
     file
 }
 
-fn report(recording: &Path, view: &str) -> Value {
+pub fn report(recording: &Path, view: &str) -> Value {
     let mut command = Command::new(profundo());
     let output = run(command.arg("report").arg(recording).args([view, "--json"]));
     serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"))
@@ -112,7 +112,7 @@ fn which_lines_ran_at_all_is_known_without_counting() {
 }
 
 /// How often a function was called, by our own table.
-fn calls_of(table: &Value, name: &str) -> u64 {
+pub fn calls_of(table: &Value, name: &str) -> u64 {
     let groups = table["groups"].as_array().unwrap().iter();
     let functions = groups.flat_map(|it| it["functions"].as_array().unwrap());
     let those = functions.filter(|it| it["function"] == name);

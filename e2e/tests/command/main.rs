@@ -24,6 +24,7 @@ mod held;
 mod io;
 mod kinds;
 mod leaks;
+mod native_calls;
 mod processes;
 mod python;
 mod signals;

@@ -148,6 +148,7 @@ pub unsafe fn code(layout: &Layout, code: u64, tell: &mut dyn FnMut(Described<'_
         name: names.as_bytes(),
         qualified: qualified.as_bytes(),
         file: files.as_bytes(),
+        address: 0,
     });
 }
 

@@ -3,12 +3,15 @@
 //! The interpreter tells of calls itself: up to 3.11 by the function that a profiler sets for each thread, from 3.12 on by what
 //! `sys.monitoring` offers. Ours are C's, so each costs little more than the interpreter's telling: what is counted, and how, is in
 //! `profundo_probe::calls`. All of it happens with the interpreter's lock held.
+//!
+//! Programs without an interpreter tell of their calls themselves if they were built so: see `native`.
 
 mod api;
 mod cost;
 mod describe;
 mod lines;
 mod monitoring;
+mod native;
 mod profile;
 mod select;
 mod state;
@@ -18,7 +21,6 @@ use core::sync::atomic::Ordering;
 use profundo_probe::shared::{refusal, trace_flag};
 
 pub use profile::new_thread;
-pub use state::{end, end_thread, enter_child, leave, stop};
 
 use crate::door;
 use crate::{fork, session};
@@ -28,16 +30,47 @@ pub fn wanted() -> u32 {
     session::control().map_or(0, |it| it.trace.load(Ordering::Relaxed))
 }
 
+/// The calling thread ends.
+pub fn end_thread() {
+    native::end_thread();
+    state::end_thread();
+}
+
+/// The process ends: what has not ended by now has lasted until now.
+pub fn end() {
+    native::end();
+    state::end();
+}
+
+/// The process is about to restrict its calls: nothing of ours makes any from here on.
+pub fn leave() {
+    native::restrict();
+    state::leave();
+}
+
+/// Counts no more.
+pub fn stop() {
+    native::stop();
+    state::stop();
+}
+
+/// In the child of a fork, which has a ring of its own.
+pub fn enter_child(number: u32) {
+    native::enter_child(number);
+    state::enter_child(number);
+}
+
 /// The process is about to become another program. A child that borrows its parent's memory is not meant.
 pub fn before_exec() {
-    if state::is_on() && fork::home_of_this_process().is_some() {
+    if (state::is_on() || native::is_on()) && fork::home_of_this_process().is_some() {
         end();
     }
 }
 
 /// It has not become one.
 pub fn after_exec() {
-    if state::is_on() && fork::home_of_this_process().is_some() {
+    if (state::is_on() || native::is_on()) && fork::home_of_this_process().is_some() {
+        native::go_on();
         state::go_on();
     }
 }
@@ -85,7 +118,7 @@ fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
             _ => monitoring::begin(calls, how),
         };
         if begun.is_err() {
-            stop();
+            state::stop();
         } else if let Some(measure) = measure {
             measure.end();
             state::forget();

@@ -11,6 +11,8 @@ Examples:
   profundo trace -- python3 app.py            every call, as cProfile prints them
   profundo trace --no-builtins app.py         only Python's own functions: cheaper
   profundo trace -o app.profundo -- app.py    and `profundo report app.profundo` for any other view
+  profundo trace -- ./prog                    every call, if it was built with -finstrument-functions
+  profundo trace --functions 'parse_*' -- ./prog     how often these are called, as root, without times
   profundo export app.profundo --to pstats -o app.pstats
 
 Exit codes: the program's own (or its signal); 2 for wrong usage; 126, 127 if it cannot be started.";
@@ -36,6 +38,10 @@ pub struct Trace {
     /// With --lines: only which lines are run at all, which costs next to nothing from Python 3.12 on
     #[arg(long, requires = "lines", conflicts_with = "cheap")]
     pub once: bool,
+    /// Count only calls of the program's own functions whose name fits, by the kernel: without times, for programs as they
+    /// are (native ones; needs root)
+    #[arg(long, value_name = "GLOB", conflicts_with_all = ["lines", "cpu", "no_builtins"])]
+    pub functions: Vec<String>,
     /// Measure the CPU time of each thread: what waits takes none
     #[arg(long)]
     pub cpu: bool,

@@ -16,7 +16,7 @@ pub(super) const ENGINES: &[Engine] = &[
 
 pub(super) const KINDS: &[SampleKind] = &[SampleKind::Cpu, SampleKind::Wall, SampleKind::Traced];
 
-pub(super) const CLOCKS: &[Clock] = &[Clock::Wall, Clock::Cpu];
+pub(super) const CLOCKS: &[Clock] = &[Clock::Wall, Clock::Cpu, Clock::None];
 
 pub(super) const LANGUAGES: &[Language] = &[
     Language::Rust,

@@ -410,8 +410,8 @@ fn traced_from(profile: &mut Profile, calls: &[Row], lines: &[Row]) {
         });
     }
     // Of nothing the clock is not kept.
-    if !profile.traced.is_empty() && lines.len() % 2 == 1 {
-        profile.traced.clock = Clock::Cpu;
+    if !profile.traced.is_empty() {
+        profile.traced.clock = [Clock::Wall, Clock::Cpu, Clock::None][lines.len() % 3];
     }
 }
 

@@ -2,7 +2,7 @@
 
 use profundo_wire::traced::{TracedCalls, TracedPlace};
 
-use super::Ingest;
+use super::{Ingest, Program};
 use crate::traced;
 
 impl Ingest {
@@ -12,7 +12,8 @@ impl Ingest {
             let cycles = self.clock;
             let notes = notes(&calls);
             let ((program, _, numbers), profile) = self.program(process);
-            traced::take_in((profile, &mut program.people, numbers), &calls, cycles);
+            let Program { people, stacks, .. } = program;
+            traced::take_in((profile, people, numbers), stacks, &calls, cycles);
             for note in notes {
                 if !profile.meta.notes.contains(&note) {
                     profile.meta.notes.push(note);
@@ -33,12 +34,26 @@ fn notes(calls: &TracedCalls) -> Vec<String> {
     }
     if calls.unmatched > 0 {
         notes.push(format!(
-            "{} ends of calls did not fit their beginnings, as where greenlets switch stacks: their counts are right, and \
+            "{} ends of calls did not fit their beginnings, as where {} switch stacks: their counts are right, and \
              times of their functions are not",
-            calls.unmatched
+            calls.unmatched,
+            if is_native(calls) { "coroutines" } else { "greenlets" },
         ));
     }
-    if !calls.is_closed && has_open(calls) {
+    if calls.is_untimed {
+        notes.push(
+            "native functions were counted by the kernel (uprobes), without times; whoever else ran the same file meanwhile counts too"
+                .to_owned(),
+        );
+    }
+    if is_native(calls) {
+        notes.push(
+            "native functions were counted by what -finstrument-functions has put into them, with each call's time; those that \
+             were built without it are part of their callers"
+                .to_owned(),
+        );
+    }
+    if !calls.is_closed && !calls.is_untimed && has_open(calls) {
         notes.push(
             "a process was killed, or replaced in a way that is out of sight: its calls that had not ended count, and how \
              long they had taken is not known"
@@ -53,6 +68,10 @@ fn notes(calls: &TracedCalls) -> Vec<String> {
         );
     }
     notes
+}
+
+fn is_native(calls: &TracedCalls) -> bool {
+    calls.functions.iter().any(|it| it.address.is_some())
 }
 
 /// Whether something had not ended that nobody had called, as far as is known.

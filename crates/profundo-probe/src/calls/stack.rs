@@ -12,7 +12,8 @@ pub struct Open {
     pub began: u64,
     /// Its node.
     pub node: u32,
-    pub(super) reserved: u32,
+    /// Where on the machine's stack, where that is of interest: in units of sixteen bytes.
+    pub place: u32,
 }
 
 /// The calls of a thread that have not ended. All zero is an empty one.

@@ -214,3 +214,60 @@ fn a_line_lasts_until_the_next_one_of_its_call() {
         .collect();
     assert_eq!(found, [(0, 0), (1, 50), (1, 5), (1, 1)]);
 }
+
+/// How often the function at an address was called, and for how long.
+fn native(tree: &Tree<Own>, address: u64) -> (u64, u64) {
+    tree.total_of_native(address)
+}
+
+#[test]
+fn native_calls_that_are_jumped_out_of_are_over_when_the_next_one_begins_above() {
+    const MAIN: u64 = 0x1001;
+    const DEEP: u64 = 0x1002;
+    const NEXT: u64 = 0x1003;
+    let mut tree = tree(64);
+    let mut stack = Stack::default();
+    tree.begin_thread(&mut stack, 1);
+    tree.enter_native(&mut stack, (MAIN, 100), || 0);
+    for (depth, time) in [(90, 10), (80, 20), (70, 30)] {
+        assert!(!stack.is_past(depth));
+        tree.enter_native(&mut stack, (DEEP, depth), || time);
+    }
+    // A jump to `main`, which calls another one.
+    assert!(stack.is_past(95));
+    tree.drop_past(&mut stack, 95, 40);
+    assert_eq!(stack.open.len(), 1);
+    tree.enter_native(&mut stack, (NEXT, 95), || 40);
+    tree.leave_native(&mut stack, (NEXT, 96), 50);
+    // Another one, out of a call of it, to `main`, which ends.
+    tree.enter_native(&mut stack, (DEEP, 90), || 60);
+    tree.leave_native(&mut stack, (MAIN, 101), 100);
+    assert!(stack.open.is_empty());
+    assert_eq!(native(&tree, MAIN), (1, 100));
+    assert_eq!(native(&tree, DEEP), (4, 30 + 20 + 10 + 40));
+    assert_eq!(native(&tree, NEXT), (1, 10));
+    assert_eq!(tree.file().header.unmatched.load(Ordering::Relaxed), 0);
+    // What ends that never began is told.
+    tree.leave_native(&mut stack, (NEXT, 96), 110);
+    assert_eq!(tree.file().header.unmatched.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn calls_of_a_parent_go_on_in_its_child_and_do_not_count_there() {
+    let (mut parent, mut child) = (tree(64), tree(64));
+    let (mut there, mut here) = (Stack::default(), Stack::default());
+    parent.begin_thread(&mut there, 1);
+    for (address, place) in [(0x10, 100), (0x20, 90), (0x10, 80)] {
+        parent.enter_native(&mut there, (address, place), || 5);
+    }
+    child.begin_thread(&mut here, 2);
+    child.go_on_with(&mut here, there.open.all(), 1000);
+    child.enter_native(&mut here, (0x30, 70), || 1000);
+    for (address, place) in [(0x30, 70), (0x10, 80), (0x20, 90), (0x10, 100)] {
+        child.leave_native(&mut here, (address, place), 1100);
+    }
+    assert_eq!(native(&child, 0x30), (1, 100));
+    assert_eq!(native(&child, 0x20), (0, 100));
+    assert_eq!(native(&child, 0x10), (0, 200));
+    assert_eq!(child.file().header.unmatched.load(Ordering::Relaxed), 0);
+}

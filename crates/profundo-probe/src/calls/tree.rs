@@ -34,6 +34,8 @@ pub struct Described<'a> {
     pub qualified: &'a [u8],
     /// Its file.
     pub file: &'a [u8],
+    /// Where its code begins, if it is native.
+    pub address: u64,
 }
 
 /// The child of a node that was called last.
@@ -68,7 +70,7 @@ const OF_THREADS: u32 = u32::MAX - 1;
 pub struct Tree<M> {
     file: NonNull<CallsFile>,
     memory: M,
-    children: Index,
+    pub(super) children: Index,
     functions: Index,
     hints: NonNull<Hint>,
     /// How many bytes of each part have memory.
@@ -173,7 +175,7 @@ impl<M: Memory> Tree<M> {
             key,
             began: clock(),
             node,
-            reserved: 0,
+            place: 0,
         };
         stack.open.push(open, &self.memory);
     }
@@ -191,7 +193,7 @@ impl<M: Memory> Tree<M> {
     }
 
     #[inline]
-    fn took(&self, node: u32, time: u64) {
+    pub(super) fn took(&self, node: u32, time: u64) {
         if let Some(row) = self.file().nodes.get(node as usize) {
             grow(&row.total, time);
         }
@@ -257,7 +259,7 @@ impl<M: Memory> Tree<M> {
     }
 
     /// A new child of a node. `None`: there are too many nodes.
-    fn new_child(&mut self, parent: u32, key: u64, function: u32) -> Option<u32> {
+    pub(super) fn new_child(&mut self, parent: u32, key: u64, function: u32) -> Option<u32> {
         self.is_folding |= self.file().header.nodes.load(Ordering::Relaxed) >= MANY;
         if self.is_folding {
             return None;
@@ -387,6 +389,7 @@ impl<M: Memory> Tree<M> {
         describe(&mut |described| {
             row.kind.store(described.kind, Ordering::Relaxed);
             row.line.store(described.line, Ordering::Relaxed);
+            row.address.store(described.address, Ordering::Relaxed);
             self.write(described.name, &row.name);
             self.write(described.qualified, &row.qualified);
             self.write(described.file, &row.file);

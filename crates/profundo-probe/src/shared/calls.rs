@@ -1,7 +1,9 @@
-//! Where every call is counted: a file for each process, `calls.N` beside its ring.
+//! Where every call is counted: a file for each process, `calls.N` beside its ring, and `calls.N.0` and so on for threads
+//! of native programs.
 //!
 //! Calls make a tree: each node is a function in one place, below those that called it. It is written by whoever holds the
-//! interpreter's lock, and read by the command when the process has ended, however it did.
+//! interpreter's lock, or by the one thread that has the file, and read by the command when the process has ended, however it
+//! did.
 
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -73,6 +75,8 @@ pub mod function_kind {
     pub const PYTHON: u32 = 0;
     /// One of C's that the interpreter calls.
     pub const BUILTIN: u32 = 1;
+    /// One of the program's own, which is known by its address.
+    pub const NATIVE: u32 = 2;
 }
 
 /// A function. Texts are where they begin and how long they are.
@@ -93,6 +97,8 @@ pub struct FunctionRow {
     pub lines: [AtomicU32; 3],
     /// One if the program has marked it for that (`@profile`).
     pub is_marked: AtomicU32,
+    /// Where its code begins, if it is native.
+    pub address: AtomicU64,
 }
 
 /// A line.
@@ -167,4 +173,4 @@ impl CallsFile {
     pub const TEXT_AT: usize = offset_of!(Self, text);
 }
 
-const _: () = assert!(size_of::<FunctionRow>() == 48 && size_of::<NodeRow>() == 40);
+const _: () = assert!(size_of::<FunctionRow>() == 56 && size_of::<NodeRow>() == 40);

@@ -102,6 +102,17 @@ pub const COPIES: CopySampling = CopySampling {
     mean: 1 << 20,
 };
 
+/// What the agent exports for the sake of native programs that were built to tell of their calls. It is taken out of the file
+/// where calls are not counted, so that those tell whom they would tell without us.
+pub const CALL_SYMBOLS: &[&str] = &[
+    "__cyg_profile_func_enter",
+    "__cyg_profile_func_exit",
+    "longjmp",
+    "_longjmp",
+    "siglongjmp",
+    "__longjmp_chk",
+];
+
 /// What the agent exports for the sake of allocations alone. It is taken out of the file that is loaded
 /// where they are not recorded, so that nobody calls it in vain.
 pub const MEMORY_SYMBOLS: &[&str] = &[

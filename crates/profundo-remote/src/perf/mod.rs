@@ -1,11 +1,13 @@
 //! The kernel's perf events, opened on other processes.
 
 mod clock;
+mod instructions;
 mod record;
 mod ring;
 mod sampler;
 mod sideband;
 mod switches;
+mod uprobes;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -13,10 +15,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use perf_event_open_sys::bindings::perf_event_attr;
 
 pub(crate) use clock::{Signal, TaskClock, may_trap};
+pub use instructions::Instructions;
 pub(crate) use record::{Record, Sample};
 pub(crate) use sampler::{Counter, Gathered, Sampled, Sampler, kernel_is_permitted};
 pub(crate) use sideband::SideBand;
 pub(crate) use switches::Switches;
+pub use uprobes::FunctionCounters;
 
 /// The requests that perf events take, as `_IO('$', n)` and `_IOW('$', n, u64)`.
 mod request {

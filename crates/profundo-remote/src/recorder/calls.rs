@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use profundo_wire::recording::Event;
+use profundo_wire::traced::TracedCalls;
 
 use super::Recorder;
 use super::allocations::name_of;
@@ -24,18 +25,30 @@ impl Recorder {
             sink(Event::Note(note));
         }
         let has_interpreter = agent.header().python.load(Ordering::Relaxed) != 0;
-        match take_calls(self.directory.path(), agent.index) {
-            Some(calls) => sink(Event::Calls {
-                process: program.key,
-                calls,
-            }),
-            None if refused == 0 && has_interpreter => sink(Event::Note(format!(
+        let mut counted = take_calls(self.directory.path(), agent.index);
+        if refused == 0 && has_interpreter && counted.interpreter.is_none() {
+            sink(Event::Note(format!(
                 "the calls of {} ({}) were not counted: its interpreter could not be entered as it began, as with \
                  another allocator (PYTHONMALLOC, -X dev) from Python 3.12 on",
                 name_of(&program.command),
                 program.pid
-            ))),
-            None => {}
+            )));
+        }
+        let has_calls = |calls: &TracedCalls| calls.nodes.iter().any(|it| it.calls > 0);
+        if counted.interpreter.as_ref().is_some_and(has_calls) && !counted.native.is_empty() {
+            // Both together would have the same time twice.
+            counted.native.clear();
+            let (name, pid) = (name_of(&program.command), program.pid);
+            sink(Event::Note(format!(
+                "{name} ({pid}) also has native functions that were built to tell of their calls, which are left out: Python's \
+                 calls were counted"
+            )));
+        }
+        for calls in counted.interpreter.into_iter().chain(counted.native) {
+            sink(Event::Calls {
+                process: program.key,
+                calls,
+            });
         }
     }
 }

@@ -12,17 +12,37 @@ use profundo_wire::traced::{TracedCalls, TracedFunction, TracedLines, TracedNode
 
 use crate::map::SharedMap;
 
-/// Takes the file of the process with this ring, if it has one.
-pub(crate) fn take_calls(directory: &Path, ring: usize) -> Option<TracedCalls> {
-    let path = path_of(directory, ring);
-    let calls = read(&path);
-    // The next process with this ring makes its own.
-    let _ = fs::remove_file(&path);
-    calls
+/// What a process has counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    /// What its interpreter has called.
+    pub interpreter: Option<TracedCalls>,
+    /// What its threads have called, of a native program.
+    pub native: Vec<TracedCalls>,
 }
 
-fn path_of(directory: &Path, ring: usize) -> PathBuf {
-    directory.join(format!("{CALLS_FILE}{ring}"))
+/// Takes the files of the process with this ring, as far as it has any. The next process with this ring makes its own.
+pub(crate) fn take_calls(directory: &Path, ring: usize) -> Counted {
+    let own = format!("{CALLS_FILE}{ring}");
+    let take = |path: PathBuf| {
+        let calls = read(&path);
+        let _ = fs::remove_file(&path);
+        calls
+    };
+    let is_part = |name: &str| {
+        let part = name.strip_prefix(&own).and_then(|it| it.strip_prefix('.'));
+        part.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut parts: Vec<PathBuf> = files
+        .filter(|file| file.file_name().to_str().is_some_and(is_part))
+        .map(|file| file.path())
+        .collect();
+    parts.sort();
+    Counted {
+        interpreter: take(directory.join(&own)),
+        native: parts.into_iter().filter_map(take).collect(),
+    }
 }
 
 fn read(path: &Path) -> Option<TracedCalls> {
@@ -43,6 +63,7 @@ fn read(path: &Path) -> Option<TracedCalls> {
     let functions = calls.functions.get(..functions)?.iter();
     let nodes = calls.nodes.get(1..nodes)?.iter();
     Some(TracedCalls {
+        is_untimed: false,
         is_cpu: is(&header.clock, call_clock::CPU),
         cost: header
             .cost
@@ -72,6 +93,8 @@ fn function(calls: &CallsFile, row: &FunctionRow, end: usize) -> TracedFunction 
         name: text(&row.name),
         qualified: text(&row.qualified),
         file: text(&row.file),
+        address: (row.kind.load(Ordering::Relaxed) == function_kind::NATIVE)
+            .then(|| row.address.load(Ordering::Relaxed)),
         lines: lines(calls, row),
     }
 }

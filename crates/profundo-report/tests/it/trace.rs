@@ -212,6 +212,43 @@ fn it_is_what_pstats_prints() {
 }
 
 #[test]
+fn where_nothing_was_measured_no_times_are_shown() {
+    let mut profile = traced();
+    profile.traced.clock = Clock::None;
+    check_of(
+        &profile,
+        Trace::new().only(Only::First(2)),
+        expect![[r#"
+            2055 function calls (2049 primitive calls) and 40 resumes
+
+            Ordered by: call count; 2 of 6 functions are shown
+
+            ncalls resumes  filename:lineno(function)
+              1043          {built-in method builtins.len}
+              1000          {method 'append' of 'list' objects}
+
+        "#]],
+    );
+    check_of(
+        &profile,
+        Trace::new()
+            .only(Only::First(1))
+            .neighbours(Neighbours::Callers),
+        expect![[r#"
+            2055 function calls (2049 primitive calls) and 40 resumes
+
+            Ordered by: call count; 1 of 6 functions are shown
+
+            ncalls resumes  function, and who called it
+              1043          {built-in method builtins.len}
+              1000            /home/me/lib/rows.py:10(read)
+                43            asyncio/tasks.py:655(wait)
+
+        "#]],
+    );
+}
+
+#[test]
 fn what_there_is_to_know_is_said() {
     let mut profile = traced();
     profile.traced.clock = Clock::Cpu;

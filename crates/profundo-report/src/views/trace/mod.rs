@@ -11,7 +11,7 @@ mod told;
 use std::io;
 
 use profundo_analysis::{CallsBetween, Group, GroupBy, Selection, groups};
-use profundo_model::Profile;
+use profundo_model::{Clock, Profile};
 
 use super::{view, write_filter};
 use crate::json::Json;
@@ -129,9 +129,11 @@ impl Trace {
         self
     }
 
-    fn order(&self) -> CallOrder {
+    fn order(&self, profile: &Profile) -> CallOrder {
+        let is_timed = profile.traced.clock != Clock::None;
         let default = || match self.is_pstats {
             true => CallOrder::standard_name(),
+            false if !is_timed => CallOrder::calls(),
             false => CallOrder::own_time(),
         };
         self.sorted_by.clone().unwrap_or_else(default)

@@ -74,6 +74,11 @@ impl CallOrder {
         Self::of(&[OWN])
     }
 
+    /// The function that was called most often comes first.
+    pub fn calls() -> Self {
+        Self::of(&[CALLS])
+    }
+
     /// By standard name, as cProfile does where nothing is asked for.
     pub fn standard_name() -> Self {
         Self::of(&[STANDARD])

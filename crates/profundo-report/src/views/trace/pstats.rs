@@ -66,7 +66,10 @@ fn write_table(page: &mut Page<'_>, view: &Trace, sheet: &Sheet<'_>) -> io::Resu
 
 /// Writes how the rows are ordered, and what was left out.
 fn write_order(page: &mut Page<'_>, view: &Trace, sheet: &Sheet<'_>) -> io::Result<()> {
-    page.plain(&format!("   Ordered by: {}", view.order().words()))?;
+    page.plain(&format!(
+        "   Ordered by: {}",
+        view.order(page.profile).words()
+    ))?;
     for (before, after, only) in &sheet.left_out {
         page.plain(&format!(
             "   List reduced from {before} to {after} due to restriction <{only}>"

@@ -1,7 +1,7 @@
 //! The table of calls with its names, in the order that was asked for.
 
 use profundo_analysis::{CallLabel, CallTable, Counted, Selection, traced};
-use profundo_model::Profile;
+use profundo_model::{Clock, Profile};
 
 use super::Trace;
 
@@ -20,6 +20,8 @@ pub(super) struct Sheet<'a> {
     pub unseen: usize,
     /// Whether going on after an await counts as a call.
     resumes_are_calls: bool,
+    /// Whether calls were measured.
+    pub is_timed: bool,
 }
 
 impl<'a> Sheet<'a> {
@@ -34,12 +36,14 @@ impl<'a> Sheet<'a> {
             left_out: Vec::new(),
             unseen: 0,
             resumes_are_calls: view.is_pstats,
+            is_timed: profile.traced.clock != Clock::None,
             labels,
             table,
         };
         let mut rows = std::mem::take(&mut sheet.rows);
         // Equals stay in the order of their standard names.
-        rows.sort_by(|&a, &b| view.order().compare(&sheet, a, b));
+        let order = view.order(profile);
+        rows.sort_by(|&a, &b| order.compare(&sheet, a, b));
         for only in &view.only {
             let before = rows.len();
             only.leave(&mut rows, &sheet.standard);

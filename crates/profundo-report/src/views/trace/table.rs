@@ -73,9 +73,12 @@ pub(super) fn write_head(page: &mut Page<'_>, view: &Trace, sheet: &Sheet<'_>) -
             Style::PLAIN,
         );
     }
-    line.push(" in ", Style::PLAIN);
-    line.push(&format!("{:.3} seconds", sum.own as f64 / 1e9), BOLD);
-    if page.profile.traced.clock == Clock::Cpu {
+    let clock = page.profile.traced.clock;
+    if clock != Clock::None {
+        line.push(" in ", Style::PLAIN);
+        line.push(&format!("{:.3} seconds", sum.own as f64 / 1e9), BOLD);
+    }
+    if clock == Clock::Cpu {
         line.push(" of CPU time", Style::PLAIN);
     }
     page.line(&mut line)?;
@@ -83,7 +86,7 @@ pub(super) fn write_head(page: &mut Page<'_>, view: &Trace, sheet: &Sheet<'_>) -
     if sheet.rows.is_empty() {
         return page.plain("No function is left by the restrictions.");
     }
-    let mut words = format!("Ordered by: {}", view.order().words());
+    let mut words = format!("Ordered by: {}", view.order(page.profile).words());
     if let (Some((all, ..)), Some((_, left, _))) = (sheet.left_out.first(), sheet.left_out.last()) {
         words += &format!("; {left} of {all} functions are shown");
     }
@@ -107,6 +110,8 @@ pub(super) struct Columns {
     resumes: Option<usize>,
     /// Whether there are times for each call.
     pub each: bool,
+    /// Whether there are times.
+    timed: bool,
 }
 
 impl Columns {
@@ -120,11 +125,16 @@ impl Columns {
             calls,
             resumes: sheet.has_resumes().then_some(resumes),
             each: true,
+            timed: sheet.is_timed,
         }
     }
 
     pub(super) fn width(&self) -> usize {
-        let times = if self.each { 4 } else { 2 };
+        let times = match (self.timed, self.each) {
+            (false, _) => 0,
+            (true, false) => 2,
+            (true, true) => 4,
+        };
         self.calls + 1 + self.resumes.map_or(0, |it| it + 1) + times * (TIME + 1) + 1
     }
 
@@ -135,7 +145,7 @@ impl Columns {
             line.push_fmt(format_args!("{:>resumes$} ", "resumes"), BOLD);
         }
         for title in ["tottime", "percall", "cumtime", "percall"] {
-            if self.each || title != "percall" {
+            if self.timed && (self.each || title != "percall") {
                 line.push_fmt(format_args!("{title:>TIME$} "), BOLD);
             }
         }
@@ -165,8 +175,10 @@ impl Columns {
                 push_time(line, &each, GRAY);
             }
         };
-        time(counted.own, calls);
-        time(counted.total, primitive);
+        if self.timed {
+            time(counted.own, calls);
+            time(counted.total, primitive);
+        }
         line.push_spaces(1);
     }
 }

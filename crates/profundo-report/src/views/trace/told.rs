@@ -13,6 +13,7 @@ pub(super) fn tell(view: &Trace, profile: &Profile, json: &mut Json<'_>) {
         match profile.traced.clock {
             Clock::Wall => "wall",
             Clock::Cpu => "cpu",
+            Clock::None => "none",
         },
     );
     json.array("groups", |json| {
@@ -30,14 +31,14 @@ pub(super) fn tell(view: &Trace, profile: &Profile, json: &mut Json<'_>) {
 fn tell_table(view: &Trace, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
     let sheet = Sheet::new(profile, selection, view);
     let functions = &sheet.table.functions;
-    json.row("all", |json| tell_counted(json, &sheet.table.sum()));
+    json.row("all", |json| tell_counted(json, &sheet, &sheet.table.sum()));
     json.array("functions", |json| {
         for &row in &sheet.rows {
             let function = &functions[row];
             json.row("", |json| {
                 crate::views::place(json, profile, function.place);
                 json.text("name", &sheet.standard[row]);
-                tell_counted(json, &function.counted);
+                tell_counted(json, &sheet, &function.counted);
                 for (key, neighbours) in [
                     ("callers", Neighbours::Callers),
                     ("callees", Neighbours::Callees),
@@ -46,7 +47,7 @@ fn tell_table(view: &Trace, profile: &Profile, selection: &Selection, json: &mut
                         for (other, between) in neighbours.of(&sheet, row) {
                             json.row("", |json| {
                                 json.text("name", &sheet.standard[other]);
-                                tell_counted(json, &between.counted);
+                                tell_counted(json, &sheet, &between.counted);
                             });
                         }
                     });
@@ -60,13 +61,14 @@ fn tell_table(view: &Trace, profile: &Profile, selection: &Selection, json: &mut
     );
 }
 
-fn tell_counted(json: &mut Json<'_>, counted: &Counted) {
+fn tell_counted(json: &mut Json<'_>, sheet: &Sheet<'_>, counted: &Counted) {
+    let time = |nanos| sheet.is_timed.then_some(nanos);
     json.number("calls", counted.begun.calls);
     json.number("primitive_calls", counted.outermost.calls);
     json.number("resumes", counted.begun.resumes);
     json.number("primitive_resumes", counted.outermost.resumes);
-    json.seconds("self_seconds", Some(counted.own));
-    json.seconds("total_seconds", Some(counted.total));
-    json.seconds("self_cost_seconds", Some(counted.own_cost));
-    json.seconds("total_cost_seconds", Some(counted.total_cost));
+    json.seconds("self_seconds", time(counted.own));
+    json.seconds("total_seconds", time(counted.total));
+    json.seconds("self_cost_seconds", time(counted.own_cost));
+    json.seconds("total_cost_seconds", time(counted.total_cost));
 }

@@ -1,0 +1,57 @@
+//! Counting how often functions of a file are called, by breakpoints that the kernel sets (uprobes).
+//!
+//! They are opened for each CPU and not for a process: the kernel looks for a new process's or thread's event by the path that its
+//! opener's memory has, so events that children inherit make each `fork` and each new thread fail.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use perf_event_open_sys::bindings::perf_event_attr;
+
+use super::sampler::read_count;
+
+/// The counters of some functions.
+#[derive(Debug)]
+pub struct FunctionCounters {
+    /// By function, one for each CPU.
+    events: Vec<Vec<OwnedFd>>,
+}
+
+/// So many events are counted by at most: each is a descriptor and some memory of the kernel's.
+const MOST_EVENTS: usize = 8192;
+
+impl FunctionCounters {
+    /// How many functions can be counted at once here.
+    pub fn most() -> usize {
+        MOST_EVENTS / super::cpus().len().max(1)
+    }
+
+    /// Counts from now on the calls of the functions that begin at these places of a file, whoever runs it.
+    pub fn open(path: &Path, offsets: &[u64]) -> io::Result<Self> {
+        let kind = std::fs::read_to_string("/sys/bus/event_source/devices/uprobe/type")?;
+        let kind = kind.trim().parse::<u32>().map_err(io::Error::other)?;
+        let path = CString::new(path.as_os_str().as_bytes())?;
+        let cpus = super::cpus();
+        let events = offsets.iter().map(|&offset| {
+            let on_each = cpus.iter().map(|&cpu| {
+                let mut attr = perf_event_attr::default();
+                attr.type_ = kind;
+                attr.__bindgen_anon_3.config1 = path.as_ptr() as u64;
+                attr.__bindgen_anon_4.config2 = offset;
+                super::open(&mut attr, u32::MAX, cpu)
+            });
+            on_each.collect()
+        });
+        let events = events.collect::<io::Result<_>>()?;
+        Ok(Self { events })
+    }
+
+    /// How often each was called so far.
+    pub fn read(&self) -> Vec<u64> {
+        let sum = |on_each: &Vec<OwnedFd>| on_each.iter().filter_map(read_count).sum();
+        self.events.iter().map(sum).collect()
+    }
+}
