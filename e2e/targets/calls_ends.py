@@ -31,6 +31,25 @@ def end(how):
     if how == 'deep':
         sys.setrecursionlimit(30000)
         assert dive(5000) == 5000
+    if how == 'deeper':
+        # From 3.11 on the machine's stack has no part in it.
+        depth = 100000 if sys.version_info >= (3, 11) else 5000
+        sys.setrecursionlimit(depth + 100)
+        calls = 0
+        for _ in range(2):
+            calls += dive(depth) + 1
+        print(calls)
+    if how == 'deep-threads':
+        import threading
+        threading.stack_size(256 << 10)
+        depth = 20000 if sys.version_info >= (3, 11) else 200
+        sys.setrecursionlimit(depth + 100)
+        threads = [threading.Thread(target=dive, args=(depth,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print(4 * (depth + 1))
     if how == 'profiler':
         sys.setprofile(lambda *_: None)
         work()

@@ -1,6 +1,7 @@
 """What cProfile counts of a program, or the interpreter's own events of its lines, against a file of ours.
 
     calls_truth.py calls PROGRAM OURS.pstats     prints how many functions and edges are equal, and those that are not
+    calls_truth.py python PROGRAM OURS.pstats    the same without functions of C's
     calls_truth.py lines PROGRAM OURS.lprof      the same of lines
 """
 import collections
@@ -21,8 +22,8 @@ def run(program, wrap):
     wrap(code, space)
 
 
-def calls(program, ours):
-    profile = cProfile.Profile()
+def calls(program, ours, builtins=True):
+    profile = cProfile.Profile(builtins=builtins)
     run(program, lambda code, space: profile.runctx(code, space, space))
 
     def label(code):
@@ -53,6 +54,10 @@ def calls(program, ours):
            if (key[0] or key[1])[0] == program and 'import' not in key[1][2] and key[1][2] != '_find_and_load'
            and key[1][2] != '_handle_fromlist']
     return {key: (truth.get(key), found.get(key)) for key in own}
+
+
+def python(program, ours):
+    return calls(program, ours, False)
 
 
 def lines(program, ours):
@@ -93,7 +98,7 @@ def lines(program, ours):
 
 
 what, program, ours = sys.argv[1:]
-both = {'calls': calls, 'lines': lines}[what](program, ours)
+both = {'calls': calls, 'python': python, 'lines': lines}[what](program, ours)
 for key, (theirs, own) in both.items():
     if theirs != own:
         print('differs', key, theirs, own)

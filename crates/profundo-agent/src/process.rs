@@ -99,15 +99,24 @@ fn stat(path: &CStr) -> Option<libc::stat> {
 
 /// Whether the program's address space is unlimited.
 pub fn has_unlimited_memory() -> bool {
+    limit(libc::RLIMIT_AS as usize).is_none()
+}
+
+/// How large the stack of the first thread may become, if that is limited.
+pub fn stack_limit() -> Option<u64> {
+    limit(libc::RLIMIT_STACK as usize)
+}
+
+fn limit(what: usize) -> Option<u64> {
     let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
     // SAFETY: the kernel writes one rlimit; zeroed is a valid one.
     let (result, limit) = unsafe {
         let place = limit.as_mut_ptr() as usize;
-        let what = libc::RLIMIT_AS as usize;
         let result = sys::call(libc::SYS_prlimit64, [0, what, 0, place, 0, 0]);
         (result, limit.assume_init())
     };
-    result != 0 || limit.rlim_cur == libc::RLIM_INFINITY
+    let is_limited = result == 0 && limit.rlim_cur != libc::RLIM_INFINITY;
+    is_limited.then_some(limit.rlim_cur)
 }
 
 /// The signals that the calling thread blocks: bit n for signal n + 1.

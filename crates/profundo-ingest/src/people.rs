@@ -156,6 +156,21 @@ impl People {
         self.threads.insert(head.thread, Row { is_named, ..row });
     }
 
+    /// What the interpreter calls a thread.
+    pub(crate) fn call(
+        &mut self,
+        profile: &mut Profile,
+        (thread, task): (ThreadId, TaskId),
+        name: &str,
+    ) {
+        let name = profile.strings.intern(name);
+        profile.threads.get_mut(thread).name = name;
+        profile.tasks.get_mut(task).name = name;
+        for row in self.threads.values_mut().filter(|row| row.id == thread) {
+            row.is_named = true;
+        }
+    }
+
     /// What a task that was wrapped is called and where it was made, if a record has it.
     pub(crate) fn task_is(&mut self, profile: &mut Profile, number: u64, name: &str, at: &str) {
         if let Some(&id) = self.tasks.get(&number) {

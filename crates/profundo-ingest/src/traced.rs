@@ -26,7 +26,7 @@ pub(crate) fn take_in(
     if calls
         .nodes
         .iter()
-        .all(|it| matches!(it.place, TracedPlace::Thread(_)))
+        .all(|it| matches!(it.place, TracedPlace::Thread { .. }))
     {
         return;
     }
@@ -51,8 +51,12 @@ pub(crate) fn take_in(
         let parent = row_of(node.parent).and_then(|it| places.get(it).copied());
         let parent = parent.unwrap_or(first);
         let place = match node.place {
-            TracedPlace::Thread(tid) => {
+            TracedPlace::Thread { tid, name } => {
                 let (thread, task) = people.by_tid(profile, numbers, tid);
+                let name = name.and_then(|row| calls.functions.get(row as usize));
+                if let Some(row) = name.filter(|it| !it.name.is_empty()) {
+                    people.call(profile, (thread, task), &row.name);
+                }
                 Place {
                     thread,
                     task,
@@ -84,7 +88,7 @@ pub(crate) fn take_in(
                 is_recursive,
                 is_repeated,
             },
-            TracedPlace::Thread(_) | TracedPlace::Anywhere(_) => continue,
+            TracedPlace::Thread { .. } | TracedPlace::Anywhere(_) => continue,
         };
         let Some(stack) = place.stack else { continue };
         let length = |time: u64| match calls.is_cpu {
@@ -241,7 +245,7 @@ impl Times {
                         *own = own.wrapping_add(node.total.saturating_sub(children));
                     }
                 }
-                TracedPlace::Thread(_) => {}
+                TracedPlace::Thread { .. } => {}
             }
         }
         Self {

@@ -36,8 +36,13 @@ pub struct TracedLines {
 /// What a node of the tree of calls is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TracedPlace {
-    /// A thread, by the kernel's number of it.
-    Thread(u32),
+    /// A thread.
+    Thread {
+        /// The kernel's number of it.
+        tid: u32,
+        /// The row whose name is what the interpreter calls it.
+        name: Option<u32>,
+    },
     /// A function, by its row, called by the parent.
     Function(u32),
     /// A function wherever it is called: it stands there for the sake of its children.

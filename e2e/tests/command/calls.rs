@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::command::profundo;
 use crate::program::alone;
-use crate::targets::{pythons_for, scratch, source};
+use crate::targets::{one_more, pythons_for, scratch, source};
 
 pub fn run(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
@@ -73,6 +73,53 @@ fn calls_are_counted_as_cprofile_counts_them() {
 }
 
 #[test]
+fn calls_of_python_alone_are_counted_as_cprofile_counts_them() {
+    // 3.11 has a way of its own.
+    let versions = pythons_for("calls.py without functions of C's");
+    for version in one_more((3, 11), versions) {
+        let _alone = alone();
+        for words in [&["calls.py"][..], &["calls.py", "threads"]] {
+            let (recording, _) = traced(&version.path, &["--no-builtins"], words);
+            let ours = exported(&recording, "pstats");
+            if words.len() == 1 {
+                assert!(equal(&version.path, "python", &ours) > 70);
+            } else {
+                assert_eq!(named_threads(&recording), 5);
+                let fib = calls_of(&report(&recording, "trace"), "fib");
+                // fib(12), fib(3) five times, fib(2) and (1) twice; then five times fib(10) and three times fib(5).
+                assert!(fib >= 465 + 5 * 177 + 3 * 15, "{fib}");
+            }
+        }
+    }
+}
+
+/// Where a call from Python to Python takes none of the machine's stack, it still can be as deep as it is without us.
+#[test]
+fn what_is_deep_without_us_can_be_deep_with_us() {
+    for version in one_more((3, 11), pythons_for("calls_ends.py, deep")) {
+        let _alone = alone();
+        for how in ["deep", "deeper", "deep-threads", "profiler"] {
+            let words = ["calls_ends.py", how];
+            let (recording, output) = traced(&version.path, &["--no-builtins"], &words);
+            let table = report(&recording, "trace");
+            let said = text(&output.stderr);
+            let expected = match how {
+                "deep" => 5001,
+                "profiler" => 0,
+                // As many as it says itself.
+                _ => text(&output.stdout)
+                    .split_whitespace()
+                    .last()
+                    .unwrap()
+                    .parse()
+                    .unwrap(),
+            };
+            assert_eq!(calls_of(&table, "dive"), expected, "{how}: {said}");
+        }
+    }
+}
+
+#[test]
 fn lines_are_counted_as_the_interpreter_tells_of_them() {
     for version in pythons_for("calls.py, its lines") {
         let _alone = alone();
@@ -119,12 +166,24 @@ pub fn calls_of(table: &Value, name: &str) -> u64 {
     those.map(|it| it["calls"].as_u64().unwrap()).sum()
 }
 
+/// How many threads have the name that Python gives them.
+fn named_threads(recording: &Path) -> usize {
+    let mut command = Command::new(profundo());
+    command.arg("report").arg(recording);
+    let output = run(command.args(["trace", "--groupby", "thread"]));
+    let said = text(&output.stdout);
+    (1..=5)
+        .filter(|number| said.contains(&format!("Thread-{number}")))
+        .count()
+}
+
 #[test]
 fn threads_and_children_count() {
     for version in pythons_for("calls.py threads") {
         let _alone = alone();
         let (recording, _) = traced(&version.path, &[], &["calls.py", "threads"]);
         let with_threads = calls_of(&report(&recording, "trace"), "fib");
+        assert_eq!(named_threads(&recording), 5);
         let (recording, _) = traced(&version.path, &[], &["calls.py"]);
         let once = calls_of(&report(&recording, "trace"), "fib");
         // fib(10) is 177 calls, and fib(5) is 15.

@@ -222,6 +222,15 @@ pub fn pythons_for(target: &str) -> Vec<Python> {
     vec![present[number % present.len()].clone()]
 }
 
+/// The same with one more: the one of this version, if it is here.
+pub fn one_more(version: (u32, u32), mut versions: Vec<Python>) -> Vec<Python> {
+    let is_it = |python: &Python| python.version == version;
+    if !versions.iter().any(is_it) {
+        versions.extend(pythons().iter().find(|it| is_it(it)).cloned());
+    }
+    versions
+}
+
 /// A Python that has this package, from the environment that `.ci/run` makes or any other.
 pub fn python_with(module: &str) -> Option<Python> {
     let packages = match std::env::var_os("PROFUNDO_E2E_PACKAGES") {

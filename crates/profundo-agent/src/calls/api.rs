@@ -23,6 +23,9 @@ table! {
         retain: c"Py_IncRef" as unsafe extern "C" fn(Object),
         release: c"Py_DecRef" as unsafe extern "C" fn(Object),
         clear_error: c"PyErr_Clear" as unsafe extern "C" fn(),
+        is_error: c"PyErr_ExceptionMatches" as unsafe extern "C" fn(Object) -> c_int,
+        interrupt: c"PyErr_SetInterrupt" as unsafe extern "C" fn(),
+        interrupted: c"PyExc_KeyboardInterrupt" as *const Object,
         thread: c"PyThreadState_Get" as unsafe extern "C" fn() -> u64,
         own_thread: c"PyGILState_GetThisThreadState" as unsafe extern "C" fn() -> u64,
         frame: c"PyEval_GetFrame" as unsafe extern "C" fn() -> u64,
@@ -31,6 +34,25 @@ table! {
         text_type: c"PyUnicode_Type" as Object,
         function_type: c"PyCFunction_Type" as Object,
         method_type: c"PyMethodDescr_Type" as Object,
+    }
+}
+
+impl Calls {
+    /// Forgets an exception that came up in what was asked for. Where somebody has pressed Ctrl-C meanwhile, it comes up again in the
+    /// program.
+    ///
+    /// # Safety
+    /// The lock is held.
+    #[cold]
+    pub unsafe fn drop_error(&self) {
+        // SAFETY: the caller vouches.
+        unsafe {
+            let is_interrupt = (self.is_error)(self.interrupted.read()) != 0;
+            (self.clear_error)();
+            if is_interrupt {
+                (self.interrupt)();
+            }
+        }
     }
 }
 
@@ -63,7 +85,7 @@ pub unsafe fn attribute(calls: &Calls, object: Object, name: &CStr) -> Object {
     unsafe {
         let found = (calls.attribute)(object, name.as_ptr());
         if found.is_null() {
-            (calls.clear_error)();
+            calls.drop_error();
         }
         found
     }

@@ -97,12 +97,12 @@ impl Measure {
             let runs = Runs::find()?;
             let names = (runs.new_dict)();
             if names.is_null() {
-                (calls.clear_error)();
+                calls.drop_error();
                 return None;
             }
             let done = (runs.run)(PROGRAM.as_ptr(), FILE, names, names, null_mut());
             if done.is_null() {
-                (calls.clear_error)();
+                calls.drop_error();
                 (calls.release)(names);
                 return None;
             }
@@ -124,7 +124,7 @@ impl Measure {
                 plain: [0; 2],
             };
             if functions.iter().any(|it| it.is_null()) {
-                (calls.clear_error)();
+                calls.drop_error();
                 return None;
             }
             let [plain, _] = measure.least(|| [0; 2])?;
@@ -144,7 +144,7 @@ impl Measure {
         unsafe {
             let answer = (self.calls.call)(run, range, f, g, now, null_mut::<c_void>());
             if answer.is_null() {
-                (self.calls.clear_error)();
+                self.calls.drop_error();
                 return None;
             }
             (self.calls.release)(answer);

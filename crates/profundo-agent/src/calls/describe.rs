@@ -2,8 +2,9 @@
 //! thread run.
 
 use core::ffi::{CStr, c_char, c_void};
+use core::ops::ControlFlow;
 
-use profundo_cpython::{Layout, Memory, TextShape, text};
+use profundo_cpython::{Layout, Memory, Start, Step, TextShape, text, thread_name, walk};
 use profundo_probe::calls::Described;
 use profundo_probe::shared::function_kind;
 
@@ -73,9 +74,12 @@ impl Room {
 
     /// An object that is a text, in UTF-8.
     fn add_text(&mut self, layout: &Layout, object: u64) {
-        let Some(shape) = text(layout, &mut There, object) else {
-            return;
-        };
+        if let Some(shape) = text(layout, &mut There, object) {
+            self.add_shape(shape);
+        }
+    }
+
+    fn add_shape(&mut self, shape: TextShape) {
         let TextShape {
             address,
             bytes,
@@ -199,6 +203,44 @@ unsafe fn add_method(name: &mut Room, method: u64) {
     }
 }
 
+/// What the interpreter calls the calling thread, if it has a name. `entered` is the frame that it has just begun with, where the
+/// interpreter has not taken note of that yet.
+///
+/// # Safety
+/// The lock is held.
+#[cold]
+pub unsafe fn thread(
+    calls: &Calls,
+    layout: &Layout,
+    entered: Option<u64>,
+    tell: impl FnOnce(&[u8]),
+) {
+    let start = Start {
+        // SAFETY: the caller vouches.
+        state: unsafe { (calls.thread)() },
+        code_type: calls.code_type as u64,
+        is_settled: true,
+        ..Start::default()
+    };
+    let mut first = None;
+    let _ = walk(layout, &mut There, start, |_, step| {
+        if let Step::Frame(frame) = step {
+            first = Some((frame.address, frame.code));
+        }
+        ControlFlow::Continue(())
+    });
+    // SAFETY: the caller's frame has a code object.
+    let of_entered = |frame| unsafe { (frame, word(frame + u64::from(layout.code))) };
+    let Some((frame, code)) = first.or_else(|| entered.map(of_entered)) else {
+        return;
+    };
+    if let Some(shape) = thread_name(layout, &mut There, frame, code) {
+        let mut name = Room::new();
+        name.add_shape(shape);
+        tell(name.as_bytes());
+    }
+}
+
 /// A function of C's, or a method of one object.
 ///
 /// # Safety
@@ -268,7 +310,7 @@ unsafe fn find(calls: &Calls, of: u64, name: u64) -> u64 {
         let text: Object = (calls.new_text)(name as *const c_char);
         if text.is_null() {
             // It is no text of Python's. Whoever calls a function has no exception of its own.
-            (calls.clear_error)();
+            calls.drop_error();
             return 0;
         }
         let found = (calls.find_in_type)(of as *mut c_void, text);

@@ -131,13 +131,13 @@ pub unsafe fn offer(calls: &Calls, then: unsafe fn(&mut State, u64)) {
     unsafe {
         let module = (calls.import)(c"builtins".as_ptr());
         if module.is_null() {
-            return (calls.clear_error)();
+            return calls.drop_error();
         }
         let there = attribute(calls, module, c"profile");
         if there.is_null() {
             let ours = (calls.new_function)(&MARK, core::ptr::null_mut(), core::ptr::null_mut());
             if ours.is_null() || (calls.set_attribute)(module, c"profile".as_ptr(), ours) != 0 {
-                (calls.clear_error)();
+                calls.drop_error();
             }
             if !ours.is_null() {
                 (calls.release)(ours);

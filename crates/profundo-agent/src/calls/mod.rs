@@ -9,6 +9,7 @@
 mod api;
 mod cost;
 mod describe;
+mod frames;
 mod lines;
 mod monitoring;
 mod native;

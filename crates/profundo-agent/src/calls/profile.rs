@@ -12,6 +12,7 @@ use profundo_probe::shared::refusal;
 
 use super::api::{Calls, Object};
 use super::describe::{self, word};
+use super::frames;
 use super::state::{State, Wanted, state};
 use crate::door::Api;
 use crate::symbols::{self, Scope};
@@ -81,11 +82,49 @@ pub unsafe fn begin(api: &'static Api, calls: &Calls, wanted: Wanted) -> Result<
                 trace_here().ok_or(refusal::NO_INTERPRETER)?;
             }
         }
-        IS_SET.store(true, Ordering::Release);
-        set_for_all(api, calls);
+        let has_frames = how == How::Profiles
+            && !wanted.has_builtins
+            && api.layout.minor >= frames::OLDEST
+            && frames::begin();
+        if !has_frames {
+            IS_SET.store(true, Ordering::Release);
+            set_for_all(api, calls);
+        }
         watch_others(calls);
     }
     Ok(())
+}
+
+/// Sets it for all threads, in the middle of the program.
+///
+/// # Safety
+/// The lock is held, and calls are counted.
+pub unsafe fn take_over() {
+    let (Ok(api), Some(calls)) = (crate::door::api(), super::api::find()) else {
+        return;
+    };
+    IS_SET.store(true, Ordering::Release);
+    // SAFETY: the caller vouches.
+    unsafe { set_for_all(api, calls) };
+    let functions = How::now().functions_at(api.layout.minor);
+    let mut has_others = false;
+    let runtime = RUNTIME.load(Ordering::Relaxed);
+    api.threads.each(&mut There, runtime, |thread, _| {
+        // SAFETY: as in `set_for_all`.
+        has_others |= unsafe { word(thread + functions) } != How::now().function();
+    });
+    if has_others {
+        note_other();
+    }
+}
+
+/// Somebody else is told of calls, in our place.
+pub fn note_other() {
+    // SAFETY: only a number of the file is written.
+    if let Some(state) = unsafe { state() } {
+        let header = &state.tree.file().header;
+        header.is_replaced.store(1, Ordering::Relaxed);
+    }
 }
 
 /// What is set for each thread.
@@ -139,12 +178,9 @@ unsafe fn watch_others(calls: &Calls) {
         };
         // SAFETY: the interpreter tells of an event by a text of C's, with its lock held.
         unsafe {
-            if !IS_OURS.load(Ordering::Relaxed)
-                && CStr::from_ptr(event) == name
-                && let Some(state) = state()
-            {
-                let header = &state.tree.file().header;
-                header.is_replaced.store(1, Ordering::Relaxed);
+            let is_in_place = IS_SET.load(Ordering::Relaxed) && !IS_OURS.load(Ordering::Relaxed);
+            if is_in_place && CStr::from_ptr(event) == name {
+                note_other();
             }
         }
         0
@@ -158,7 +194,7 @@ unsafe fn watch_others(calls: &Calls) {
         if let Some(add) = core::mem::transmute::<usize, Option<Add>>(found)
             && add(told, core::ptr::null_mut()) != 0
         {
-            (calls.clear_error)();
+            calls.drop_error();
         }
     }
 }
@@ -299,7 +335,7 @@ unsafe fn code_of(layout: &Layout, frame: u64) -> u64 {
 /// # Safety
 /// It is a frame object.
 #[inline]
-unsafe fn goes_on(layout: &Layout, frame: u64) -> bool {
+pub unsafe fn goes_on(layout: &Layout, frame: u64) -> bool {
     /// What a function begins with, and what that becomes; with 0, at its very beginning.
     const RESUME: [u8; 2] = [151, 150];
     // SAFETY: the caller vouches.
@@ -333,6 +369,10 @@ fn caller_of() -> Option<CallerOf> {
 /// # Safety
 /// The lock is held.
 pub unsafe fn note_running(api: &Api, calls: &Calls) {
+    if frames::are_ours() {
+        // Nobody will tell of their ends.
+        return;
+    }
     // SAFETY: the caller vouches.
     let (layout, frame) = (&api.layout, unsafe { (calls.frame)() });
     let how = How::now();
@@ -367,7 +407,7 @@ pub unsafe fn note_running(api: &Api, calls: &Calls) {
         // SAFETY: as above.
         unsafe {
             match how {
-                How::Profiles => enter_code(state, code, false),
+                How::Profiles => state.enter_code(code, false),
                 How::Traces if super::lines::is_looked_at(state, code) => {
                     super::lines::begin(state, code);
                 }
@@ -375,31 +415,6 @@ pub unsafe fn note_running(api: &Api, calls: &Calls) {
             }
         }
     }
-}
-
-/// # Safety
-/// The lock is held, and it is a code object.
-#[inline]
-unsafe fn enter_code(state: &mut State, code: u64, goes_on: bool) {
-    let Some(stack) = state.stack() else { return };
-    if state.may_begin(stack) {
-        state.look_at_first(code);
-    }
-    let (layout, calls) = (state.layout, state.calls);
-    let uses_cpu = state.uses_cpu();
-    let describe = |tell: &mut dyn FnMut(Described<'_>)| {
-        // SAFETY: as the caller says. It is kept, so that no other one comes to lie there.
-        unsafe {
-            (calls.retain)(code as Object);
-            describe::code(&layout, code, tell);
-        }
-    };
-    state.tree.enter(
-        stack,
-        (code, goes_on),
-        || super::state::time(uses_cpu),
-        describe,
-    );
 }
 
 /// Called by the interpreter.
@@ -414,13 +429,15 @@ unsafe extern "C" fn told(_: Object, frame: u64, what: c_int, argument: Object) 
             event::CALL => {
                 let code = code_of(&state.layout, frame);
                 let goes_on = goes_on(&state.layout, frame);
-                enter_code(state, code, goes_on);
+                state.enter_code(code, goes_on);
             }
             event::RETURN => {
                 let now = state.now();
                 if let Some(stack) = state.stack() {
                     let code = code_of(&state.layout, frame);
-                    state.tree.leave(stack, code, now);
+                    if !frames::is_ours(stack, code) {
+                        state.tree.leave(stack, code, now);
+                    }
                 }
             }
             event::C_CALL if state.has_builtins => enter_function(state, argument as u64),

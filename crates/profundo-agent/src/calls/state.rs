@@ -1,18 +1,18 @@
 //! The tree of this process, and the stack of each of its threads.
 
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use profundo_cpython::Layout;
-use profundo_probe::calls::{Memory, Pile, Run, Stack, Tree};
+use profundo_probe::calls::{Described, Memory, Pile, Run, Stack, Tree};
 use profundo_probe::shared::{CALLS_FILE, CallsFile, CallsHeader, call_clock};
 use profundo_probe::{clock, regs, sys};
 
-use super::api::Calls;
-use super::describe;
+use super::api::{Calls, Object};
+use super::{describe, frames};
 use crate::{files, process, restrict, session};
 
 /// Memory of ours, and of the file of this process.
@@ -61,6 +61,8 @@ struct Entry {
     is_there: AtomicU32,
     stack: UnsafeCell<Stack>,
     runs: UnsafeCell<Pile<Run>>,
+    /// Where frames are evaluated by us: the first address, and how many; 0: it was not asked for yet.
+    part: Cell<(u64, u64)>,
 }
 
 /// All of it.
@@ -82,6 +84,8 @@ pub struct State {
     /// The thread that was asked for last, and its entry.
     last: AtomicU64,
     last_entry: *mut Entry,
+    /// A frame that is about to be evaluated by us; 0: none was.
+    entered: u64,
 }
 
 struct Place(UnsafeCell<MaybeUninit<State>>);
@@ -162,6 +166,7 @@ pub fn begin(number: u32, calls: &'static Calls, layout: &Layout, wanted: Wanted
             entries,
             last: AtomicU64::new(0),
             last_entry: null_mut(),
+            entered: 0,
         });
         // Release: who sees it sees all of it.
         STATE.store(place, Ordering::Release);
@@ -212,6 +217,44 @@ impl State {
         unsafe { Some(&mut *(*self.own()?).runs.get()) }
     }
 
+    /// Whether frames may be evaluated by us so far down the calling thread's stack.
+    #[inline]
+    pub fn has_stack_left(&mut self, frame: u64, place: u64) -> bool {
+        self.entered = frame;
+        let entry = self.own();
+        self.entered = 0;
+        let Some(entry) = entry else { return false };
+        // SAFETY: as above.
+        let part = unsafe { &(*entry).part };
+        if part.get().1 == 0 {
+            part.set(frames::part_of_stack(place));
+        }
+        let (first, length) = part.get();
+        place.wrapping_sub(first) < length
+    }
+
+    /// A function of Python's begins, or goes on.
+    ///
+    /// # Safety
+    /// It is its code object.
+    #[inline]
+    pub unsafe fn enter_code(&mut self, code: u64, goes_on: bool) {
+        let Some(stack) = self.stack() else { return };
+        if self.may_begin(stack) {
+            self.look_at_first(code);
+        }
+        let (layout, calls, uses_cpu) = (self.layout, self.calls, self.uses_cpu());
+        let describe = |tell: &mut dyn FnMut(Described<'_>)| {
+            // SAFETY: as the caller says. It is kept, so that no other one comes to lie there.
+            unsafe {
+                (calls.retain)(code as Object);
+                describe::code(&layout, code, tell);
+            }
+        };
+        self.tree
+            .enter(stack, (code, goes_on), || time(uses_cpu), describe);
+    }
+
     /// The entry of the calling thread.
     #[inline]
     fn own(&mut self) -> Option<*mut Entry> {
@@ -235,7 +278,12 @@ impl State {
             let (stack, runs) = unsafe { (&mut *entry.stack.get(), &mut *entry.runs.get()) };
             stack.empty();
             runs.empty();
+            entry.part.set((0, 0));
             self.tree.begin_thread(stack, sys::thread_id());
+            let tell = |name: &[u8]| self.tree.name_thread(stack, name);
+            let entered = Some(self.entered).filter(|&it| it != 0);
+            // SAFETY: the lock is held.
+            unsafe { describe::thread(self.calls, &self.layout, entered, tell) };
         }
         self.last_entry = core::ptr::from_ref(entry).cast_mut();
     }
@@ -361,6 +409,14 @@ pub fn end() {
     }
     // SAFETY: it stays where it is; all that is written are numbers.
     unsafe {
+        if frames::were_taken((*state).layout.minor) {
+            (*state)
+                .tree
+                .file()
+                .header
+                .is_replaced
+                .store(1, Ordering::Relaxed);
+        }
         (*state).settle();
         (*state)
             .tree

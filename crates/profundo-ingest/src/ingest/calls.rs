@@ -80,7 +80,7 @@ fn has_open(calls: &TracedCalls) -> bool {
         let node = (row as usize)
             .checked_sub(1)
             .and_then(|it| calls.nodes.get(it));
-        node.is_some_and(|it| matches!(it.place, TracedPlace::Thread(_)))
+        node.is_some_and(|it| matches!(it.place, TracedPlace::Thread { .. }))
     };
     let mut outermost = calls.nodes.iter().filter(|it| is_thread(it.parent));
     outermost.any(|it| it.calls + it.resumes > 0 && it.total == 0)

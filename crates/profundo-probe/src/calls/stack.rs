@@ -24,6 +24,8 @@ pub struct Stack {
     pub open: Pile<Open>,
     /// The thread's own node.
     pub root: u32,
+    /// One more than the row that has its name; 0: it has none.
+    pub name: u32,
 }
 
 impl Stack {
@@ -39,6 +41,6 @@ impl Stack {
     /// Ends all calls without a word.
     pub fn empty(&mut self) {
         self.open.empty();
-        self.root = 0;
+        (self.root, self.name) = (0, 0);
     }
 }

@@ -427,6 +427,29 @@ impl<M: Memory> Tree<M> {
         let known = self.children.find(place.0, place.1);
         let made = known.or_else(|| self.new_node(place, 0, thread, node_flag::THREAD));
         stack.root = made.unwrap_or(0);
+        self.write_name(stack);
+    }
+
+    /// Says what a stack's thread is called.
+    pub fn name_thread(&mut self, stack: &mut Stack, name: &[u8]) {
+        let rows = self.file().header.functions.load(Ordering::Relaxed);
+        // What keys stand for begins at multiples of eight.
+        let key = u64::from(rows) << 3 | 1;
+        let row = self.function(key, |tell| {
+            tell(Described {
+                kind: crate::shared::function_kind::THREAD,
+                name,
+                ..Described::default()
+            });
+        });
+        stack.name = row.map_or(0, |row| row + 1);
+        self.write_name(stack);
+    }
+
+    fn write_name(&self, stack: &Stack) {
+        if let Some(row) = self.file().nodes.get(stack.root as usize) {
+            row.name.store(stack.name, Ordering::Relaxed);
+        }
     }
 
     /// All calls of a stack have lasted until now.

@@ -77,6 +77,8 @@ pub mod function_kind {
     pub const BUILTIN: u32 = 1;
     /// One of the program's own, which is known by its address.
     pub const NATIVE: u32 = 2;
+    /// None: what the interpreter calls a thread.
+    pub const THREAD: u32 = 3;
 }
 
 /// A function. Texts are where they begin and how long they are.
@@ -135,7 +137,8 @@ pub struct NodeRow {
     pub function: AtomicU32,
     /// [`node_flag`]s.
     pub flags: AtomicU32,
-    reserved: AtomicU32,
+    /// Of a thread, one more than the row that has its name; 0: it has none.
+    pub name: AtomicU32,
     /// How often it was begun.
     pub calls: AtomicU64,
     /// How often it went on.

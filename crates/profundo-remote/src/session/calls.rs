@@ -123,7 +123,10 @@ fn node(row: &NodeRow) -> TracedNode {
     let number = row.function.load(Ordering::Relaxed);
     let has = |flag| flags & flag != 0;
     let place = if has(node_flag::THREAD) {
-        TracedPlace::Thread(number)
+        TracedPlace::Thread {
+            tid: number,
+            name: row.name.load(Ordering::Relaxed).checked_sub(1),
+        }
     } else if has(node_flag::ANYWHERE) {
         TracedPlace::Anywhere(number)
     } else if has(node_flag::FOLDED) {

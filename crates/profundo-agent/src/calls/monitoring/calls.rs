@@ -8,7 +8,7 @@ use profundo_probe::calls::Described;
 use super::{Event, argument, elsewhere, everywhere, with};
 use crate::calls::api::{Calls, Object};
 use crate::calls::describe::{self, word};
-use crate::calls::state::{State, time};
+use crate::calls::state::time;
 
 /// What is told of calls.
 pub const EVENTS: [Event; 6] = [
@@ -32,33 +32,12 @@ pub static MISSING: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// The type of functions of C's that know their class.
 pub static METHOD_WITH_CLASS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// # Safety
-/// The lock is held, and it is a code object.
-#[inline]
-pub unsafe fn enter_code(state: &mut State, code: u64, goes_on: bool) {
-    let Some(stack) = state.stack() else { return };
-    if state.may_begin(stack) {
-        state.look_at_first(code);
-    }
-    let (layout, calls, uses_cpu) = (state.layout, state.calls, state.uses_cpu());
-    let describe = |tell: &mut dyn FnMut(Described<'_>)| {
-        // SAFETY: as the caller says. It is kept, so that no other one comes to lie there.
-        unsafe {
-            (calls.retain)(code as Object);
-            describe::code(&layout, code, tell);
-        }
-    };
-    state
-        .tree
-        .enter(stack, (code, goes_on), || time(uses_cpu), describe);
-}
-
 /// `code, offset`.
 unsafe extern "C" fn started(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: events of code are told with it.
     unsafe {
         with((count, 1), |state| {
-            enter_code(state, argument(arguments, 0), false)
+            state.enter_code(argument(arguments, 0), false)
         })
     }
 }
@@ -68,7 +47,7 @@ unsafe extern "C" fn resumed(_: Object, arguments: *const u64, count: usize, _: 
     // SAFETY: as above.
     unsafe {
         with((count, 1), |state| {
-            enter_code(state, argument(arguments, 0), true)
+            state.enter_code(argument(arguments, 0), true)
         })
     }
 }

@@ -76,7 +76,7 @@ unsafe fn ask_for(state: &mut State, code: u64) {
         let wanted = (calls.new_number)(WANTED.load(Ordering::Relaxed));
         let answer = (calls.call)(set, tool, code as Object, wanted, nothing);
         match answer.is_null() {
-            true => (calls.clear_error)(),
+            true => calls.drop_error(),
             false => (calls.release)(answer),
         }
         (calls.release)(wanted);

@@ -15,7 +15,7 @@ use profundo_probe::shared::refusal;
 use super::api::{Calls, Object, attribute};
 use super::state::{State, Wanted, state};
 use crate::door::table;
-use calls::{METHOD_WITH_CLASS, MISSING, enter_code};
+use calls::{METHOD_WITH_CLASS, MISSING};
 
 table! {
     /// What is called besides.
@@ -116,7 +116,7 @@ pub unsafe fn begin(calls: &'static Calls, wanted: Wanted) -> Result<(), c_int> 
         }
         let made = set(calls, &types, module, wanted);
         if made.is_none() {
-            (calls.clear_error)();
+            calls.drop_error();
         }
         made.ok_or(refusal::HAS_PROFILER)
     }
@@ -246,7 +246,7 @@ unsafe fn call(calls: &Calls, object: Object, name: &CStr, arguments: &[Object])
         let answer = (calls.call)(function, argument(0), argument(1), argument(2), nothing);
         (calls.release)(function);
         if answer.is_null() {
-            (calls.clear_error)();
+            calls.drop_error();
             return None;
         }
         (calls.release)(answer);
@@ -286,7 +286,7 @@ pub unsafe fn note_running(calls: &Calls, wanted: Wanted) {
             for &code in codes.get(..count).unwrap_or_default().iter().rev() {
                 match wanted.has_lines {
                     true => lines::note_running(state, code),
-                    false => enter_code(state, code, false),
+                    false => state.enter_code(code, false),
                 }
             }
         }
