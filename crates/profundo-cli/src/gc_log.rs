@@ -1,6 +1,6 @@
 //! `gc-log`: a line for each collection of garbage of a Python program, as Julia's runtime prints them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -43,6 +43,7 @@ fn of_process(options: &GcLog, pid: u32) -> Result<ExitCode> {
     }
     let began = Instant::now();
     let failure = RefCell::new(None);
+    let has_begun = Cell::new(false);
     let told = door.collections(
         options.through.timeout,
         &mut |collection, lost| {
@@ -53,16 +54,20 @@ fn of_process(options: &GcLog, pid: u32) -> Result<ExitCode> {
             }
         },
         &mut || {
+            has_begun.set(true);
             let is_enough = options.duration.is_some_and(|it| began.elapsed() >= it);
             is_over(&signals) || is_enough || failure.borrow().is_some()
         },
     );
     signals.release();
-    told.map_err(why)?;
     if let Some(error) = failure.into_inner() {
         return Err(error.into());
     }
-    log.finish(began.elapsed())?;
+    // What was told stands, though the program cannot be asked to end it.
+    if has_begun.get() {
+        log.finish(began.elapsed())?;
+    }
+    told.map_err(why)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -312,6 +317,12 @@ impl Log {
 
     /// Writes what they add up to.
     fn finish(&mut self, took: Duration) -> Result<()> {
+        if self.json && self.lost > 0 {
+            say::note(&format!(
+                "{} collections came too fast to be told of, and have no line",
+                self.lost
+            ));
+        }
         if !self.json {
             let text = self.summary(took);
             self.out.write_all(text.as_bytes())?;

@@ -91,6 +91,8 @@ pub struct TracedCalls {
     pub nodes: Vec<TracedNode>,
     /// How many calls are not in the tree, for want of room.
     pub uncounted: u64,
+    /// How many functions have lines that were not looked at, for want of room.
+    pub unlooked: u64,
     /// How many ends of calls met no beginning, or the other way round.
     pub unmatched: u64,
     /// Whether the process has said how long calls had lasted that had not ended.

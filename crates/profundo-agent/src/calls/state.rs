@@ -362,12 +362,17 @@ impl State {
 
     /// All that is being called has lasted until now.
     fn settle(&self) {
-        let (now, tree) = (self.now(), &self.tree);
+        let (here, tree) = (self.now(), &self.tree);
         // SAFETY: only its address is taken.
         let own = (!self.last_entry.is_null()).then(|| unsafe { (*self.last_entry).stack.get() });
         self.each_thread(|stack, runs| {
-            // The CPU time of another thread is not known here.
-            if !self.uses_cpu || own.is_some_and(|own| core::ptr::eq(stack, own)) {
+            let is_own = own.is_some_and(|own| core::ptr::eq(stack, own));
+            let now = match self.uses_cpu && !is_own {
+                true => process::cpu_time_of(tree.thread_of(stack)),
+                false => here,
+            };
+            // A thread that has gone has no clock any more.
+            if now != 0 {
                 tree.settle(stack, now);
                 tree.settle_lines(runs, now);
             }

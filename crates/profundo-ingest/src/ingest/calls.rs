@@ -32,6 +32,12 @@ fn notes(calls: &TracedCalls) -> Vec<String> {
             calls.uncounted
         ));
     }
+    if calls.unlooked > 0 {
+        notes.push(format!(
+            "the lines of {} functions are not counted: there was no room for so many; --lines=GLOB chooses some",
+            calls.unlooked
+        ));
+    }
     if calls.unmatched > 0 {
         notes.push(format!(
             "{} ends of calls did not fit their beginnings, as where {} switch stacks: their counts are right, and \

@@ -60,7 +60,7 @@ impl<M: Memory> Tree<M> {
         /// Nobody writes longer functions by hand, and what others write has no lines to look at.
         const LONGEST: u32 = 1 << 16;
         let Some(function) = self.function(key, describe) else {
-            return;
+            return self.count(|header| &header.unlooked);
         };
         let Some((first, last)) = lines else { return };
         let file = self.file();
@@ -71,7 +71,7 @@ impl<M: Memory> Tree<M> {
         let start = file.header.lines.load(Ordering::Relaxed);
         let end = start as usize + count as usize;
         if end > LINES || !self.has_room(Part::Lines, end * size_of::<LineRow>()) {
-            return;
+            return self.count(|header| &header.unlooked);
         }
         file.header.lines.store(end as u32, Ordering::Relaxed);
         let [first_place, start_place, count_place] = &row.lines;

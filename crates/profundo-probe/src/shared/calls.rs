@@ -49,6 +49,8 @@ pub struct CallsHeader {
     pub cost: [[AtomicU64; 2]; 2],
     /// How many calls had no node, for want of room.
     pub uncounted: AtomicU64,
+    /// How many functions have lines that are not looked at, for want of room.
+    pub unlooked: AtomicU64,
     /// How many ends of calls met no beginning, or the other way round: what switches stacks by itself.
     pub unmatched: AtomicU64,
     /// What the processor's counter said when the file was begun.

@@ -13,6 +13,11 @@ use perf_event_open_sys::bindings::perf_event_attr;
 
 use super::sampler::read_count;
 
+fn most_files() -> usize {
+    let (_, most) = crate::sys::limit(libc::RLIMIT_NOFILE).unwrap_or((0, u64::MAX));
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
 /// The counters of some functions.
 #[derive(Debug)]
 pub struct FunctionCounters {
@@ -26,7 +31,10 @@ const MOST_EVENTS: usize = 8192;
 impl FunctionCounters {
     /// How many functions can be counted at once here.
     pub fn most() -> usize {
-        MOST_EVENTS / super::cpus().len().max(1)
+        /// Of our own.
+        const OTHERS: usize = 64;
+        let files = most_files().saturating_sub(OTHERS);
+        MOST_EVENTS.min(files) / super::cpus().len().max(1)
     }
 
     /// Counts from now on the calls of the functions that begin at these places of a file, whoever runs it.

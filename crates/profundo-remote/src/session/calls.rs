@@ -73,6 +73,7 @@ fn read(path: &Path) -> Option<TracedCalls> {
         functions: functions.map(|row| function(calls, row, text)).collect(),
         nodes: nodes.map(node).collect(),
         uncounted: header.uncounted.load(Ordering::Relaxed),
+        unlooked: header.unlooked.load(Ordering::Relaxed),
         unmatched: header.unmatched.load(Ordering::Relaxed),
         is_closed: is(&header.is_closed, 1),
         is_replaced: is(&header.is_replaced, 1),

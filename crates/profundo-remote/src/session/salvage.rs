@@ -70,6 +70,13 @@ pub fn salvage(directory: &Path, sink: &mut dyn FnMut(Event<'_>)) -> Result<(), 
         }));
         salvage_ring(&map, key, sink);
         salvage_sums(directory, index, key, sink);
+        let counted = super::take_calls(directory, index);
+        for calls in counted.interpreter.into_iter().chain(counted.native) {
+            sink(Event::Calls {
+                process: key,
+                calls,
+            });
+        }
     }
     remove(directory);
     Ok(())

@@ -15,7 +15,7 @@ mod rows;
 mod search;
 mod types;
 
-use core::ffi::c_int;
+use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicI32, Ordering};
 
 use profundo_probe::shared::Request;
@@ -139,7 +139,6 @@ fn settle(seconds: u32) {
     close_files();
     let limit = [0_u64, 0];
     let timer = [0_u64, 0, u64::from(seconds.max(1)), 0];
-    let most_likely = b"1000";
     // SAFETY: what is pointed to is ours, and of the kernel's layout; the path ends in a NUL.
     unsafe {
         let core = libc::RLIMIT_CORE as usize;
@@ -152,16 +151,24 @@ fn settle(seconds: u32) {
             libc::SYS_setitimer,
             [real, timer.as_ptr() as usize, 0, 0, 0, 0],
         );
-        let path = c"/proc/self/oom_score_adj".as_ptr() as usize;
-        let here = libc::AT_FDCWD as usize;
-        let write = (libc::O_WRONLY | libc::O_CLOEXEC) as usize;
+    }
+    // If memory runs short it is the first to go.
+    tell_kernel(c"/proc/self/oom_score_adj", b"1000");
+    // Whoever is piped what a crash leaves is piped it whatever the limit says: then there is nothing in it.
+    tell_kernel(c"/proc/self/coredump_filter", b"0");
+}
+
+/// Writes to one of the kernel's files about this process. The descriptor stays, as the copy does not.
+fn tell_kernel(path: &CStr, text: &[u8]) {
+    let here = libc::AT_FDCWD as usize;
+    let write = (libc::O_WRONLY | libc::O_CLOEXEC) as usize;
+    // SAFETY: the path ends in a NUL, and the text is as long as is said.
+    unsafe {
+        let path = path.as_ptr() as usize;
         let file = sys::call(libc::SYS_openat, [here, path, write, 0, 0, 0]);
         if file >= 0 {
-            let text = most_likely.as_ptr() as usize;
-            sys::call(
-                libc::SYS_write,
-                [file as usize, text, most_likely.len(), 0, 0, 0],
-            );
+            let at = text.as_ptr() as usize;
+            sys::call(libc::SYS_write, [file as usize, at, text.len(), 0, 0, 0]);
         }
     }
 }

@@ -20,6 +20,9 @@ use super::rows::{Row, Rows};
 use super::types::{self, TYPE, Types, flag, word};
 use crate::door::api::{Api, Object};
 
+/// After so many objects whoever waits is told that it goes on.
+const OFTEN: usize = 1 << 14;
+
 /// A search that is under way.
 pub struct Search<'a, 'o> {
     pub api: &'a Api,
@@ -78,7 +81,13 @@ impl<'a, 'o> Search<'a, 'o> {
             edges: 0,
         };
         let places = search.begin(modules)?;
-        lists.each(|object| search.rows.of(object).map(|_| ()))?;
+        lists.each(|object| {
+            let count = search.rows.len();
+            if count.is_multiple_of(OFTEN) {
+                search.out.progress(count as u64);
+            }
+            search.rows.of(object).map(|_| ())
+        })?;
         search.go_through()?;
         // SAFETY: a byte of zero is one.
         let mut seen = unsafe { Pages::<u8>::zeros(search.rows.len()) }?;
@@ -233,6 +242,10 @@ impl<'a, 'o> Search<'a, 'o> {
         let mut at = 0;
         while let Some(row) = next.get(at) {
             at += 1;
+            if at.is_multiple_of(OFTEN) {
+                // Another number, so that whoever waits sees that it goes on.
+                self.out.progress((self.rows.len() + at) as u64);
+            }
             let Some(mark) = seen.as_mut_slice().get_mut(row as usize) else {
                 continue;
             };
