@@ -16,7 +16,7 @@ use profundo_probe::urgent::{self, Action};
 use crate::home::{Whose, home};
 use crate::lock::Lock;
 use crate::real::{self, Handler};
-use crate::{fork, process, python, traps};
+use crate::{door, fork, process, python, traps};
 
 /// What the C library's own handlers carry, and tell whoever asks.
 const SA_RESTORER: c_int = 0x0400_0000;
@@ -88,6 +88,7 @@ pub unsafe extern "C" fn sigaction(
         // The interpreter installs its handlers while it starts.
         if let Some(home) = fork::home_of_this_process() {
             python::look_if_asked(home);
+            door::see_to_it();
         }
         let Some(real) = real::sigaction() else {
             return real::missing();

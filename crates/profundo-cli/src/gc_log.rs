@@ -119,8 +119,8 @@ fn of_program(options: &GcLog) -> Result<ExitCode> {
         );
     } else if !is_told {
         say::note(
-            "the interpreter could not be entered as it began, as with another allocator (PYTHONMALLOC): its collections \
-             were not seen; `profundo gc-log PID` logs those of a process that runs",
+            "the program has an interpreter in it that never began, or could not be entered as it did: no collection was seen; \
+             `profundo gc-log PID` logs those of a process that runs",
         );
     }
     Ok(end_as(ended))

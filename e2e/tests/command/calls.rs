@@ -93,6 +93,23 @@ fn calls_of_python_alone_are_counted_as_cprofile_counts_them() {
     }
 }
 
+#[test]
+fn another_allocator_is_no_obstacle() {
+    for version in one_more((3, 12), pythons_for("calls_ends.py, PYTHONMALLOC")) {
+        let _alone = alone();
+        for allocator in ["malloc", "debug"] {
+            let recording = scratch().join("allocator.profundo");
+            let mut command = Command::new(profundo());
+            command.env("PYTHONMALLOC", allocator);
+            command.args(["trace", "-o"]).arg(&recording).arg("--");
+            command.arg(&version.path).arg(source("calls_ends.py"));
+            let output = run(command.arg("exit"));
+            assert_eq!(output.status.code(), Some(3), "{output:?}");
+            assert_eq!(calls_of(&report(&recording, "trace"), "work"), 1);
+        }
+    }
+}
+
 /// Where a call from Python to Python takes none of the machine's stack, it still can be as deep as it is without us.
 #[test]
 fn what_is_deep_without_us_can_be_deep_with_us() {

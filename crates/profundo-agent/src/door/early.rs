@@ -88,7 +88,7 @@ fn wants_collections() -> bool {
 /// Whether ours was ever called.
 static IS_CALLED: AtomicBool = AtomicBool::new(false);
 
-/// Puts ours there once more if the interpreter has put another one there, as it does early where its settings say so. Once it makes objects
+/// Puts ours there once more if the interpreter has put another one there, as it does early where its settings say so (`PYTHONMALLOC`). Once it makes objects
 /// it does not: who has come since calls ours.
 pub fn see_to_it() {
     let (get, set) = (GET.load(Ordering::Relaxed), SET.load(Ordering::Relaxed));

@@ -28,8 +28,7 @@ impl Recorder {
         let mut counted = take_calls(self.directory.path(), agent.index);
         if refused == 0 && has_interpreter && counted.interpreter.is_none() {
             sink(Event::Note(format!(
-                "the calls of {} ({}) were not counted: its interpreter could not be entered as it began, as with \
-                 another allocator (PYTHONMALLOC, -X dev) from Python 3.12 on",
+                "{} ({}) has an interpreter in it that never began, or could not be entered as it did: none of its calls were counted",
                 name_of(&program.command),
                 program.pid
             )));
