@@ -162,8 +162,8 @@ fn system_time(share: f64, system: u64, runs: &[Run]) -> Remark {
     let processes = mean(runs, |run| run.processes.unwrap_or(0));
     Remark::System {
         share,
-        // A fault takes half a microsecond or more, a process half a millisecond.
-        faults: (faults * 500 >= system / 5).then_some(faults),
+        // A fault takes half a microsecond, and up to four where a hypervisor stands below; a process half a millisecond.
+        faults: (faults * 1000 >= system / 5).then_some(faults),
         processes: (processes * MS / 2 >= system / 5).then_some(processes),
     }
 }
