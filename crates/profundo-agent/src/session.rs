@@ -186,6 +186,12 @@ pub fn take_ring(control: &Control) -> Option<(u32, ptr::NonNull<u8>)> {
     const TURN: u64 = 1_000_000;
     /// Others may be faster to take what was made.
     const PATIENCE: u64 = 10_000_000;
+    /// Where every call is to be counted, none of a process that found no place is.
+    const PATIENCE_TO_COUNT: u64 = 2_000_000_000;
+    let patience = match control.trace.load(Ordering::Relaxed) {
+        0 => PATIENCE,
+        _ => PATIENCE_TO_COUNT,
+    };
     let mut began = 0;
     loop {
         // Before the look, so that what is provided after it ends the wait.
@@ -199,7 +205,8 @@ pub fn take_ring(control: &Control) -> Option<(u32, ptr::NonNull<u8>)> {
                 if began == 0 {
                     began = now;
                 }
-                if now.saturating_sub(began) > PATIENCE {
+                let waited = now.saturating_sub(began);
+                if waited > patience || waited > PATIENCE && !is_alive(control) {
                     break;
                 }
                 control.asked.fetch_add(1, Ordering::Relaxed);

@@ -208,6 +208,17 @@ fn threads_and_children_count() {
     }
 }
 
+/// A process that finds no place waits for one.
+#[test]
+fn children_that_live_at_the_same_time_all_count() {
+    for version in pythons_for("calls_storm.py") {
+        let _alone = alone();
+        let (recording, output) = traced(&version.path, &[], &["calls_storm.py", "80"]);
+        let calls = calls_of(&report(&recording, "trace"), "dive");
+        assert_eq!(calls, 80 * 100, "{output:?}");
+    }
+}
+
 #[test]
 fn whatever_the_end_there_is_a_table_of_what_ran() {
     for version in pythons_for("calls_ends.py") {
