@@ -19,12 +19,21 @@ def _profundo_bench():
 
     source_name = "<statement>"
 
+    class Leave(BaseException):
+        """Nobody is there any more to ask, or to be told."""
+
+    def leave(code):
+        # A child that the statement has forked has come here too, and what its parent cleans up is none of its.
+        if os.getpid() != process:
+            os._exit(0)
+        raise Leave(code)
+
     def receive():
         line = b""
         while not line.endswith(b"\n"):
             byte = os.read(channel, 1)
             if not byte:
-                os._exit(0)
+                leave(0)
             line += byte
         word, sizes = line.split()[0].decode(), [int(size) for size in line.split()[1:]]
         return word, sizes
@@ -34,7 +43,7 @@ def _profundo_bench():
         while len(text) < size:
             part = os.read(channel, size - len(text))
             if not part:
-                os._exit(0)
+                leave(0)
             text += part
         return text.decode("utf-8", "surrogateescape")
 
@@ -49,7 +58,7 @@ def _profundo_bench():
                 rest = rest[os.write(channel, rest) :]
             except OSError:
                 # The statement has closed what we talk over, and there is nobody left to tell.
-                os._exit(1)
+                leave(1)
 
     def say_error(source):
         import linecache, traceback
@@ -118,38 +127,54 @@ def _profundo_bench():
     named = {"cpython": "CPython", "pypy": "PyPy", "graalpy": "GraalPy"}
     send("ready", "%s %s" % (named.get(implementation, implementation), version))
 
-    source = None
-    timer = time.perf_counter
+    def serve():
+        source = None
+        timer = time.perf_counter
+        try:
+            word, (clock, setup_size, statement_size) = receive()
+            setup, statement = receive_text(setup_size), receive_text(statement_size)
+            if clock:
+                timer = time.process_time
+            # timeit's statements see its own modules.
+            names.update(gc=gc, itertools=itertools, sys=sys, time=time)
+            if word == "check":
+                return check(setup, statement)
+            # Both have to be complete outside of a function too.
+            compile(setup, source_name, "exec")
+            compile(setup + "\n" + statement, source_name, "exec")
+            source = looped(setup, statement)
+            local = {}
+            exec(compile(source, source_name, "exec"), names, local)
+            inner = local["inner"]
+            send("compiled", "")
+            while True:
+                _, (number,) = receive()
+                loops = itertools.repeat(None, number)
+                was_enabled = gc.isenabled()
+                gc.disable()
+                try:
+                    taken = inner(loops, timer)
+                finally:
+                    if was_enabled:
+                        gc.enable()
+                send("time", repr(taken))
+        except Leave:
+            raise
+        except BaseException:
+            say_error(source)
+
     try:
-        word, (clock, setup_size, statement_size) = receive()
-        setup, statement = receive_text(setup_size), receive_text(statement_size)
-        if clock:
-            timer = time.process_time
-        # timeit's statements see its own modules.
-        names.update(gc=gc, itertools=itertools, sys=sys, time=time)
-        if word == "check":
-            return check(setup, statement)
-        # Both have to be complete outside of a function too.
-        compile(setup, source_name, "exec")
-        compile(setup + "\n" + statement, source_name, "exec")
-        source = looped(setup, statement)
-        local = {}
-        exec(compile(source, source_name, "exec"), names, local)
-        inner = local["inner"]
-        send("compiled", "")
-        while True:
-            _, (number,) = receive()
-            loops = itertools.repeat(None, number)
-            was_enabled = gc.isenabled()
-            gc.disable()
-            try:
-                taken = inner(loops, timer)
-            finally:
-                if was_enabled:
-                    gc.enable()
-            send("time", repr(taken))
+        serve()
+    except Leave as left:
+        # It ends as programs end: what was printed is flushed, and who was started is ended, as the processes of a pool.
+        (code,) = left.args
+    else:
+        return
+    try:
+        sys.stdout.flush()
     except BaseException:
-        say_error(source)
+        pass
+    raise SystemExit(code)
 
 
 _profundo_bench()

@@ -8,16 +8,20 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::launch::{Ended, Interrupt, Interrupted, wait_for};
+use crate::launch::{Ended, Interrupt, Interrupted, wait_for, wait_or_kill};
 
 /// The program that it runs.
 const HARNESS: &str = include_str!("harness.py");
 
 /// A message is shorter than this: a repr, or a traceback.
 const LONGEST: usize = 1 << 30;
+
+/// How long it may take to end: a thread that the statement has left may never do.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -217,7 +221,8 @@ impl<'a> Interpreter<'a> {
             self.buried = true;
             // It ends when nobody is there to ask it.
             self.channel = None;
-            let _ = wait_for(self.pid);
+            self.interrupt.now_runs(self.pid);
+            let _ = wait_or_kill(self.pid, PATIENCE);
         }
         self.interrupt.has_ended(self.pid);
     }

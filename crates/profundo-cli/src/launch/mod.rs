@@ -22,4 +22,4 @@ pub use patience::Patience;
 pub use program::{Program, Unstarted};
 pub use recorded::{fork_recorded, heed, mind};
 pub use signals::{Got, Signals};
-pub use waited::{Used, of_children, of_us, wait_for};
+pub use waited::{Used, of_children, of_us, wait_for, wait_or_kill};

@@ -1,8 +1,10 @@
 //! What a child that has ended has used of the machine, by the kernel's account.
 
 use std::io;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use super::end::Ended;
+use super::end::{Ended, has_ended};
 
 /// CPU time in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -51,6 +53,22 @@ pub fn wait_for(pid: i32) -> io::Result<(Ended, Used)> {
         Ended::Exited(libc::WEXITSTATUS(status) as u8)
     };
     Ok((ended, usage.into()))
+}
+
+/// The same of a child that is about to end. If it does not for so long, it is killed.
+pub fn wait_or_kill(pid: i32, patience: Duration) -> io::Result<(Ended, Used)> {
+    let started = Instant::now();
+    let mut nap = Duration::from_micros(500);
+    while has_ended(pid)?.is_none() {
+        if started.elapsed() >= patience {
+            // SAFETY: the child has not been waited for, so the number is its own.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+            break;
+        }
+        sleep(nap);
+        nap = (nap * 2).min(Duration::from_millis(20));
+    }
+    wait_for(pid)
 }
 
 /// What all children that were waited for have used.

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use crate::machine::{Folder, Said, python, skip};
 
@@ -244,6 +246,65 @@ fn children_of_the_statement_do_no_harm() {
         );
         assert_eq!(said.out.matches("best of").count(), 1);
     }
+}
+
+#[test]
+fn an_interpreter_ends_as_programs_do() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    // A pool's processes are ended by who started them, at its exit.
+    let setup = "import atexit, multiprocessing, os\nglobal pool\npool = multiprocessing.Pool(2)\n\
+                 log = open('pids', 'a', 1)\nfor it in multiprocessing.active_children(): log.write('%d\\n' % it.pid)\n\
+                 atexit.register(open('left', 'a', 1).write, 'left\\n')";
+    let with = format!("--with={}", python.display());
+    let statement = "pool.map(abs, [1, 2])";
+    let words = [
+        "bench",
+        &with,
+        "-n1",
+        "-r1",
+        "-s",
+        setup,
+        "--python",
+        statement,
+    ];
+    // Who is left over would keep a pipe open for ever.
+    let status = folder
+        .profundo(&words)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    assert!(status.unwrap().success());
+    let pids = fs::read_to_string(folder.path().join("pids")).unwrap();
+    let is_there = |pid: &&str| Path::new("/proc").join(pid).exists();
+    let mut left: Vec<&str> = pids.lines().filter(is_there).collect();
+    for _ in 0..100 {
+        left.retain(is_there);
+        if left.is_empty() {
+            break;
+        }
+        sleep(Duration::from_millis(100));
+    }
+    for pid in &left {
+        // SAFETY: sends a signal to a process of the pool that is of this test.
+        unsafe { libc::kill(pid.parse().unwrap(), libc::SIGKILL) };
+    }
+    assert!(left.is_empty() && pids.lines().count() >= 2, "{left:?} of {pids}");
+    let exits = fs::read_to_string(folder.path().join("left")).unwrap();
+    assert_eq!(exits, "left\n");
+}
+
+#[test]
+fn an_interpreter_that_does_not_end_is_not_waited_for_for_ever() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let setup = "import threading\nthreading.Thread(target=threading.Event().wait).start()";
+    let ask = ["-s", setup, "-n1", "-r1", "--python", "1"];
+    let said = bench(&folder, &python, &ask);
+    assert!(
+        said.succeeded().out.starts_with("1 loop, best of 1: "),
+        "{said:#?}"
+    );
 }
 
 #[test]
