@@ -9,6 +9,7 @@ mod order;
 mod ratio;
 mod rounds;
 mod spread;
+mod start;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,9 @@ pub use order::{Order, seed};
 pub use ratio::Ratio;
 pub use rounds::{Parts, Rounds, Tried, loop_counts};
 pub use spread::{Outliers, Spread};
+pub use start::Start;
+
+use start::Doubted;
 
 /// How often at most a difference is called between things that are equal.
 const ERROR: f64 = 0.05;
@@ -112,17 +116,40 @@ pub struct Bench {
     pub started: u64,
     /// On which machine.
     pub machine: Machine,
+    /// What was taken off each run, of commands that a shell reads.
+    pub start: Option<Start>,
     /// The candidates. Those that ran in turn have as many runs each, and equal places are pairs.
     pub candidates: Vec<Candidate>,
 }
 
 impl Bench {
     /// How many times longer a loop of `one` takes than one of `other`. Intervals are made as wide as it takes for
-    /// those of all pairs of candidates to hold at the same time. `None` where there are too few runs for one.
+    /// those of all pairs of candidates to hold at the same time. `None` where there are too few runs for one, or one of
+    /// the two [is hidden](Self::is_hidden).
     pub fn ratio(&self, one: usize, other: usize) -> Option<Ratio> {
-        let (one, other) = (self.candidates.get(one)?, self.candidates.get(other)?);
-        let pairs: Vec<(f64, f64)> = one.per_loop().into_iter().zip(other.per_loop()).collect();
-        Ratio::of_pairs(&pairs, self.error())
+        let (one, other) = (self.doubted(one)?, self.doubted(other)?);
+        if one.is_hidden() || other.is_hidden() {
+            return None;
+        }
+        let (times, others) = (one.candidate.per_loop(), other.candidate.per_loop());
+        let pairs: Vec<(f64, f64)> = times.into_iter().zip(others).collect();
+        let ratio = Ratio::of_pairs(&pairs, self.error())?;
+        Some(one.of_same_start(other, ratio))
+    }
+
+    /// Whether a candidate has runs of which there may be nothing left, once the shell's start is taken off, or that
+    /// were shorter than the clock can tell.
+    pub fn is_hidden(&self, candidate: usize) -> bool {
+        self.doubted(candidate).is_some_and(Doubted::is_hidden)
+    }
+
+    fn doubted(&self, candidate: usize) -> Option<Doubted<'_>> {
+        Some(self.in_doubt(self.candidates.get(candidate)?))
+    }
+
+    fn in_doubt<'a>(&self, candidate: &'a Candidate) -> Doubted<'a> {
+        let doubt = self.start.map_or(0.0, |start| start.doubt);
+        Doubted { candidate, doubt }
     }
 
     /// How many pairs of runs a comparison of these candidates wants at least.
@@ -130,10 +157,23 @@ impl Bench {
         ratio::fewest_pairs(self.error())
     }
 
-    /// How many times longer a loop takes than it did in an earlier measurement.
-    pub fn ratio_to(&self, candidate: usize, earlier: &Candidate) -> Option<Ratio> {
-        let now = self.candidates.get(candidate)?.per_loop();
-        Ratio::of_groups(&now, &earlier.per_loop(), ERROR)
+    /// How many times longer a loop takes than it did in an earlier measurement; `None` as of [`ratio`](Self::ratio), and
+    /// where it was not there.
+    pub fn ratio_to(&self, candidate: usize, earlier: &Self) -> Option<Ratio> {
+        let (now, then) = (self.doubted(candidate)?, self.earlier(candidate, earlier)?);
+        let then = earlier.in_doubt(then);
+        if now.is_hidden() || then.is_hidden() {
+            return None;
+        }
+        let (times, others) = (now.candidate.per_loop(), then.candidate.per_loop());
+        let ratio = Ratio::of_groups(&times, &others, ERROR)?;
+        Some(now.of_other_start(then, ratio))
+    }
+
+    /// Whether that is so because it is hidden now or was then.
+    pub fn is_hidden_against(&self, candidate: usize, earlier: &Self) -> bool {
+        let then = self.earlier(candidate, earlier);
+        self.is_hidden(candidate) || then.is_some_and(|it| earlier.in_doubt(it).is_hidden())
     }
 
     /// What a candidate was in an earlier measurement: the one of the same name, or the only one of both.

@@ -101,7 +101,7 @@ fn together(values: Vec<f64>) -> Vec<f64> {
 }
 
 /// How many times wider an interval has to be because each value is like the one before it.
-fn alike(values: &[f64]) -> f64 {
+pub(super) fn alike(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let products = values
@@ -112,6 +112,28 @@ fn alike(values: &[f64]) -> f64 {
         _ => 0.0,
     };
     ((1.0 + correlation) / (1.0 - correlation)).sqrt()
+}
+
+/// How often the interval of a median does not hold it.
+pub(super) const ERROR_OF_MEDIAN: f64 = super::ERROR;
+
+/// The rank of the ends of a median's interval among so many values: the largest for which chance alone lies beyond it
+/// at most this often.
+pub(super) fn rank_of_median(count: usize, tail: f64) -> Option<usize> {
+    if count > MOST_EXACT {
+        return about(count as f64 / 2.0, count as f64 / 4.0, tail);
+    }
+    // The chance of each number of values below the median.
+    let mut chances = vec![1.0];
+    for _ in 0..count {
+        let with = |index: usize| chances.get(index).copied().unwrap_or(0.0);
+        let next = (0..=chances.len()).map(|below| {
+            let from = below.checked_sub(1).map_or(0.0, with);
+            (with(below) + from) / 2.0
+        });
+        chances = next.collect();
+    }
+    beyond(&chances, tail)
 }
 
 /// How many pairs it takes to be wrong this rarely.
@@ -233,6 +255,17 @@ mod tests {
         }
         assert_eq!(rank_sum(3, 3, 0.025), None);
         assert_eq!(rank_sum(0, 5, 0.025), None);
+    }
+
+    #[test]
+    fn the_ranks_of_medians_are_those_of_the_tables() {
+        // Of the sign test at 5 %, both sides.
+        for (count, rank) in [(6, 1), (8, 1), (9, 2), (20, 6), (50, 18), (100, 40)] {
+            assert_eq!(rank_of_median(count, 0.025), Some(rank), "{count}");
+        }
+        assert_eq!(rank_of_median(5, 0.025), None);
+        assert_eq!(rank_of_median(0, 0.025), None);
+        assert_eq!(rank_of_median(1000, 0.025), Some(469));
     }
 
     #[test]

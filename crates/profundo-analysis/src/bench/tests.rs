@@ -69,6 +69,7 @@ fn bench(candidates: Vec<Candidate>) -> Bench {
         cpu_clock: false,
         started: 0,
         machine: Machine::default(),
+        start: None,
         candidates,
     }
 }

@@ -28,8 +28,8 @@ struct Answer {
 pub enum Found {
     /// They give the same.
     Same,
-    /// None has a value or prints anything.
-    Nothing,
+    /// There is nothing to compare, or little: what a sentence says.
+    Nothing(&'static str),
     /// Where they differ first.
     Differs(String),
 }
@@ -71,8 +71,10 @@ pub fn check(
 }
 
 fn compare(answers: &mut [Answer], names: &[String]) -> Result<Found> {
+    const NOTHING: &str = "`--check` had nothing to compare: no value and no output.";
+    const CODES: &str = "`--check` could compare nothing but how they end, which is the same: they print nothing to the standard output.";
     let Some((first, others)) = answers.split_first_mut() else {
-        return Ok(Found::Nothing);
+        return Ok(Found::Nothing(NOTHING));
     };
     for (other, name) in others.iter_mut().zip(names.iter().skip(1)) {
         if let Some(difference) = difference((first, &names[0]), (other, name))? {
@@ -81,7 +83,8 @@ fn compare(answers: &mut [Answer], names: &[String]) -> Result<Found> {
     }
     let is_silent = first.output.metadata().is_ok_and(|file| file.len() == 0);
     Ok(match first.value.as_deref() {
-        Some("None") if is_silent => Found::Nothing,
+        Some("None") if is_silent => Found::Nothing(NOTHING),
+        None if is_silent => Found::Nothing(CODES),
         _ => Found::Same,
     })
 }
@@ -244,6 +247,12 @@ mod tests {
         assert_eq!(found(&mut [same(Some("1")), same(Some("1"))]), Found::Same);
         assert_eq!(found(&mut [same(None), same(None)]), Found::Same);
         let silent = || answer(Some("None"), 0, "");
-        assert_eq!(found(&mut [silent(), silent()]), Found::Nothing);
+        let says = |answers: &mut [Answer], part: &str| match found(answers) {
+            Found::Nothing(what) => assert!(what.contains(part), "{what}"),
+            other => panic!("{other:?}"),
+        };
+        says(&mut [silent(), silent()], "no value and no output");
+        let ended = || answer(None, 3, "");
+        says(&mut [ended(), ended()], "but how they end");
     }
 }

@@ -9,7 +9,6 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use profundo_analysis::bench::{Cpu, Run};
-use profundo_analysis::stats::median;
 
 use crate::launch::{Ended, Interrupt, Used, wait_for};
 
@@ -43,9 +42,6 @@ pub struct Took {
     pub ended: Ended,
 }
 
-/// How often a shell that does nothing is run, to know what its own start takes.
-const EMPTY_RUNS: usize = 50;
-
 impl Shell {
     /// The shell of some words.
     pub fn new(words: Vec<String>) -> Self {
@@ -58,26 +54,13 @@ impl Shell {
         Line::new(words.map(OsString::from).collect())
     }
 
-    /// What it takes by itself.
+    /// What it takes to start and find nothing to do.
     pub fn start(&self, interrupt: &Interrupt) -> Result<Took> {
-        let line = self.line("");
-        let mut runs = Vec::with_capacity(EMPTY_RUNS);
-        for _ in 0..EMPTY_RUNS {
-            let took = line.run(Output::Nowhere, interrupt)?;
-            if took.ended != Ended::Exited(0) {
-                bail!("the shell `{}` cannot run an empty line", self.0.join(" "));
-            }
-            runs.push(took);
+        let took = self.line("").run(Output::Nowhere, interrupt)?;
+        if took.ended != Ended::Exited(0) {
+            bail!("the shell `{}` cannot run an empty line", self.0.join(" "));
         }
-        let middle = |of: fn(&Took) -> f64| median(&runs.iter().map(of).collect::<Vec<f64>>());
-        Ok(Took {
-            wall: middle(|took| took.wall),
-            used: Used {
-                user: middle(|took| took.used.user),
-                system: middle(|took| took.used.system),
-            },
-            ended: Ended::Exited(0),
-        })
+        Ok(took)
     }
 }
 
@@ -122,20 +105,17 @@ impl Line {
 }
 
 impl Took {
-    /// The run without what the shell took for itself.
-    pub fn without(&self, shell: Option<&Took>, cpu_clock: bool) -> Run {
-        let of_shell = |of: fn(&Took) -> f64| shell.map_or(0.0, of);
-        let less = |own: f64, of: fn(&Took) -> f64| (own - of_shell(of)).max(0.0);
-        let cpu = Cpu {
-            user: less(self.used.user, |took| took.used.user),
-            system: less(self.used.system, |took| took.used.system),
-        };
+    /// A run, by the clock that was chosen.
+    pub fn as_run(&self, cpu_clock: bool) -> Run {
         Run {
             seconds: match cpu_clock {
-                true => less(self.used.all(), |took| took.used.all()),
-                false => less(self.wall, |took| took.wall),
+                true => self.used.all(),
+                false => self.wall,
             },
-            cpu: Some(cpu),
+            cpu: Some(Cpu {
+                user: self.used.user,
+                system: self.used.system,
+            }),
         }
     }
 

@@ -1,14 +1,15 @@
 //! Commands, run after run, with what is done around them.
 
 use anyhow::{Result, anyhow};
-use profundo_analysis::bench::{Candidate, Rounds, Run};
+use profundo_analysis::bench::{Bench, Cpu, Rounds, Run, Start};
+use profundo_analysis::stats::median;
 use profundo_report::text::duration;
 
 use super::command::{Output, Shell, Took};
 use super::plan::Commands;
-use super::rounds::take;
-use crate::launch::{Interrupt, Interrupted};
-use crate::options::Bench;
+use super::rounds::{Cut, take};
+use crate::launch::Interrupt;
+use crate::options::Bench as Options;
 use crate::progress::Progress;
 
 /// How many runs there are of one command at least.
@@ -18,13 +19,18 @@ const RUNS_OF_SEVERAL: u64 = 20;
 /// How many runs there are of what takes no time.
 const MOST_RUNS: u64 = 1000;
 
+/// How many starts of a shell are measured in a round, until there are enough.
+const STARTS: usize = 5;
+/// And how many are enough.
+const ENOUGH_STARTS: usize = 50;
+
 /// Commands that are measured.
 #[derive(Debug)]
 pub struct Runs<'a> {
     /// What they are.
     pub commands: &'a Commands,
     /// How to measure.
-    pub options: &'a Bench,
+    pub options: &'a Options,
     /// Who may not want to wait.
     pub interrupt: &'a Interrupt,
 }
@@ -75,46 +81,18 @@ impl Runs<'_> {
     /// Measures them all, and says how.
     pub fn measure(
         &self,
-        candidates: &mut [Candidate],
+        bench: &mut Bench,
         progress: &Progress,
         remarks: &mut Vec<String>,
-    ) -> Result<Option<Interrupted>> {
-        let measured = self.measure_uncaught(candidates, progress, remarks);
-        match measured {
-            Err(error) => match error.downcast_ref::<Interrupted>() {
-                Some(interrupted) => Ok(Some(*interrupted)),
-                None => Err(error),
-            },
-            measured => measured,
-        }
-    }
-
-    fn measure_uncaught(
-        &self,
-        candidates: &mut [Candidate],
-        progress: &Progress,
-        remarks: &mut Vec<String>,
-    ) -> Result<Option<Interrupted>> {
-        let shell = self.commands.shell.as_ref();
-        let start = shell.map(|shell| shell.start(self.interrupt)).transpose()?;
-        if let Some(start) = &start {
-            let cpu_clock = self.options.process;
-            let seconds = if cpu_clock {
-                start.used.all()
-            } else {
-                start.wall
-            };
-            let taken = duration((seconds * 1e9) as u64);
-            remarks.push(format!(
-                "The start of the shell, {taken}, is taken off each run (`-N` runs commands without a shell)."
-            ));
-        }
+    ) -> Option<Cut> {
         for _ in 0..self.options.warmup.unwrap_or(0) {
-            for index in 0..candidates.len() {
-                self.run(index)?;
+            for index in 0..bench.candidates.len() {
+                if let Err(error) = self.run(index) {
+                    return Some(error.into());
+                }
             }
         }
-        let wanted = if candidates.len() > 1 {
+        let wanted = if bench.candidates.len() > 1 {
             RUNS_OF_SEVERAL
         } else {
             RUNS
@@ -126,14 +104,43 @@ impl Runs<'_> {
                 most: MOST_RUNS,
             },
         };
-        take(candidates, rounds, progress, |order| {
+        let mut starts = Vec::new();
+        let cut = take(&mut bench.candidates, rounds, progress, |order| {
+            let is_first = starts.len() / STARTS % 2 == 0;
+            // What the machine is like changes: the shell is measured where the candidates are.
+            if is_first {
+                self.start_shell(&mut starts)?;
+            }
             let mut runs = vec![Run::default(); order.len()];
             for &index in order {
-                let took = self.run(index)?;
-                runs[index] = took.without(start.as_ref(), self.options.process);
+                runs[index] = self.run(index)?.as_run(self.options.process);
+            }
+            if !is_first {
+                self.start_shell(&mut starts)?;
             }
             Ok(runs)
-        })
+        });
+        if !starts.is_empty() {
+            remarks.push(take_off(bench, &starts));
+        }
+        cut
+    }
+
+    /// Starts the shell for nothing, some times in each of the first rounds and once in each further one.
+    fn start_shell(&self, starts: &mut Vec<Run>) -> Result<()> {
+        let Some(shell) = &self.commands.shell else {
+            return Ok(());
+        };
+        let count = if starts.len() < ENOUGH_STARTS {
+            STARTS
+        } else {
+            1
+        };
+        for _ in 0..count {
+            let took = shell.start(self.interrupt)?;
+            starts.push(took.as_run(self.options.process));
+        }
+        Ok(())
     }
 
     fn run(&self, index: usize) -> Result<Took> {
@@ -166,5 +173,70 @@ impl Runs<'_> {
             }
         };
         anyhow!("`{text}` {failure}{hint}")
+    }
+}
+
+/// Takes the shell's start off all runs, and says so.
+fn take_off(bench: &mut Bench, starts: &[Run]) -> String {
+    let seconds: Vec<f64> = starts.iter().map(|run| run.seconds).collect();
+    let start = Start::of(&seconds);
+    let part = |of: fn(Cpu) -> f64| {
+        let times = starts.iter().filter_map(|run| run.cpu).map(of);
+        median(&times.collect::<Vec<f64>>())
+    };
+    let of_shell = Cpu {
+        user: part(|cpu| cpu.user),
+        system: part(|cpu| cpu.system),
+    };
+    let runs = bench.candidates.iter_mut().flat_map(|it| &mut it.runs);
+    for run in runs {
+        run.seconds = (run.seconds - start.seconds).max(0.0);
+        run.cpu = run.cpu.map(|cpu| Cpu {
+            user: (cpu.user - of_shell.user).max(0.0),
+            system: (cpu.system - of_shell.system).max(0.0),
+        });
+    }
+    bench.start = Some(start);
+    let told = |seconds: f64| duration((seconds * 1e9) as u64);
+    format!(
+        "The start of the shell, {} ± {}, is taken off each run (`-N` runs commands without a shell).",
+        told(start.seconds),
+        told(start.doubt)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use profundo_analysis::bench::{Candidate, Machine, Subject};
+
+    use super::*;
+
+    #[test]
+    fn the_start_of_the_shell_is_taken_off() {
+        let run = |seconds: f64| Run {
+            seconds,
+            cpu: Some(Cpu {
+                user: seconds / 2.0,
+                system: seconds / 4.0,
+            }),
+        };
+        let mut bench = Bench {
+            subject: Subject::Command,
+            cpu_clock: false,
+            started: 0,
+            machine: Machine::default(),
+            start: None,
+            candidates: vec![Candidate {
+                runs: vec![run(1.0), run(0.125)],
+                ..Candidate::default()
+            }],
+        };
+        let said = take_off(&mut bench, &[0.25; 20].map(run));
+        assert!(said.contains("250 ms ± 0"), "{said}");
+        let runs = &bench.candidates[0].runs;
+        assert_eq!(runs[0], run(0.75));
+        assert_eq!(runs[1], run(0.0));
+        assert_eq!(bench.start.unwrap().doubt, 0.0);
+        assert!(bench.is_hidden(0));
     }
 }

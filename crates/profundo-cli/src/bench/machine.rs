@@ -113,7 +113,7 @@ fn said(meanwhile: &Meanwhile, cpu_clock: bool) -> Vec<String> {
         let held_back = around.held_back.unwrap_or(0) as f64 / 1e9;
         if held_back / passed >= HELD_BACK {
             notes.push(format!(
-                "a quota of CPU time held us back for {held_back:.1} s meanwhile."
+                "a quota of CPU time held us back meanwhile: CPUs stood still for {held_back:.1} s, added up over all of them."
             ));
         }
     }

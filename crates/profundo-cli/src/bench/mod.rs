@@ -35,6 +35,7 @@ use commands::Runs;
 use machine::{Watch, machine};
 use plan::{Plan, Work};
 use python::Raised;
+use rounds::Cut;
 
 /// Something has become too slow.
 const TOO_SLOW: u8 = 3;
@@ -60,6 +61,7 @@ pub fn bench(options: &Options) -> Result<ExitCode> {
         cpu_clock: options.process,
         started: now(),
         machine: machine(),
+        start: None,
         candidates: plan.candidates(),
     };
     if let (Some(earlier), Some(path)) = (&earlier, &options.later.against) {
@@ -71,21 +73,14 @@ pub fn bench(options: &Options) -> Result<ExitCode> {
     let measured = match measured {
         Ok(Some(measured)) => measured,
         Ok(None) => return Ok(ExitCode::from(FAILED)),
-        Err(error) => match (error.downcast_ref(), error.downcast_ref()) {
-            (Some(interrupted), _) => {
-                drop(saving);
-                return Ok(end(*interrupted));
-            }
-            (_, Some(raised @ Raised { .. })) => {
-                let _ = writeln!(io::stderr(), "{raised}");
-                return Ok(ExitCode::from(FAILED));
-            }
-            _ => return Err(error),
-        },
+        Err(error) => {
+            drop(saving);
+            return end_by(error.into());
+        }
     };
     if bench.candidates.iter().all(|it| it.runs.is_empty()) {
         drop(saving);
-        return Ok(measured.interrupted.map_or(ExitCode::SUCCESS, end));
+        return measured.cut.map_or(Ok(ExitCode::SUCCESS), end_by);
     }
     let mut report = Benchmark::new(&bench)
         .unit(options.unit)
@@ -105,12 +100,15 @@ pub fn bench(options: &Options) -> Result<ExitCode> {
         false => report.write(out),
     }
     .context("cannot write the figures")?;
-    if let Some(interrupted) = measured.interrupted {
+    if let Some(cut) = measured.cut {
         if saving.is_some() {
-            say::note("what was measured before the interruption is not saved");
+            say::note(match cut {
+                Cut::Interrupted(_) => "what was measured before the interruption is not saved",
+                Cut::Failed(_) => "what was measured before a run failed is not saved",
+            });
         }
         drop(saving);
-        return Ok(end(interrupted));
+        return end_by(cut);
     }
     if let Some(saving) = saving {
         saving.write(&report)?;
@@ -124,13 +122,23 @@ pub fn bench(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn end(Interrupted(signal): Interrupted) -> ExitCode {
-    end_as(Ended::Killed(signal))
+/// Ends as what cut it short has it.
+fn end_by(cut: Cut) -> Result<ExitCode> {
+    match cut {
+        Cut::Interrupted(Interrupted(signal)) => Ok(end_as(Ended::Killed(signal))),
+        Cut::Failed(error) => match error.downcast_ref() {
+            Some(raised @ Raised { .. }) => {
+                let _ = writeln!(io::stderr(), "{raised}");
+                Ok(ExitCode::from(FAILED))
+            }
+            None => Err(error),
+        },
+    }
 }
 
 /// What is known besides the times.
 struct Measured {
-    interrupted: Option<Interrupted>,
+    cut: Option<Cut>,
     agreed: Option<bool>,
     remarks: Vec<String>,
     notes: Vec<String>,
@@ -143,7 +151,6 @@ fn measure(
     bench: &mut Bench,
     interrupt: &Interrupt,
 ) -> Result<Option<Measured>> {
-    let (mut remarks, mut notes) = (Vec::new(), Vec::new());
     let runs = plan.commands().map(|commands| Runs {
         commands,
         options,
@@ -152,17 +159,40 @@ fn measure(
     if let Some(runs) = &runs {
         runs.set_up()?;
     }
+    let measured = measure_between(plan, options, bench, interrupt, runs.as_ref());
+    let Some(runs) = &runs else {
+        return measured;
+    };
+    // However that has ended, what was set up is there.
+    interrupt.forget();
+    match (measured, runs.clean_up()) {
+        (Ok(Some(Measured { cut: None, .. })), Err(error)) => Err(error),
+        (measured, Err(error)) => {
+            say::error(&error);
+            measured
+        }
+        (measured, Ok(())) => measured,
+    }
+}
+
+/// The same, between what is done before and what is done after it.
+fn measure_between(
+    plan: &Plan,
+    options: &Options,
+    bench: &mut Bench,
+    interrupt: &Interrupt,
+    runs: Option<&Runs<'_>>,
+) -> Result<Option<Measured>> {
+    let (mut remarks, mut notes) = (Vec::new(), Vec::new());
     let mut agreed = None;
     if options.check {
         let progress = Progress::start("comparing what they give");
-        let prepare = |_: &_, index| runs.as_ref().map_or(Ok(()), |runs| runs.prepare(index));
+        let prepare = |_: &_, index| runs.map_or(Ok(()), |runs| runs.prepare(index));
         let found = check::check(&plan.work, &plan.names, interrupt, prepare)?;
         drop(progress);
         match found {
             Found::Same => agreed = Some(true),
-            Found::Nothing => {
-                notes.push("`--check` had nothing to compare: no value and no output.".to_owned())
-            }
+            Found::Nothing(what) => notes.push(what.to_owned()),
             Found::Differs(how) => {
                 say::note(&format!("they do not give the same: {how}"));
                 return Ok(None);
@@ -178,10 +208,8 @@ fn measure(
     let is_compared = bench.candidates.len() > 1
         || options.later.save.is_some()
         || options.later.against.is_some();
-    let interrupted = match (&plan.work, &runs) {
-        (Work::Commands(_), Some(runs)) => {
-            runs.measure(&mut bench.candidates, &progress, &mut remarks)?
-        }
+    let cut = match (&plan.work, runs) {
+        (Work::Commands(_), Some(runs)) => runs.measure(bench, &progress, &mut remarks),
         (Work::Python(statements), _) => statements::measure(
             statements,
             &mut bench.candidates,
@@ -190,18 +218,13 @@ fn measure(
             interrupt,
             &progress,
             &mut remarks,
-        )?,
+        ),
         (Work::Commands(_), None) => None,
     };
     drop(progress);
     notes.extend(watch.notes(options.process));
-    if let Some(runs) = &runs
-        && interrupted.is_none()
-    {
-        runs.clean_up()?;
-    }
     Ok(Some(Measured {
-        interrupted,
+        cut,
         agreed,
         remarks,
         notes,

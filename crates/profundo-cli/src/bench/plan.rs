@@ -57,6 +57,9 @@ impl Plan {
                 .collect(),
             _ => texts.iter().map(|text| text.trim().to_owned()).collect(),
         };
+        if options.check && names.len() < 2 {
+            return Err("`--check` compares what candidates give, and there is only one".into());
+        }
         if options.name.len() > names.len() {
             let (given, candidates) = (options.name.len(), names.len());
             return Err(format!(

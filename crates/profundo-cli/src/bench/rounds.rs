@@ -2,19 +2,38 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use profundo_analysis::bench::{Candidate, Order, Rounds, Run, seed};
 
 use crate::launch::Interrupted;
 use crate::progress::Progress;
 
-/// Takes the runs: `round` is given the order of the candidates, and gives the run of each, in their own order. What was measured before somebody interrupted it is kept, and whose signal it was is returned.
+/// Why there are fewer rounds than there should be.
+#[derive(Debug)]
+pub enum Cut {
+    /// Somebody did not want to wait.
+    Interrupted(Interrupted),
+    /// A run has failed.
+    Failed(Error),
+}
+
+impl From<Error> for Cut {
+    fn from(error: Error) -> Self {
+        match error.downcast_ref() {
+            Some(&interrupted) => Self::Interrupted(interrupted),
+            None => Self::Failed(error),
+        }
+    }
+}
+
+/// Takes the runs: `round` is given the order of the candidates, and gives the run of each, in their own order. What was
+/// measured before something cut it short is kept.
 pub fn take(
     candidates: &mut [Candidate],
     rounds: Rounds,
     progress: &Progress,
     mut round: impl FnMut(&[usize]) -> Result<Vec<Run>>,
-) -> Result<Option<Interrupted>> {
+) -> Option<Cut> {
     let mut order = Order::new(candidates.len(), seed());
     let started = Instant::now();
     let mut count = rounds.at_first();
@@ -22,12 +41,7 @@ pub fn take(
     while done < count {
         let runs = match round(&order.next().unwrap_or_default()) {
             Ok(runs) => runs,
-            Err(error) => {
-                return match error.downcast_ref::<Interrupted>() {
-                    Some(interrupted) => Ok(Some(*interrupted)),
-                    None => Err(error),
-                };
-            }
+            Err(error) => return Some(error.into()),
         };
         // Half a round would be no pair.
         for (candidate, run) in candidates.iter_mut().zip(runs) {
@@ -41,15 +55,14 @@ pub fn take(
         let left = (each * count.saturating_sub(done) as f64).ceil();
         progress.says(format!("{done} of {count} runs, {left:.0} s to go"));
     }
-    Ok(None)
+    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_was_measured_before_an_interruption_is_kept() {
+    fn cut_by(error: impl Fn() -> Error) -> Option<Cut> {
         let mut candidates = vec![Candidate::default(), Candidate::default()];
         let mut rounds = 0;
         let progress = Progress::silent();
@@ -57,12 +70,23 @@ mod tests {
             rounds += 1;
             assert_eq!(order.len(), 2);
             match rounds {
-                3 => Err(Interrupted(2).into()),
+                3 => Err(error()),
                 _ => Ok(vec![Run::default(); 2]),
             }
         });
-        assert_eq!(ended.unwrap(), Some(Interrupted(2)));
         assert_eq!(candidates[0].runs.len(), 2);
         assert_eq!(candidates[1].runs.len(), 2);
+        ended
+    }
+
+    #[test]
+    fn what_was_measured_before_it_was_cut_short_is_kept() {
+        let interrupted = cut_by(|| Interrupted(2).into());
+        let interrupted = matches!(interrupted, Some(Cut::Interrupted(Interrupted(2))));
+        assert!(interrupted);
+        match cut_by(|| anyhow::anyhow!("it has failed")) {
+            Some(Cut::Failed(error)) => assert_eq!(error.to_string(), "it has failed"),
+            other => panic!("{other:?}"),
+        }
     }
 }

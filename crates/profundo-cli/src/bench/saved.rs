@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use profundo_analysis::bench::{Bench, Candidate, Cpu, Machine, Run, Subject};
+use profundo_analysis::bench::{Bench, Candidate, Cpu, Machine, Run, Start, Subject};
 use serde_json::Value;
 
 /// The schemas that are understood.
@@ -48,7 +48,16 @@ fn parse(text: &[u8]) -> Result<Bench> {
             kernel: text(&machine["kernel"]),
             governor: text(&machine["governor"]),
         },
+        start: start(&value["shell"]),
         candidates: candidates.iter().map(candidate).collect::<Result<_>>()?,
+    })
+}
+
+fn start(value: &Value) -> Option<Start> {
+    let number = |name: &str| value[name].as_f64().filter(|number| *number >= 0.0);
+    Some(Start {
+        seconds: number("seconds")?,
+        doubt: number("doubt_seconds")?,
     })
 }
 
@@ -99,6 +108,10 @@ mod tests {
                 kernel: Some("6.1".into()),
                 governor: None,
             },
+            start: Some(Start {
+                seconds: 0.001_25,
+                doubt: 3e-5,
+            }),
             candidates: vec![Candidate {
                 name: "one \"two\"\nthree".into(),
                 text: "text".into(),

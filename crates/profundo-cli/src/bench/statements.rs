@@ -12,8 +12,8 @@ use profundo_analysis::bench::{Candidate, Parts, Rounds, Run, Tried, loop_counts
 use profundo_report::text::significant;
 
 use super::python::{Interpreter, Statement};
-use super::rounds::take;
-use crate::launch::{Interrupt, Interrupted};
+use super::rounds::{Cut, take};
+use crate::launch::Interrupt;
 use crate::options::Bench;
 use crate::progress::Progress;
 
@@ -37,7 +37,7 @@ pub fn measure(
     interrupt: &Interrupt,
     progress: &Progress,
     remarks: &mut Vec<String>,
-) -> Result<Option<Interrupted>> {
+) -> Option<Cut> {
     let all = Statements {
         options,
         interrupt,
@@ -47,13 +47,7 @@ pub fn measure(
         [only] if !is_compared => all.one(only, candidates),
         _ => all.several(statements, candidates, remarks),
     };
-    match measured {
-        Err(error) => match error.downcast_ref::<Interrupted>() {
-            Some(interrupted) => Ok(Some(*interrupted)),
-            None => Err(error),
-        },
-        measured => measured,
-    }
+    measured.unwrap_or_else(|error| Some(error.into()))
 }
 
 struct Statements<'a> {
@@ -63,11 +57,7 @@ struct Statements<'a> {
 }
 
 impl Statements<'_> {
-    fn one(
-        &self,
-        statement: &Statement,
-        candidates: &mut [Candidate],
-    ) -> Result<Option<Interrupted>> {
+    fn one(&self, statement: &Statement, candidates: &mut [Candidate]) -> Result<Option<Cut>> {
         let mut interpreter = self.start(statement, true)?;
         candidates[0].by = Some(interpreter.version.clone());
         let loops = self.try_loops(&mut interpreter, self.least(LEAST))?.loops;
@@ -81,7 +71,7 @@ impl Statements<'_> {
             Ok(vec![Run { seconds, cpu: None }])
         });
         interpreter.end();
-        ended
+        Ok(ended)
     }
 
     fn several(
@@ -89,7 +79,7 @@ impl Statements<'_> {
         statements: &[Statement],
         candidates: &mut [Candidate],
         remarks: &mut Vec<String>,
-    ) -> Result<Option<Interrupted>> {
+    ) -> Result<Option<Cut>> {
         let least = self.least(LEAST_OF_SEVERAL);
         let mut tried = Vec::new();
         for (statement, candidate) in statements.iter().zip(&mut *candidates) {
@@ -124,11 +114,11 @@ impl Statements<'_> {
                 most: REPEAT_OF_SEVERAL,
             },
         };
-        take(candidates, rounds, self.progress, |order| {
+        Ok(take(candidates, rounds, self.progress, |order| {
             let runs = self.round(statements, &parts, order)?;
             let run = |seconds| Run { seconds, cpu: None };
             Ok(runs.into_iter().map(run).collect())
-        })
+        }))
     }
 
     /// How a run is cut. On a busy machine a trial of one alone says little, so there is a whole round that does not

@@ -80,6 +80,11 @@ impl Interrupt {
         let _ = RUNS.compare_exchange(pid, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
+    /// What has come was heeded. What comes from now on interrupts what is done to clean up.
+    pub fn forget(&self) {
+        CAME.store(0, Ordering::Relaxed);
+    }
+
     /// An error, if we have been interrupted.
     pub fn check(&self) -> Result<(), Interrupted> {
         match CAME.load(Ordering::Relaxed) {

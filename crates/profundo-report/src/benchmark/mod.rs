@@ -132,8 +132,7 @@ impl<'a> Benchmark<'a> {
             return false;
         };
         (0..self.bench.candidates.len()).any(|index| {
-            let earlier = self.bench.earlier(index, against.bench);
-            let ratio = earlier.and_then(|earlier| self.bench.ratio_to(index, earlier));
+            let ratio = self.bench.ratio_to(index, against.bench);
             ratio.is_some_and(|ratio| against.is_past(&ratio))
         })
     }

@@ -1,7 +1,7 @@
 //! What is printed of measurements, word by word.
 
 use expect_test::{Expect, expect};
-use profundo_analysis::bench::{Bench, Candidate, Cpu, Machine, Run, Subject};
+use profundo_analysis::bench::{Bench, Candidate, Cpu, Machine, Run, Start, Subject};
 
 use super::{Benchmark, Clocked};
 use crate::Look;
@@ -33,6 +33,7 @@ fn bench(subject: Subject, candidates: Vec<Candidate>) -> Bench {
             kernel: None,
             governor: None,
         },
+        start: None,
         candidates,
     }
 }
@@ -308,4 +309,72 @@ fn json_has_all_of_it() {
     let against = &json["against"];
     assert_eq!(against["comparisons"][0]["too_slow"], false);
     assert!(json["give_the_same"].is_null() && json["machine"]["kernel"].is_null());
+}
+
+#[test]
+fn what_may_be_the_shells_start_alone_has_no_ratio() {
+    let candidates = vec![
+        candidate("sleep 1", 1, &around(1.0, 12)),
+        candidate(
+            ":",
+            1,
+            &[
+                0.0, 1e-5, 0.0, 3e-5, 0.0, 0.0, 2e-5, 0.0, 0.0, 1e-5, 0.0, 0.0,
+            ],
+        ),
+    ];
+    let mut two = bench(Subject::Command, candidates);
+    two.start = Some(Start {
+        seconds: 0.001,
+        doubt: 2e-5,
+    });
+    let text = |report: &Benchmark<'_>| {
+        let mut out = Vec::new();
+        report.write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let said = text(&Benchmark::new(&two));
+    assert!(
+        said.contains("`:` takes hardly more than the shell's own start"),
+        "{said}"
+    );
+    assert!(!said.contains("times faster"), "{said}");
+    // Nor is a time of nothing four times as long as another.
+    assert!(!said.contains("four times"), "{said}");
+    let against = Benchmark::new(&two).against("then.json", &two, 0.1);
+    let said = text(&against);
+    assert!(
+        said.contains("`:` cannot be compared with then.json"),
+        "{said}"
+    );
+    assert!(!against.is_too_slow());
+    two.start = None;
+    let said = text(&Benchmark::new(&two));
+    assert!(
+        said.contains("`:` takes less than the clock can tell"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_a_start_may_account_for_is_not_too_slow() {
+    let short = |seconds: f64, doubt: f64| {
+        let mut one = bench(
+            Subject::Command,
+            vec![candidate("true", 1, &around(seconds, 12))],
+        );
+        one.start = Some(Start {
+            seconds: 0.001,
+            doubt,
+        });
+        one
+    };
+    let is_too_slow = |doubt| {
+        let (then, now) = (short(0.0005, doubt), short(0.0006, doubt));
+        Benchmark::new(&now)
+            .against("then.json", &then, 0.1)
+            .is_too_slow()
+    };
+    assert!(is_too_slow(0.0));
+    assert!(!is_too_slow(3e-5));
 }

@@ -26,6 +26,13 @@ impl Benchmark<'_> {
             or_null(json, "kernel", &machine.kernel);
             or_null(json, "governor", &machine.governor);
         });
+        match bench.start {
+            None => json.null("shell"),
+            Some(start) => json.row("shell", |json| {
+                json.exactly("seconds", Some(start.seconds));
+                json.exactly("doubt_seconds", Some(start.doubt));
+            }),
+        }
         json.array("candidates", |json| {
             for candidate in &bench.candidates {
                 json.object("", |json| tell_candidate(json, candidate));
@@ -57,10 +64,10 @@ impl Benchmark<'_> {
                 json.exactly("threshold_share", Some(against.threshold));
                 json.array("comparisons", |json| {
                     for (index, now) in bench.candidates.iter().enumerate() {
-                        let Some(earlier) = bench.earlier(index, against.bench) else {
+                        if bench.earlier(index, against.bench).is_none() {
                             continue;
-                        };
-                        let ratio = bench.ratio_to(index, earlier);
+                        }
+                        let ratio = bench.ratio_to(index, against.bench);
                         json.row("", |json| {
                             json.text("one", &now.name);
                             tell_ratio(json, ratio);

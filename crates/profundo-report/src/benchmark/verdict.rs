@@ -44,9 +44,10 @@ impl Benchmark<'_> {
         };
         if !others.is_empty() {
             sentences.extend(
-                others.iter().enumerate().map(|(index, other)| {
-                    self.of_pair(first, other, self.bench.ratio(index + 1, 0))
-                }),
+                others
+                    .iter()
+                    .enumerate()
+                    .map(|(index, other)| self.of_pair(first, other, index + 1)),
             );
             sentences.dedup();
         }
@@ -68,8 +69,26 @@ impl Benchmark<'_> {
         sentences
     }
 
-    fn of_pair(&self, first: &Candidate, other: &Candidate, ratio: Option<Ratio>) -> String {
-        let Some(ratio) = ratio else {
+    /// Why there is no ratio to a candidate of which nothing may be left.
+    fn hidden(&self, candidate: &Candidate) -> String {
+        let name = name(candidate);
+        match self.bench.start {
+            Some(_) => format!(
+                "{name} takes hardly more than the shell's own start: there is no ratio to it (`-N` runs commands \
+                 without a shell)."
+            ),
+            None => format!("{name} takes less than the clock can tell: there is no ratio to it."),
+        }
+    }
+
+    fn of_pair(&self, first: &Candidate, other: &Candidate, index: usize) -> String {
+        let Some(ratio) = self.bench.ratio(index, 0) else {
+            if self.bench.is_hidden(0) {
+                return self.hidden(first);
+            }
+            if self.bench.is_hidden(index) {
+                return self.hidden(other);
+            }
             let pairs = first.runs.len().min(other.runs.len());
             return format!(
                 "{} cannot tell which is faster: it takes {} at least.",
@@ -105,7 +124,13 @@ impl Benchmark<'_> {
             .map(
                 |(index, now)| match self.bench.earlier(index, against.bench) {
                     None => format!("{} is not in {}.", name(now), against.name),
-                    Some(earlier) => against.of(now, self.bench.ratio_to(index, earlier)),
+                    Some(_) if self.bench.is_hidden_against(index, against.bench) => format!(
+                        "{} cannot be compared with {}: there are runs that take hardly more than what is taken off \
+                         them.",
+                        name(now),
+                        against.name
+                    ),
+                    Some(_) => against.of(now, self.bench.ratio_to(index, against.bench)),
                 },
             )
             .collect();

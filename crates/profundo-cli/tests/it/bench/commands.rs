@@ -184,6 +184,15 @@ fn answers_are_compared() {
         "`exit 2` ends with exit code 2, `exit 3` with exit code 3",
     );
     check("echo a", "true").refused(1, "prints nothing");
+    let silent = check("exit 2", "true; exit 2");
+    assert!(
+        silent.succeeded().out.contains("nothing but how they end"),
+        "{silent:#?}"
+    );
+    assert!(!silent.out.contains("give the same"), "{silent:#?}");
+    folder
+        .said(&["bench", "--check", "true"])
+        .refused(2, "there is only one");
 }
 
 #[test]
@@ -297,6 +306,92 @@ fn what_was_measured_before_ctrl_c_is_printed() {
         .map(|it| it.unwrap().file_name())
         .collect();
     assert_eq!(files, ["log"]);
+}
+
+#[test]
+fn what_was_measured_before_a_run_failed_is_printed() {
+    let folder = Folder::new();
+    let words = [
+        "bench",
+        "printf r >> log; test $(wc -c < log) -lt 3",
+        "-r5",
+        "--save",
+        "saved.json",
+        "--cleanup",
+        "printf c >> log",
+    ];
+    let said = folder.said(&words);
+    assert_eq!(said.code, Some(1), "{said:#?}");
+    assert!(said.out.contains("2 runs, median"), "{said:#?}");
+    assert!(said.err.contains("ended with exit code 1"), "{said:#?}");
+    assert!(said.err.contains("is not saved"), "{said:#?}");
+    assert!(!folder.path().join("saved.json").exists());
+    // What was set up is cleaned up all the same.
+    assert_eq!(log(&folder), "rrrc");
+    let json = folder.said(&[&words[..], &["--json"]].concat());
+    assert_eq!((json.code, json.out.as_str()), (Some(1), ""), "{json:#?}");
+    assert_eq!(log(&folder), "rrrcrc");
+}
+
+#[test]
+fn it_is_cleaned_up_after_ctrl_c() {
+    let folder = Folder::new();
+    let words = [
+        "bench",
+        "printf r >> log; sleep 0.05",
+        "-r",
+        "100000",
+        "--cleanup",
+        "sleep 0.1; printf c >> log",
+    ];
+    let said = interrupted(&folder, &words, libc::SIGINT);
+    assert_eq!(said.signal, Some(libc::SIGINT), "{said:#?}");
+    assert!(log(&folder).ends_with("rc"), "{said:#?}");
+}
+
+#[test]
+fn what_fails_while_it_is_cleaned_up_is_said() {
+    let folder = Folder::new();
+    let said = folder.said(&["bench", "true", "-r2", "--cleanup", "exit 5"]);
+    assert_eq!(said.code, Some(1), "{said:#?}");
+    assert!(
+        said.err
+            .contains("is for `--cleanup`, ended with exit code 5"),
+        "{said:#?}"
+    );
+    let said = folder.said(&["bench", "exit 3", "-r2", "--cleanup", "exit 5"]);
+    assert_eq!(said.code, Some(1), "{said:#?}");
+    assert!(said.err.contains("`--cleanup`"), "{said:#?}");
+    assert!(
+        said.err.contains("`exit 3` ended with exit code 3"),
+        "{said:#?}"
+    );
+}
+
+#[test]
+fn what_takes_no_longer_than_the_shell_has_no_ratio() {
+    let folder = Folder::new();
+    let words = ["bench", "-r30", "sleep 0.01", ":"];
+    let said = folder.said(&words);
+    said.succeeded();
+    assert!(!said.out.contains("times faster"), "{said:#?}");
+    assert!(
+        said.out
+            .contains("`:` takes hardly more than the shell's own start"),
+        "{said:#?}"
+    );
+    // Nor has it become slower.
+    folder
+        .said(&["bench", "-r30", ":", "--save", "then.json"])
+        .succeeded();
+    let later = folder.said(&["bench", "-r30", ":", "--against", "then.json"]);
+    assert!(
+        later
+            .succeeded()
+            .out
+            .contains("cannot be compared with then.json"),
+        "{later:#?}"
+    );
 }
 
 #[test]

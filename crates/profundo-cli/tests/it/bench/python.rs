@@ -204,6 +204,18 @@ fn an_error_is_shown_with_its_line() {
 }
 
 #[test]
+fn what_was_measured_before_an_error_is_printed() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let statement = "names = globals(); names['n'] = names.get('n', 0) + 1; assert names['n'] < 3";
+    let ask = ["-n1", "-r5", "--python", statement];
+    let said = bench(&folder, &python, &ask);
+    assert_eq!(said.code, Some(1), "{said:#?}");
+    assert!(said.out.starts_with("1 loop, best of 2: "), "{said:#?}");
+    assert!(said.err.contains("AssertionError"), "{said:#?}");
+}
+
+#[test]
 fn an_interpreter_that_ends_is_one_sentence() {
     let Some(python) = python() else { return };
     let folder = Folder::new();
@@ -259,14 +271,7 @@ fn an_interpreter_ends_as_programs_do() {
     let with = format!("--with={}", python.display());
     let statement = "pool.map(abs, [1, 2])";
     let words = [
-        "bench",
-        &with,
-        "-n1",
-        "-r1",
-        "-s",
-        setup,
-        "--python",
-        statement,
+        "bench", &with, "-n1", "-r1", "-s", setup, "--python", statement,
     ];
     // Who is left over would keep a pipe open for ever.
     let status = folder
@@ -289,7 +294,10 @@ fn an_interpreter_ends_as_programs_do() {
         // SAFETY: sends a signal to a process of the pool that is of this test.
         unsafe { libc::kill(pid.parse().unwrap(), libc::SIGKILL) };
     }
-    assert!(left.is_empty() && pids.lines().count() >= 2, "{left:?} of {pids}");
+    assert!(
+        left.is_empty() && pids.lines().count() >= 2,
+        "{left:?} of {pids}"
+    );
     let exits = fs::read_to_string(folder.path().join("left")).unwrap();
     assert_eq!(exits, "left\n");
 }
