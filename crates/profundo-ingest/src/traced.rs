@@ -4,6 +4,8 @@
 //! some calls is known, they hang below a node that stands for that caller anywhere: what they took is taken off all places of
 //! that caller alike.
 
+mod costs;
+
 use profundo_model::{
     Call, Callers, Clock, Frame, FrameId, Language, Line, LocationId, LocationKind, Nanos,
     ProcessId, Profile, Sample, SampleKind, StackId, TaskId, ThreadId,
@@ -13,6 +15,7 @@ use profundo_wire::traced::{TracedCalls, TracedFunction, TracedNode, TracedPlace
 use crate::clock::Clock as Cycles;
 use crate::people::{Numbers, People};
 use crate::stacks::Stacks;
+use costs::Costs;
 
 /// Takes in what a process has called.
 pub(crate) fn take_in(
@@ -254,6 +257,21 @@ impl Times {
         }
     }
 
+    /// What of the sum of a function falls to one place of it, as its own time there is a part of all of it.
+    fn part(&self, node: &TracedNode, row: usize, sums: &[u64]) -> u64 {
+        let (TracedPlace::Function(function) | TracedPlace::Called { function, .. }) = node.place
+        else {
+            return 0;
+        };
+        let function = function as usize;
+        let all = self.folded.get(function).map_or(0, |&(_, all)| all);
+        let sum = sums.get(function).copied().unwrap_or(0);
+        let children = self.of_children.get(row).copied().unwrap_or(0);
+        let own = u128::from(node.total.saturating_sub(children));
+        let part = (own * u128::from(sum)).checked_div(u128::from(all));
+        part.map_or(0, |part| u64::try_from(part).unwrap_or(u64::MAX))
+    }
+
     /// What a function took itself in one place.
     fn own(&self, node: &TracedNode, row: usize) -> u64 {
         let children = self.of_children.get(row).copied().unwrap_or(0);
@@ -269,58 +287,5 @@ impl Times {
             }
             _ => own,
         }
-    }
-}
-
-/// What counting has added to a node's times.
-#[derive(Debug, Clone, Copy, Default)]
-struct Added {
-    /// To what it took itself: what falls between the moments at which its calls are measured, and what falls outside of those
-    /// of the calls that it made.
-    own: u64,
-    /// To all that it took.
-    total: u64,
-}
-
-/// The same of all nodes.
-struct Costs(Vec<Added>);
-
-impl Costs {
-    fn of(calls: &TracedCalls, times: &Times) -> Self {
-        /// Costs are told for so many calls.
-        const CALLS: u128 = 1024;
-        let mut added = vec![Added::default(); calls.nodes.len()];
-        let parent = |node: &TracedNode| row_of(node.parent).filter(|&it| it < calls.nodes.len());
-        for (row, node) in calls.nodes.iter().enumerate() {
-            let (TracedPlace::Function(function) | TracedPlace::Called { function, .. }) =
-                node.place
-            else {
-                continue;
-            };
-            let function = calls.functions.get(function as usize);
-            let is_builtin = function.is_some_and(|it| it.is_builtin);
-            let [inside, outside] = calls.cost[usize::from(is_builtin)];
-            let count = u128::from(node.calls.saturating_add(node.resumes));
-            let of =
-                |each: u64| u64::try_from(count * u128::from(each) / CALLS).unwrap_or(u64::MAX);
-            added[row].own = added[row].own.saturating_add(of(inside));
-            if let Some(above) = parent(node) {
-                added[above].own = added[above].own.saturating_add(of(outside));
-            }
-        }
-        // Children stand behind their parents.
-        for (row, node) in calls.nodes.iter().enumerate().rev() {
-            // No more than there is.
-            added[row].own = added[row].own.min(times.own(node, row));
-            added[row].total = added[row].total.saturating_add(added[row].own);
-            if let Some(above) = parent(node) {
-                added[above].total = added[above].total.saturating_add(added[row].total);
-            }
-        }
-        Self(added)
-    }
-
-    fn of_row(&self, row: usize) -> Added {
-        self.0.get(row).copied().unwrap_or_default()
     }
 }
