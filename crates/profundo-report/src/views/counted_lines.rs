@@ -1,5 +1,7 @@
 //! Lines, each run of which was counted, in the columns of Python's line_profiler.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::io;
 
 use profundo_analysis::{CountedLine, LinesOfFunction, Selection, traced_lines};
@@ -64,17 +66,27 @@ impl CountedLines {
 
     /// The functions that are shown, in their order, and how many are left out.
     fn functions(&self, profile: &Profile) -> (Vec<LinesOfFunction>, usize) {
-        let mut functions = traced_lines(profile, &self.choices.filter);
+        let functions = traced_lines(profile, &self.choices.filter);
         let all = functions.len();
-        if all > self.limit {
-            let mut times: Vec<u64> = functions.iter().map(LinesOfFunction::time).collect();
-            times.sort_unstable_by(|a, b| b.cmp(a));
-            let least = self.limit.checked_sub(1).map_or(u64::MAX, |at| times[at]);
-            functions.retain(|function| function.time() >= least);
-            functions.truncate(self.limit);
+        let mut best: Vec<usize> = (0..all).collect();
+        best.sort_by_key(|&at| {
+            let function = &functions[at];
+            let hits = function
+                .lines
+                .iter()
+                .fold(0_u64, |sum, line| sum.saturating_add(line.hits));
+            (Reverse(function.time()), Reverse(hits), at)
+        });
+        let mut is_shown = vec![false; all];
+        for &at in best.iter().take(self.limit) {
+            is_shown[at] = true;
         }
-        let left_out = all - functions.len();
-        (functions, left_out)
+        let shown = functions.into_iter().zip(is_shown);
+        let shown: Vec<LinesOfFunction> = shown
+            .filter_map(|(it, is_shown)| is_shown.then_some(it))
+            .collect();
+        let left_out = all - shown.len();
+        (shown, left_out)
     }
 
     fn text(&self, page: &mut Page<'_>, _: &Selection) -> io::Result<()> {
@@ -157,7 +169,7 @@ impl CountedLines {
         page.line(&mut line)?;
         page.plain(&"=".repeat(head.len()))?;
         let text = |number: u32| source.line(profile, file, number).map(shown);
-        for number in function.first..=end(function, text) {
+        for number in numbers(profile, function, file, source, end(function, text)) {
             let at = function.lines.binary_search_by_key(&number, |it| it.line);
             let text = text(number);
             if at.is_err() && text.is_none() {
@@ -249,6 +261,24 @@ fn cells(line: &CountedLine, time: u64) -> [String; 4] {
     [hits, fit(took, WIDTHS[2]), each, share]
 }
 
+/// The lines of a function that there is anything to say of, until the last one. Numbers are what a recording says, and may be
+/// any.
+fn numbers(
+    profile: &Profile,
+    function: &LinesOfFunction,
+    file: FileId,
+    source: &Source,
+    end: u32,
+) -> BTreeSet<u32> {
+    let on_disk = function.first..=end.min(source.len().unwrap_or(0));
+    let of_file = profile.sources.iter().filter(|row| row.0 == file);
+    let kept = of_file.map(|(_, number, _)| number);
+    let run = function.lines.iter().map(|line| line.line);
+    let all = on_disk.chain(kept).chain(run);
+    all.filter(|number| (function.first..=end).contains(number))
+        .collect()
+}
+
 /// The last line of a function: that which was run last in its text, and what follows and is indented more than its first.
 fn end(function: &LinesOfFunction, text: impl Fn(u32) -> Option<String>) -> u32 {
     let last_run = function.lines.last().map_or(0, |line| line.line);
@@ -263,15 +293,14 @@ fn end(function: &LinesOfFunction, text: impl Fn(u32) -> Option<String>) -> u32 
         return end;
     };
     let base = indent(&first);
-    let mut next = end + 1;
-    while let Some(it) = text(next) {
+    for next in end.saturating_add(1)..=u32::MAX {
+        let Some(it) = text(next) else { break };
         if !it.is_empty() {
             if indent(&it) <= base {
                 break;
             }
             end = next;
         }
-        next += 1;
     }
     end
 }

@@ -613,6 +613,62 @@ fn all_reports_speak_of_calls() {
     }
 }
 
+/// Lines of functions that begin at some line each, with hits and time.
+fn with_lines(rows: &[(&str, u32, u32, u64, u64)]) -> Profile {
+    let mut profile = counted_lines();
+    profile.traced.lines.clear();
+    for &(function, first, line, hits, time) in rows {
+        let frame = profile.frame(profundo_model::FrameKey {
+            function,
+            file: "/home/me/app.py",
+            line,
+            language: profundo_model::Language::Python,
+            ..profundo_model::FrameKey::default()
+        });
+        profile.traced.lines.push(profundo_model::Line {
+            process: profundo_model::ProcessId(0),
+            frame,
+            first,
+            hits,
+            time: profundo_model::Nanos(time),
+        });
+    }
+    profile
+}
+
+#[test]
+fn a_limit_leaves_those_that_took_most() {
+    let profile = with_lines(&[
+        ("one", 1, 2, 1, 5_000),
+        ("other", 10, 11, 7, 5_000),
+        ("third", 20, 21, 7, 5_000),
+        ("hottest", 30, 31, 1, 9_000),
+    ]);
+    let shown = |limit| {
+        let text = CountedLines::new().limit(limit).render(&profile).unwrap();
+        let lines = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("Function: "));
+        let names = lines.map(|line| line.split(' ').next().unwrap().to_owned());
+        names.collect::<Vec<String>>()
+    };
+    assert_eq!(shown(0), [""; 0]);
+    assert_eq!(shown(1), ["hottest"]);
+    // Of equal times more hits, and then the first.
+    assert_eq!(shown(2), ["other", "hottest"]);
+    assert_eq!(shown(3), ["other", "third", "hottest"]);
+    assert_eq!(shown(4), ["one", "other", "third", "hottest"]);
+}
+
+#[test]
+fn lines_of_any_number_are_no_more_than_there_are() {
+    let profile = with_lines(&[("fib", 3, 6, 7, 21_000), ("fib", 3, u32::MAX, 1, 1)]);
+    let text = CountedLines::new().render(&profile).unwrap();
+    assert!(text.contains("4294967295         1"), "{text}");
+    assert!(text.contains("     6         7"), "{text}");
+    assert!(text.contains("        return n\n"), "{text}");
+}
+
 /// Where lines alone were counted, the other reports say so, and where they are.
 #[test]
 fn lines_alone_are_no_samples() {
