@@ -60,6 +60,8 @@ impl Manner {
 pub(crate) struct Calls {
     pub calls: Vec<Call>,
     pub owners: Vec<String>,
+    /// The row of each of them.
+    owner_rows: FxHashMap<String, u32>,
     ids: FxHashMap<(Option<u32>, Callee), u32>,
     /// The call of each node of the view, for each root.
     met: FxHashMap<(Option<u32>, u32), u32>,
@@ -79,6 +81,7 @@ impl Calls {
         let mut calls = Self {
             calls: Vec::new(),
             owners: Vec::new(),
+            owner_rows: FxHashMap::default(),
             ids: FxHashMap::default(),
             met: FxHashMap::default(),
             lines: Vec::new(),
@@ -141,11 +144,16 @@ impl Calls {
     }
 
     fn owner(&mut self, parent: Option<u32>, name: String) -> u32 {
-        let row = (self.owners.iter().position(|owner| *owner == name)).unwrap_or_else(|| {
-            self.owners.push(name);
-            self.owners.len() - 1
-        });
-        self.child(parent, Callee::Owner(row as u32))
+        let row = match self.owner_rows.get(&name) {
+            Some(&row) => row,
+            None => {
+                let row = self.owners.len() as u32;
+                self.owners.push(name.clone());
+                self.owner_rows.insert(name, row);
+                row
+            }
+        };
+        self.child(parent, Callee::Owner(row))
     }
 
     /// The call in which a sample ends.
