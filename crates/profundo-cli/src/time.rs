@@ -25,12 +25,19 @@ pub fn time(options: &Time) -> Result<ExitCode> {
     let mut runs = Vec::new();
     let mut gap = String::new();
     let mut failed = None;
+    let mut broken = None;
     let mut ended = Ended::Exited(0);
     for number in 0..options.warmup + options.runs {
         if number > 0 {
             input.again();
         }
-        let measured = once(&program, &signals)?;
+        let measured = match once(&program, &signals) {
+            Ok(measured) => measured,
+            Err(error) => {
+                broken = Some(error);
+                break;
+            }
+        };
         ended = measured.ended;
         if let Some(why) = &measured.usage.gap {
             gap = why.to_string();
@@ -47,6 +54,12 @@ pub fn time(options: &Time) -> Result<ExitCode> {
         }
     }
     signals.release();
+    // What was measured before is told all the same.
+    if runs.is_empty()
+        && let Some(error) = broken
+    {
+        return Err(error);
+    }
     let words = program.arguments.iter().map(|word| word.to_string_lossy());
     let command = words.collect::<Vec<_>>().join(" ");
     let report = profundo_report::Time::new(command, runs)
@@ -58,7 +71,10 @@ pub fn time(options: &Time) -> Result<ExitCode> {
     {
         say::error(&error);
     }
-    Ok(end_as(failed.unwrap_or(ended)))
+    match broken {
+        Some(error) => Err(error),
+        None => Ok(end_as(failed.unwrap_or(ended))),
+    }
 }
 
 /// A run, and how it came to its end.

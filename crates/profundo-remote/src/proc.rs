@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A file of a process's directory; empty if it cannot be read.
@@ -74,6 +75,12 @@ impl Stat {
 /// Of a process.
 pub(crate) fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&read(pid, "stat"))
+}
+
+/// The user and the group whose rights a process has.
+pub(crate) fn owner(pid: u32) -> Option<(u32, u32)> {
+    let of_folder = fs::metadata(format!("/proc/{pid}")).ok()?;
+    Some((of_folder.uid(), of_folder.gid()))
 }
 
 /// What a thread does: `R` if it runs, `S` if it sleeps.

@@ -70,7 +70,7 @@ pub struct Around {
     pub stolen: u64,
     /// How often a CPU was slowed down for its heat.
     pub overheated: Option<u64>,
-    /// For which a quota held the program back.
+    /// For which a quota held the program back, added up over CPUs.
     pub held_back: Option<u64>,
     /// Kilohertz that CPUs may have, and could have.
     pub limited: Option<(u64, u64)>,

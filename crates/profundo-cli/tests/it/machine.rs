@@ -38,8 +38,6 @@ impl Folder {
             .args(words)
             .current_dir(&self.0)
             .env_remove("NO_COLOR")
-            // What is printed is printed without it too.
-            .env_remove("PYTHONUNBUFFERED")
             .stdin(Stdio::null());
         command
     }

@@ -66,6 +66,22 @@ int main(int argc, char **argv) {
             _exit(0);
         }
         if (read(ends[0], &byte, 1) != 1) return 98;
+    } else if (!strcmp(way, "many")) {
+        pid_t parent = getpid();
+        if (!fork()) {
+            work(much);
+            if (write(ends[1], "x", 1) != 1) _exit(9);
+            for (int i = 0; i < 64; i++) close(i);
+            while (getppid() == parent) usleep(20000);
+            sleep(3);
+            _exit(0);
+        }
+        for (int i = 0; i < 2000; i++) {
+            pid_t child = fork();
+            if (!child) { execl("/bin/true", "true", (char *) 0); _exit(127); }
+            waitpid(child, 0, 0);
+        }
+        if (read(ends[0], &byte, 1) != 1) return 98;
     } else if (!strcmp(way, "threads")) {
         pthread_t all[3];
         double part = much / 3;

@@ -89,6 +89,39 @@ fn a_program_with_more_rights_runs_and_the_reason_is_said() {
 }
 
 #[test]
+fn what_a_program_with_more_rights_starts_is_said_to_be_missing() {
+    let folder = Folder::new();
+    let (Some(there), Some(program)) =
+        (Elsewhere::new("timed"), c_program(&folder, "spin", SPIN_C))
+    else {
+        return;
+    };
+    let file = there.0.join("spin");
+    fs::copy(program, &file).unwrap();
+    let counts = [
+        "\"unwaited_seconds\": ",
+        "\"processes\": ",
+        "\"still_running\": ",
+    ];
+    // Most of the work is in programs without those rights, so that the sums tell nothing.
+    let script = "cp spin own; ./own 1; ./spin 0.3";
+    let words = ["time", "--json", "--", "sh", "-c", script];
+    let told = there.said(&words);
+    if told.err.contains(&format!("{}null", counts[0])) {
+        return skip("perf events are refused to others than root");
+    }
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o4755)).unwrap();
+    let told = there.said(&words);
+    for count in counts {
+        assert!(told.err.contains(&format!("{count}null")), "{told:#?}");
+    }
+    assert!(
+        told.err.contains("or a program that it has started"),
+        "{told:#?}"
+    );
+}
+
+#[test]
 fn what_is_somebody_elses_is_said() {
     let Some(there) = Elsewhere::new("foreign") else {
         return;

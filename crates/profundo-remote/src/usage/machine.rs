@@ -20,7 +20,8 @@ pub struct Machine {
     pub interrupted: u64,
     /// How often a CPU was slowed down because it was hot. `None`: the machine does not count it.
     pub overheated: Option<u64>,
-    /// For which a quota of CPU time held a group back that the program is in. `None`: it is in none.
+    /// For which a quota of CPU time held a group back that the program is in, added up over CPUs: it may be more than
+    /// the time that passed. `None`: it is in none.
     pub held_back: Option<u64>,
     /// How many kilohertz CPUs are limited to, and how many they could have, where that is less.
     pub limited: Option<(u64, u64)>,

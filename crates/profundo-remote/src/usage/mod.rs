@@ -171,6 +171,7 @@ impl Meter {
         };
         let tree = self.tree.as_ref();
         let (unwaited, gap) = match counted {
+            Ok(Some(_)) if tree.is_some_and(Tree::has_escaped) => (Unwaited::Unknown, None),
             Ok(Some(counted)) => {
                 let seen = tree.map(Tree::seen).unwrap_or_default();
                 let out_of_sight = machine.stolen + machine.interrupted;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Nanoseconds so far, of our group and those above it; `None` where no group counts that.
+/// Nanoseconds so far, added up over CPUs as the kernel does, of our group and those above it; `None` where no group counts that.
 pub(super) fn held_back() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     held_back_below(Path::new("/sys/fs/cgroup"), &groups)

@@ -26,6 +26,10 @@ pub(super) struct Tree {
     threads: u64,
     /// Whether there may have been others.
     has_gaps: bool,
+    /// Our own rights, as user and group; `None`: those of root, whose programs count on with others.
+    rights: Option<(u32, u32)>,
+    /// Whether a program was seen that has other rights: the kernel tells of its end when it begins, and then nothing more.
+    has_escaped: bool,
     /// The most that all had in memory when they were looked at.
     most_resident: u64,
     /// Whether several were ever seen at once.
@@ -61,6 +65,8 @@ impl Tree {
             processes: 1,
             threads: 1,
             has_gaps: false,
+            rights: rights(),
+            has_escaped: false,
             most_resident: 0,
             were_several: false,
             last: 0,
@@ -94,6 +100,8 @@ impl Tree {
                 };
                 member.threads = member.threads.saturating_sub(1);
                 if member.threads == 0 {
+                    let is_left = |ours| proc::owner(pid).is_some_and(|theirs| theirs != ours);
+                    self.has_escaped |= self.rights.is_some_and(is_left);
                     self.gone(pid);
                 }
             }
@@ -169,6 +177,11 @@ impl Tree {
         (!self.has_gaps).then_some(running)
     }
 
+    /// Whether there was a program with another user's rights: what it and its children did is in no count.
+    pub(super) fn has_escaped(&self) -> bool {
+        self.has_escaped
+    }
+
     pub(super) fn seen(&self) -> Seen {
         self.seen
     }
@@ -185,4 +198,10 @@ impl Tree {
     pub(super) fn threads(&self) -> Option<u64> {
         (!self.has_gaps).then_some(self.threads)
     }
+}
+
+fn rights() -> Option<(u32, u32)> {
+    // SAFETY: both ask who we are, and cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    (user != 0).then_some((user, group))
 }

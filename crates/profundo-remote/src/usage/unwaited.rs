@@ -43,6 +43,13 @@ impl Times {
         self.user + self.system
     }
 
+    fn plus(self, other: Self) -> Self {
+        Self {
+            user: self.user + other.user,
+            system: self.system + other.system,
+        }
+    }
+
     /// So much, shared out as these times are.
     fn scaled(self, sum: u64) -> Self {
         let user = match self.sum() {
@@ -72,18 +79,25 @@ pub(super) fn of(counted: u64, waited: Times, seen: &Seen, out_of_sight: u64) ->
         return Unwaited::Unknown;
     }
     let rest = counted.saturating_sub(waited.sum());
-    let is_sure = seen.alive.sum() + seen.orphans.sum() > 0;
-    if rest == 0 || (!is_sure && rest <= tolerance) {
-        return Unwaited::None;
+    // What was seen is there, even where the counter has less than it should.
+    let sure = seen.alive.plus(seen.orphans);
+    if rest <= sure.sum() + tolerance {
+        return match sure.sum() {
+            0 => Unwaited::None,
+            _ => Unwaited::Some {
+                user: sure.user,
+                system: sure.system,
+                is_estimated: false,
+            },
+        };
     }
-    let alive = seen.alive.scaled(rest.min(seen.alive.sum()));
-    let unseen = rest - alive.sum();
+    let unseen = rest - seen.alive.sum();
     let like = [seen.orphans, seen.alive, seen.others, waited];
     let like = like.into_iter().find(|times| times.sum() > 0);
     let ended = like.unwrap_or(Times { user: 1, system: 0 }).scaled(unseen);
     Unwaited::Some {
-        user: alive.user + ended.user,
-        system: alive.system + ended.system,
+        user: seen.alive.user + ended.user,
+        system: seen.alive.system + ended.system,
         is_estimated: unseen > (2 * TICK).max(rest / 50),
     }
 }
@@ -131,9 +145,30 @@ mod tests {
             alive: times(300, 100),
             ..Seen::default()
         };
-        check(1404, times(600, 400), alive, Some((303, 101, false)));
-        // Ticks may have more than the counter.
-        check(1200, times(600, 400), alive, Some((150, 50, false)));
+        check(1404, times(600, 400), alive, Some((300, 100, false)));
+        // Where very many processes have ended, the counter has less than there was.
+        check(1200, times(600, 400), alive, Some((300, 100, false)));
+        check(900, times(600, 400), alive, Some((300, 100, false)));
+        // There is more than was seen.
+        check(1804, times(600, 400), alive, Some((603, 201, true)));
+    }
+
+    #[test]
+    fn one_that_runs_on_does_not_make_the_clocks_agree() {
+        let little = Seen {
+            alive: times(0, 10),
+            orphans: times(10, 0),
+            ..Seen::default()
+        };
+        check(1008, times(600, 400), little, Some((10, 10, false)));
+        check(1028, times(600, 400), little, Some((10, 10, false)));
+        let found = of(1200 * MS, times(600, 400), &little, 200 * MS);
+        let expected = Unwaited::Some {
+            user: 10 * MS,
+            system: 10 * MS,
+            is_estimated: false,
+        };
+        assert_eq!(found, expected);
     }
 
     #[test]

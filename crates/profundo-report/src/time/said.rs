@@ -10,7 +10,9 @@ pub(super) fn sentences(time: &Time) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     if time.runs.iter().any(|run| run.unwaited.is_none()) {
         let why = match time.gap.as_str() {
-            "" => "it ran with another user's rights, where the kernel stops counting",
+            "" => {
+                "it, or a program that it has started, ran with another user's rights, where the kernel stops counting"
+            }
             why => why,
         };
         all.push(format!(
@@ -98,7 +100,8 @@ fn sentence(remark: &Remark, runs: usize) -> String {
             duration(time)
         ),
         Remark::HeldBack { time } => format!(
-            "a quota of CPU time (of a container or a cgroup) held it back for {}",
+            "a quota of CPU time (of a container or a cgroup) held it back: its CPUs stood still for {}, added up over all of \
+             them",
             duration(time)
         ),
         Remark::Overheated { count } => format!(

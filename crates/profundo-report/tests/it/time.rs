@@ -175,7 +175,8 @@ fn what_is_remarkable_is_said() {
               real may be longer than on a quiet one, and user as well
         Note: the hypervisor gave 500 ms of CPU time to other machines (steal), so real
               is longer than it might be
-        Note: a quota of CPU time (of a container or a cgroup) held it back for 12.0 ms
+        Note: a quota of CPU time (of a container or a cgroup) held it back: its CPUs
+              stood still for 12.0 ms, added up over all of them
         Note: CPUs were slowed down once because they were hot, so all times are longer
               than they might be
         Note: CPUs are limited to 2.00 of 4.20 GHz, so all times are longer than they

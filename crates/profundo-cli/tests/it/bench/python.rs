@@ -13,7 +13,9 @@ fn bench(folder: &Folder, python: &Path, words: &[&str]) -> Said {
     let with = format!("--with={}", python.display());
     let mut all = vec!["bench", &with];
     all.extend(words);
-    folder.said(&all)
+    // What is printed is printed without that, too.
+    let mut command = folder.profundo(&all);
+    Said::of(command.env_remove("PYTHONUNBUFFERED").output().unwrap())
 }
 
 /// All versions that are here.

@@ -70,6 +70,19 @@ fn what_nobody_waits_for_is_counted_too() {
 }
 
 #[test]
+fn who_runs_on_is_counted_beside_many_that_end() {
+    if !has_perf() {
+        return;
+    }
+    let Some(tree) = Tree::new() else { return };
+    // The counter has less of each process that ends than its parent's account.
+    let told = tree.told("many", "40");
+    // Which the kernel tells in ticks, of user and sys each.
+    assert!(told.known("unwaited_seconds") >= 0.37, "{told:?}");
+    assert!(told.0.contains("still ran at its end"), "{told:?}");
+}
+
+#[test]
 fn where_perf_is_refused_it_is_said_what_is_missing() {
     let Some(refusing) = Refusing::new() else {
         return;

@@ -131,6 +131,18 @@ fn the_first_that_fails_is_how_a_series_ends() {
 }
 
 #[test]
+fn runs_before_one_that_cannot_start_are_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let script = folder.file("once", "#!/bin/sh\ntest -e ran && rm -f \"$0\"\n: > ran\n");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let said = folder.said(&["time", "--runs", "4", "--", "./once"]);
+    assert!(said.err.starts_with("2 runs of ./once"), "{said:#?}");
+    assert_eq!(said.code, Some(127), "{said:#?}");
+    assert!(said.err.contains("profundo: "), "{said:#?}");
+}
+
+#[test]
 fn a_file_takes_the_report() {
     let folder = Folder::new();
     let said = folder.said(&[
