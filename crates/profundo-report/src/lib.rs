@@ -74,7 +74,7 @@ mod warning;
 mod weighs;
 mod width;
 
-pub use benchmark::{Benchmark, Clocked};
+pub use benchmark::{Benchmark, Clocked, this_machine};
 pub use checklist::{Check, Checklist, Mark, Mend};
 pub use choices::{Format, SortBy, Unit, When};
 pub use error::Error;

@@ -1,10 +1,10 @@
-//! The machine beside the measurement: what it is, and whether it did anything else meanwhile.
+//! The machine beside the measurement: whether it did anything else meanwhile.
 
 use std::fs;
 use std::time::Instant;
 
-use profundo_analysis::bench::Machine;
 use profundo_remote::usage::Surroundings;
+use profundo_report::this_machine;
 
 use crate::launch::{of_children, of_us};
 
@@ -14,22 +14,6 @@ const BUSY: f64 = 0.2;
 const STOLEN: f64 = 0.02;
 /// So much of the time a quota of CPU time kept us waiting.
 const HELD_BACK: f64 = 0.02;
-
-/// What machine this is.
-pub fn machine() -> Machine {
-    let info = read("/proc/cpuinfo");
-    let model = |name: &str| {
-        let line = info.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let line = |path| Some(read(path).trim().to_owned()).filter(|text| !text.is_empty());
-    Machine {
-        cpu: model("model name").or_else(|| model("CPU implementer")),
-        cpus: std::thread::available_parallelism().map_or(0, |count| count.get() as u64),
-        kernel: line("/proc/sys/kernel/osrelease"),
-        governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-    }
-}
 
 /// What the machine had done when the measurement began.
 #[derive(Debug)]
@@ -66,7 +50,7 @@ impl Watch {
             around: self.surroundings.until_now(),
         };
         let mut notes = said(&meanwhile, cpu_clock);
-        let governor = machine().governor;
+        let governor = this_machine().governor;
         if let Some(governor) = governor.filter(|governor| governor != "performance") {
             notes.push(format!(
                 "the processors' frequency is up to the governor `{governor}`: it may change from run to run."
@@ -176,8 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_known() {
-        assert!(machine().cpus > 0);
+    fn our_own_work_is_known() {
         // We have been at work ourselves, if only for some ticks.
         assert!(own() >= 0.0 && Watch::start().own <= own());
     }

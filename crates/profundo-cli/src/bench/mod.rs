@@ -24,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use profundo_analysis::bench::{Bench, Candidate, Subject};
-use profundo_report::{Benchmark, Look, When};
+use profundo_report::{Benchmark, Look, When, this_machine};
 
 use crate::launch::{Ended, Interrupt, Interrupted, end_as};
 use crate::options::{self, Bench as Options};
@@ -32,7 +32,7 @@ use crate::progress::Progress;
 use crate::say;
 use check::Found;
 use commands::Runs;
-use machine::{Watch, machine};
+use machine::Watch;
 use plan::{Plan, Work};
 use python::Raised;
 use rounds::Cut;
@@ -52,6 +52,9 @@ impl Options {
 }
 
 pub fn bench(options: &Options) -> Result<ExitCode> {
+    if let Some(path) = &options.later.measured {
+        return show(path, options);
+    }
     let plan = Plan::of(options).unwrap_or_else(|why| options::refuse(&why));
     let earlier = options.later.against.as_deref();
     let earlier = earlier.map(saved::read).transpose()?;
@@ -60,7 +63,7 @@ pub fn bench(options: &Options) -> Result<ExitCode> {
         subject: plan.subject(),
         cpu_clock: options.process,
         started: now(),
-        machine: machine(),
+        machine: this_machine(),
         start: None,
         candidates: plan.candidates(),
     };
@@ -82,24 +85,11 @@ pub fn bench(options: &Options) -> Result<ExitCode> {
         drop(saving);
         return measured.cut.map_or(Ok(ExitCode::SUCCESS), end_by);
     }
-    let mut report = Benchmark::new(&bench)
-        .unit(options.unit)
-        .digits(options.digits())
-        .raw(options.verbose > 0)
+    let report = report(&bench, earlier.as_ref(), options)
         .agreed(measured.agreed)
         .remarks(measured.remarks)
-        .notes(measured.notes)
-        .look(look(options));
-    if let (Some(earlier), Some(path)) = (&earlier, &options.later.against) {
-        let threshold = options.later.threshold.unwrap_or(THRESHOLD);
-        report = report.against(path.display().to_string(), earlier, threshold);
-    }
-    let out = BufWriter::new(io::stdout().lock());
-    match options.paper.json {
-        true => report.write_json(out),
-        false => report.write(out),
-    }
-    .context("cannot write the figures")?;
+        .notes(measured.notes);
+    print(&report, options)?;
     if let Some(cut) = measured.cut {
         if saving.is_some() {
             say::note(match cut {
@@ -113,13 +103,54 @@ pub fn bench(options: &Options) -> Result<ExitCode> {
     if let Some(saving) = saving {
         saving.write(&report)?;
     }
-    if report.is_too_slow() {
-        if options.paper.json {
-            say::note("it has become too slow");
-        }
-        return Ok(ExitCode::from(TOO_SLOW));
+    Ok(verdict(&report, options))
+}
+
+/// The same of a measurement that was saved.
+fn show(path: &Path, options: &Options) -> Result<ExitCode> {
+    let bench = saved::read(path)?;
+    let earlier = options.later.against.as_deref();
+    let earlier = earlier.map(saved::read).transpose()?;
+    if let (Some(earlier), Some(path)) = (&earlier, &options.later.against) {
+        see_that_they_are_alike(&bench, earlier, path)?;
     }
-    Ok(ExitCode::SUCCESS)
+    let report = report(&bench, earlier.as_ref(), options);
+    print(&report, options)?;
+    Ok(verdict(&report, options))
+}
+
+fn report<'a>(bench: &'a Bench, earlier: Option<&'a Bench>, options: &Options) -> Benchmark<'a> {
+    let report = Benchmark::new(bench)
+        .unit(options.unit)
+        .digits(options.digits())
+        .raw(options.verbose > 0)
+        .look(look(options));
+    match (earlier, &options.later.against) {
+        (Some(earlier), Some(path)) => {
+            let threshold = options.later.threshold.unwrap_or(THRESHOLD);
+            report.against(path.display().to_string(), earlier, threshold)
+        }
+        _ => report,
+    }
+}
+
+fn print(report: &Benchmark<'_>, options: &Options) -> Result<()> {
+    let out = BufWriter::new(io::stdout().lock());
+    match options.paper.json {
+        true => report.write_json(out),
+        false => report.write(out),
+    }
+    .context("cannot write the figures")
+}
+
+fn verdict(report: &Benchmark<'_>, options: &Options) -> ExitCode {
+    if !report.is_too_slow() {
+        return ExitCode::SUCCESS;
+    }
+    if options.paper.json {
+        say::note("it has become too slow");
+    }
+    ExitCode::from(TOO_SLOW)
 }
 
 /// Ends as what cut it short has it.
@@ -261,7 +292,9 @@ impl Plan {
 fn see_that_they_are_alike(bench: &Bench, earlier: &Bench, path: &Path) -> Result<()> {
     let shown = path.display();
     if bench.subject != earlier.subject {
-        bail!("{shown} is of something else: statements and commands cannot be compared");
+        bail!(
+            "{shown} is of something else: statements and commands cannot be compared, nor can what a Rust program measured"
+        );
     }
     if !(0..bench.candidates.len()).any(|index| bench.earlier(index, earlier).is_some()) {
         bail!("{shown} has no candidate of the same name: `--name` gives one");

@@ -19,6 +19,7 @@ Examples:
   profundo bench 'grep -c x big.txt' 'wc -l < big.txt'      as hyperfine: each word a line for the shell
   profundo bench 'make' --prepare 'make clean' --save then.json
   profundo bench 'make' --prepare 'make clean' --against then.json --threshold 10
+  profundo bench --measured now.json --against then.json    what was measured before, such as by a Rust program
 
 Several candidates run in turn, in an order drawn by chance; Python's in a fresh interpreter for each run.
 The interval of a ratio holds the true one 95 times in 100. Where it holds 1 there is no verdict.
@@ -26,11 +27,35 @@ The interval of a ratio holds the true one 95 times in 100. Where it holds 1 the
 Exit codes: 0; 1 if something fails or `--check` finds a difference; 2 for wrong usage; 3 if it has
 become too slow; 130 after Ctrl-C, when what was measured so far is printed.";
 
+/// What goes with measuring alone.
+const MEASURING: [&str; 19] = [
+    "commands",
+    "words",
+    "python",
+    "setup",
+    "with",
+    "name",
+    "number",
+    "min_time",
+    "repeat",
+    "process",
+    "warmup",
+    "show_output",
+    "check",
+    "prepare",
+    "cleanup",
+    "shell",
+    "no_shell",
+    "ignore_failure",
+    "save",
+];
+
 // What to time, and how.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "profundo bench [OPTIONS] --python <STMT>...\n       profundo bench [OPTIONS] <COMMAND>...\n       \
-                      profundo bench [OPTIONS] -- <CMD> [ARGS]...",
+                      profundo bench [OPTIONS] -- <CMD> [ARGS]...\n       \
+                      profundo bench --measured <FILE> [--against <FILE>]",
     after_help = EXAMPLES
 )]
 pub struct Bench {
@@ -120,6 +145,9 @@ pub struct Later {
     /// Compare with the measurement that was saved there
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,
+    /// Measure nothing: this was measured before, by `--save` or by a Rust program with `write_json`
+    #[arg(long, value_name = "FILE", conflicts_with_all = MEASURING)]
+    pub measured: Option<PathBuf>,
     /// How much slower than there is too slow, in percent, if it is certain to be [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = percent_more, requires = "against", allow_negative_numbers = true)]
     pub threshold: Option<f64>,

@@ -2,6 +2,7 @@
 //! table with a sentence for each pair that one wants to know about.
 
 mod figures;
+mod machine;
 mod told;
 mod verdict;
 mod warned;
@@ -11,6 +12,7 @@ use std::io::{self, Write};
 use profundo_analysis::bench::{Bench, Candidate, Cpu, Subject};
 
 pub use figures::{Clocked, significant};
+pub use machine::this_machine;
 
 use crate::Look;
 use crate::json::Json;

@@ -20,10 +20,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub use std::hint::black_box;
 
 use profundo_analysis::bench::{
-    Bench, Candidate, Machine, Order, Parts, Rounds, Run, Subject, Tried, loop_counts, seed,
+    Bench, Candidate, Order, Parts, Rounds, Run, Subject, Tried, loop_counts, seed,
 };
 pub use profundo_analysis::bench::{Outliers, Ratio, Spread};
-use profundo_report::Benchmark;
+use profundo_report::{Benchmark, this_machine};
 
 /// What a run takes at least, of a single expression.
 const LEAST: Duration = Duration::from_millis(200);
@@ -105,7 +105,8 @@ impl Benched {
         Some(&self.0.candidates[fastest].name)
     }
 
-    /// Writes it as JSON, which the command's `bench --against` reads.
+    /// Writes it as JSON. `profundo bench --measured NEW.json --against OLD.json` compares two such files, and says by its
+    /// exit code whether something is certain to have become slower: 3.
     pub fn write_json(&self, out: impl io::Write) -> io::Result<()> {
         Benchmark::new(&self.0).write_json(out)
     }
@@ -136,7 +137,8 @@ pub fn measure(options: Options, candidates: &mut [Loop<'_>]) -> Benched {
         subject: Subject::Rust,
         cpu_clock: false,
         started: since.map_or(0, |since| since.as_secs()),
-        machine: Machine::default(),
+        machine: this_machine(),
+        start: None,
         candidates: Vec::new(),
     };
     let parts = match options.number {

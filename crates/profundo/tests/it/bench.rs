@@ -93,4 +93,7 @@ fn what_takes_much_longer_is_told() {
     let json = String::from_utf8(json).unwrap();
     assert!(json.contains("\"subject\": \"rust\""), "{json}");
     assert!(json.contains("\"fastest\": \"few\""), "{json}");
+    // Where it was measured is in it, so that it can be compared with another day's.
+    assert!(!json.contains("\"cpus\": 0,"), "{json}");
+    assert!(json.contains("\"kernel\": \""), "{json}");
 }

@@ -102,3 +102,52 @@ fn what_cannot_be_read_or_written_is_said_before_anything_runs() {
     );
     ask(&["--against", "other.json"]).refused(1, "no candidate of the same name");
 }
+
+#[test]
+fn what_was_measured_by_others_is_compared() {
+    let folder = Folder::new();
+    // As a Rust program writes it.
+    let file = |name: &str, seconds: [f64; 6]| {
+        let runs = seconds.map(|seconds| format!("{{\"seconds\": {seconds}}}"));
+        let text = format!(
+            "{{\"profundo\": {{\"schema\": 1, \"report\": \"bench\"}}, \"subject\": \"rust\", \"machine\": {{\"cpus\": 2}}, \
+             \"candidates\": [{{\"name\": \"parse(x)\", \"loops\": 100, \"runs\": [{}]}}]}}",
+            runs.join(", ")
+        );
+        folder.file(name, &text);
+    };
+    file("then.json", [1.0, 1.01, 1.02, 1.0, 1.03, 1.01]);
+    file("now.json", [1.5, 1.51, 1.52, 1.5, 1.53, 1.51]);
+    let ask = |now: &str, then: &str| {
+        let words = ["bench", "--measured", now, "--against", then];
+        folder.said(&words)
+    };
+    let slower = ask("now.json", "then.json");
+    assert_eq!(slower.code, Some(3), "{slower:#?}");
+    assert!(
+        slower.out.starts_with("100 loops, best of 6: 15 msec"),
+        "{slower:#?}"
+    );
+    assert!(
+        slower.out.contains("as long as in then.json: too slow."),
+        "{slower:#?}"
+    );
+    let faster = ask("then.json", "now.json");
+    assert!(
+        faster
+            .succeeded()
+            .out
+            .contains("times faster than in now.json"),
+        "{faster:#?}"
+    );
+    ask("none.json", "then.json").refused(1, "cannot read none.json");
+    folder
+        .said(&["bench", "--measured", "now.json"])
+        .succeeded();
+    folder
+        .said(&["bench", "--measured", "now.json", "true"])
+        .refused_with_usage("cannot be used with");
+    folder
+        .said(&["bench", "true", "-r2", "--against", "then.json"])
+        .refused(1, "is of something else");
+}
