@@ -42,6 +42,10 @@ impl Costs {
                 *sum = sum.saturating_add(outside);
             }
         }
+        let possible = possible(calls, times, &own);
+        for cost in own.iter_mut().chain(&mut folded) {
+            *cost = (*cost as f64 * possible) as u64;
+        }
         for (row, node) in calls.nodes.iter().enumerate() {
             let part = times.part(node, row, &folded);
             // No more than there is.
@@ -67,6 +71,26 @@ impl Costs {
 
     pub(super) fn of_row(&self, row: usize) -> Added {
         self.0.get(row).copied().unwrap_or_default()
+    }
+}
+
+/// Which part of what was measured counting can have cost: nothing that was called often took less than its counting. A machine
+/// that was slow for the moment of measuring says too much.
+fn possible(calls: &TracedCalls, times: &Times, own: &[u64]) -> f64 {
+    /// Of fewer calls the time tells little.
+    const MANY: u64 = 4096;
+    /// What says that it is even less is itself to be doubted.
+    const LEAST: f64 = 0.25;
+    if calls.unmatched > 0 {
+        return 1.0;
+    }
+    let nodes = calls.nodes.iter().enumerate().zip(own);
+    let many = nodes.filter(|((_, node), cost)| node.calls + node.resumes >= MANY && **cost > 0);
+    let parts = many.map(|((row, node), &cost)| times.own(node, row) as f64 / cost as f64);
+    match parts.fold(1.0, f64::min).max(LEAST) {
+        1.0 => 1.0,
+        // A function takes something itself.
+        part => part * 0.9,
     }
 }
 
@@ -172,6 +196,21 @@ mod tests {
             ],
         );
         assert_eq!(found[1..], [(2_010, 3_010), (1_000, 1_000)]);
+    }
+
+    #[test]
+    fn what_often_took_less_than_counting_should_shows_what_counting_costs() {
+        let found = added(
+            2,
+            vec![
+                node(0, THREAD, 0, 0),
+                node(1, TracedPlace::Function(0), 1, 1_000_000),
+                // Ten units within each call would be 81 920.
+                node(2, TracedPlace::Function(1), 8_192, 40_960),
+            ],
+        );
+        assert_eq!(found[2], (36_864, 36_864));
+        assert_eq!(found[1].0, (f64::from(8_192 * 20 + 10) * 0.45) as u64);
     }
 
     #[test]
