@@ -106,7 +106,7 @@ impl Runs<'_> {
         };
         let mut starts = Vec::new();
         let cut = take(&mut bench.candidates, rounds, progress, |order| {
-            let is_first = starts.len() / STARTS % 2 == 0;
+            let is_first = (starts.len() / STARTS).is_multiple_of(2);
             // What the machine is like changes: the shell is measured where the candidates are.
             if is_first {
                 self.start_shell(&mut starts)?;
