@@ -81,13 +81,19 @@ fn compare(answers: &mut [Answer], names: &[String]) -> Result<Found> {
             return Ok(Found::Differs(difference));
         }
     }
+    const OPAQUE: &str =
+        "`--check` cannot compare what they give: it shows nothing of what is in it.";
     let is_silent = first.output.metadata().is_ok_and(|file| file.len() == 0);
     Ok(match first.value.as_deref() {
         Some("None") if is_silent => Found::Nothing(NOTHING),
         None if is_silent => Found::Nothing(CODES),
+        Some(value) if value.starts_with(OPAQUE_MARK) => Found::Nothing(OPAQUE),
         _ => Found::Same,
     })
 }
+
+/// What a value's text begins with if something in it shows nothing but where it is.
+const OPAQUE_MARK: char = '\0';
 
 fn difference(
     (one, name): (&mut Answer, &str),
@@ -96,7 +102,8 @@ fn difference(
     if let (Some(value), Some(other)) = (&one.value, &other.value)
         && value != other
     {
-        let (value, other) = around_the_difference(value, other);
+        let bare = |it: &str| it.trim_start_matches(OPAQUE_MARK).to_owned();
+        let (value, other) = around_the_difference(&bare(value), &bare(other));
         return Ok(Some(format!(
             "`{name}` gives {value}, `{other_name}` gives {other}"
         )));

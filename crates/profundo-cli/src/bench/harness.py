@@ -101,9 +101,32 @@ def _profundo_bench():
             return "%s(%s)" % (kind.__name__, ", ".join(sorted(plain(it, depth + 1) for it in value)))
         if kind in (list, tuple):
             return ("[%s]" if kind is list else "(%s)") % ", ".join(plain(it, depth + 1) for it in value)
+        if hasattr(kind, "__next__"):
+            import itertools
+
+            items = [plain(it, depth + 1) for it in itertools.islice(value, most + 1)]
+            return "%s of [%s]" % (kind.__name__, ", ".join(items))
         import re
 
-        return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+        text = repr(value)
+        shown = re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+        if shown == text:
+            return text
+        # It says where it is, and not what: then what is in it is looked at.
+        code = getattr(value, "__code__", value)
+        if hasattr(code, "co_consts"):
+            # What is done with these differs in its words from one interpreter to the next.
+            opaque.append(shown)
+            return "%s of %s" % (code.co_name, plain(code.co_names + code.co_consts, depth + 1))
+        inner = getattr(value, "__dict__", None)
+        if not inner:
+            opaque.append(shown)
+            return shown
+        return "%s with %s" % (shown, plain(dict(inner), depth + 1))
+
+    # So many items of an iterator are compared.
+    most = 10000
+    opaque = []
 
     def check(setup, statement):
         import ast
@@ -118,9 +141,11 @@ def _profundo_bench():
             value = eval(compile(ast.Expression(last.value), source_name, "eval"), names)
         if "numpy" in sys.modules:
             sys.modules["numpy"].set_printoptions(threshold=sys.maxsize)
+        if hasattr(sys, "set_int_max_str_digits"):
+            sys.set_int_max_str_digits(0)
         text = plain(value)
         sys.stdout.flush()
-        send("value", text)
+        send("value", ("\0" if opaque else "") + text)
 
     implementation = sys.implementation.name
     version = "%d.%d.%d" % tuple(sys.version_info[:3])

@@ -443,7 +443,23 @@ fn answers_are_compared_first() {
         );
         check("{'a', 'b', 'c'}", "set('cba')").succeeded();
         check("{'a': 1, 'b': 2}", "{'b': 2, 'a': 1}").succeeded();
-        check("object()", "object()").succeeded();
+        check("map(str, [1])", "iter(['1'])").refused(1, "list_iterator");
+        check("map(str, [1])", "map(str, [2])").refused(1, "`map(str, [2])` gives");
+        check("(x for x in 'ab')", "(y for y in 'ab')").succeeded();
+        check("lambda: 1", "lambda: 2").refused(1, "gives");
+        let class = "class A:\n    def __init__(self, n): self.n = n\n";
+        let of = |number: u8| format!("{class}A({number})");
+        check(&of(1), &of(1)).succeeded();
+        check(&of(1), &of(2)).refused(1, "'n': 2");
+        check("2 ** 20000", "2 ** 20001").refused(1, "gives");
+        let opaque = check("object()", "object()");
+        assert!(
+            opaque
+                .succeeded()
+                .out
+                .contains("cannot compare what they give"),
+            "{opaque:#?}"
+        );
         check("print(5)", "os.write(1, b'5\\n'); None").succeeded();
         check("6 * 7", "6 * 6").refused(1, "`6 * 7` gives 42, `6 * 6` gives 36");
         check("1.0", "1").refused(1, "gives 1.0");
