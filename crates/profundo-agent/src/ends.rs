@@ -28,7 +28,8 @@ pub fn watch() {
 /// for us.
 fn note(code: c_int) {
     if restrict::has_left() {
-        return;
+        // What lies in memory that is ours needs no call.
+        return calls::end();
     }
     let own = home().filter(|home| home.whose() == Whose::Ours && home.records());
     let Some(home) = own else {

@@ -34,10 +34,11 @@ fn open_and_map(
     bytes: usize,
     protection: i32,
 ) -> Option<NonNull<u8>> {
-    with_file(path, flags, |file| {
+    let mapped = with_file(path, flags, |file| {
         let is_long_enough = length(file) >= least as i64;
         is_long_enough.then(|| map_at(0, bytes, protection, libc::MAP_SHARED, file))?
-    })?
+    });
+    mapped.ok()?
 }
 
 fn length(file: usize) -> i64 {
@@ -45,24 +46,26 @@ fn length(file: usize) -> i64 {
     unsafe { sys::call(libc::SYS_lseek, [file, 0, libc::SEEK_END as usize, 0, 0, 0]) as i64 }
 }
 
-/// Makes a file that is so long, of which only the `first` bytes have memory, and maps it.
-pub fn make_and_map(path: &CStr, bytes: usize, first: usize) -> Option<NonNull<u8>> {
+/// Makes a file that is so long, of which only the `first` bytes have memory, and maps it. Or else says why not: an error of the
+/// system's.
+pub fn make_and_map(path: &CStr, bytes: usize, first: usize) -> Result<NonNull<u8>, i32> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | libc::O_NOFOLLOW;
-    let memory = with_file(path, flags, |file| {
+    with_file(path, flags, |file| {
+        if !may_be_so_long(bytes) {
+            return Err(libc::EFBIG);
+        }
         // SAFETY: the descriptor is ours.
-        let cut = may_be_so_long(bytes)
-            && unsafe { sys::call(libc::SYS_ftruncate, [file, bytes, 0, 0, 0, 0]) } == 0;
-        let is_there = cut && has_memory(file, 0, first);
+        done(unsafe { sys::call(libc::SYS_ftruncate, [file, bytes, 0, 0, 0, 0]) })?;
+        take_memory(file, 0, first)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        is_there.then(|| map_at(0, bytes, protection, libc::MAP_SHARED, file))?
-    });
-    memory?
+        map_at(0, bytes, protection, libc::MAP_SHARED, file).ok_or(libc::ENOMEM)
+    })?
 }
 
 /// Has a part of a file take its memory now, so that no write to it can fail later.
 pub fn allocate(path: &CStr, from: usize, bytes: usize) -> bool {
     let flags = libc::O_RDWR | libc::O_NOFOLLOW;
-    with_file(path, flags, |file| Some(has_memory(file, from, bytes))) == Some(Some(true))
+    with_file(path, flags, |file| take_memory(file, from, bytes)) == Ok(Ok(()))
 }
 
 /// Whether the program's limit permits a file of this length: the kernel sends a signal to who goes beyond it.
@@ -77,14 +80,24 @@ fn may_be_so_long(bytes: usize) -> bool {
     asked == 0 && limit.rlim_cur >= bytes as u64
 }
 
-fn has_memory(file: usize, from: usize, bytes: usize) -> bool {
+fn take_memory(file: usize, from: usize, bytes: usize) -> Result<(), i32> {
+    if !may_be_so_long(from.saturating_add(bytes)) {
+        return Err(libc::EFBIG);
+    }
     // SAFETY: the descriptor is ours.
-    may_be_so_long(from.saturating_add(bytes))
-        && unsafe { sys::call(libc::SYS_fallocate, [file, 0, from, bytes, 0, 0]) == 0 }
+    done(unsafe { sys::call(libc::SYS_fallocate, [file, 0, from, bytes, 0, 0]) })
 }
 
-/// Opens a file for a moment. `None`: it cannot be opened.
-fn with_file<T>(path: &CStr, flags: i32, f: impl FnOnce(usize) -> T) -> Option<T> {
+/// What the kernel answers, if it is not what was asked for, is an error of the system's.
+fn done(answer: isize) -> Result<(), i32> {
+    match answer {
+        0 => Ok(()),
+        error => Err(-error as i32),
+    }
+}
+
+/// Opens a file for a moment, or says why it cannot be opened.
+fn with_file<T>(path: &CStr, flags: i32, f: impl FnOnce(usize) -> T) -> Result<T, i32> {
     const PRIVATE: usize = 0o600;
     let flags = flags | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the path ends in a NUL.
@@ -96,11 +109,13 @@ fn with_file<T>(path: &CStr, flags: i32, f: impl FnOnce(usize) -> T) -> Option<T
             [here, path, flags as usize, PRIVATE, 0, 0],
         )
     };
-    let file = usize::try_from(file).ok()?;
+    let Ok(file) = usize::try_from(file) else {
+        return Err(-file as i32);
+    };
     let result = f(file);
     // SAFETY: the descriptor is ours.
     unsafe { sys::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
-    Some(result)
+    Ok(result)
 }
 
 /// Zeroed memory that takes none until it is used.

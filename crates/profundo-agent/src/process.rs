@@ -104,9 +104,10 @@ fn stat(path: &CStr) -> Option<libc::stat> {
     (result == 0).then_some(stat)
 }
 
-/// Whether the program's address space is unlimited.
+/// Whether the program may map as much as it likes.
 pub fn has_unlimited_memory() -> bool {
-    limit(libc::RLIMIT_AS as usize).is_none()
+    let limits = [libc::RLIMIT_AS, libc::RLIMIT_DATA];
+    limits.iter().all(|&it| limit(it as usize).is_none())
 }
 
 /// How large the stack of the first thread may become, if that is limited.

@@ -17,12 +17,12 @@ pub fn has_left() -> bool {
     LEFT.load(Ordering::Relaxed)
 }
 
-/// Leaves.
-fn leave() {
+/// Leaves. `has_clock`: the processor's may be read on.
+fn leave(has_clock: bool) {
     if let Some(home) = fork::home_of_this_process() {
         traps::leave();
         LEFT.store(true, Ordering::Relaxed);
-        calls::leave();
+        calls::leave(has_clock);
         memory::leave();
         urgent::set_probe(None);
         home.set_records(false);
@@ -44,7 +44,8 @@ pub unsafe extern "C" fn prctl(
     fourth: c_ulong,
 ) -> c_int {
     if option == libc::PR_SET_SECCOMP {
-        leave();
+        // In strict mode the kernel forbids that as well.
+        leave(first != libc::SECCOMP_MODE_STRICT.into());
     }
     match real::prctl() {
         // SAFETY: the caller's arguments, passed on.
@@ -57,7 +58,8 @@ pub unsafe extern "C" fn prctl(
 pub fn before_seccomp(operation: c_long) {
     /// The first two install a filter, the others ask.
     const QUESTIONS: c_long = 2;
+    const STRICT: c_long = 0;
     if (0..QUESTIONS).contains(&operation) {
-        leave();
+        leave(operation != STRICT);
     }
 }

@@ -323,6 +323,28 @@ pub fn range_of(address: usize) -> Option<(u64, u64)> {
     wanted.found
 }
 
+/// Of those of this name that were loaded after this library, the one in the file that an address lies in; or else the first.
+pub fn definition_beside(name: &CStr, address: usize) -> Option<usize> {
+    /// More of one name are not told apart.
+    const MOST: usize = 8;
+    let (mut all, mut count) = ([0; MOST], 0);
+    each(Scope::AfterUs, |object| {
+        if let (Some(Found::There(symbol)), Some(place)) = (object.find(name), all.get_mut(count)) {
+            *place = symbol.address;
+            count += 1;
+        }
+        count == MOST
+    });
+    let all = all.get(..count)?;
+    let range = match count {
+        0 | 1 => None,
+        _ => range_of(address),
+    };
+    let is_beside =
+        |it: &&usize| range.is_some_and(|(start, end)| (start..end).contains(&(**it as u64)));
+    all.iter().find(is_beside).or(all.first()).copied()
+}
+
 /// The path under which this library was loaded, given to `f`.
 pub fn own_path<T>(f: impl FnOnce(&CStr) -> T) -> Option<T> {
     // SAFETY: zeroed is a valid Dl_info.

@@ -15,7 +15,7 @@ use profundo_probe::{regs, sys};
 
 use crate::home::Home;
 use crate::real::{self, ThrdFunction, ThreadFunction};
-use crate::{calls, fork, memory, process, python, session, start, timers};
+use crate::{calls, fork, memory, process, python, restrict, session, start, timers};
 
 /// How many threads can be in the making at one time; others are not entered.
 const PLACES: usize = 512;
@@ -252,6 +252,10 @@ unsafe extern "C" fn at_end(value: *mut c_void) {
     let value = Value(value as usize);
     if let Some(next) = value.next() {
         return next.set();
+    }
+    if restrict::has_left() {
+        // To ask whose memory this is would be a call of the kernel's.
+        return calls::end_thread();
     }
     let Some(home) = fork::home_of_this_process() else {
         return;

@@ -25,6 +25,7 @@ mod io;
 mod kinds;
 mod leaks;
 mod native_calls;
+mod odd_calls;
 mod processes;
 mod python;
 mod signals;

@@ -24,7 +24,8 @@ use profundo_probe::shared::{refusal, trace_flag};
 pub use profile::new_thread;
 
 use crate::door;
-use crate::{fork, session};
+use crate::home::Home;
+use crate::{fork, process, restrict, session};
 
 /// What the command wants: [`trace_flag`]s.
 pub fn wanted() -> u32 {
@@ -43,9 +44,9 @@ pub fn end() {
     state::end();
 }
 
-/// The process is about to restrict its calls: nothing of ours makes any from here on.
-pub fn leave() {
-    native::restrict();
+/// The process is about to restrict its calls: nothing of ours makes any from here on. `has_clock`: the processor's may be read on.
+pub fn leave(has_clock: bool) {
+    native::restrict(has_clock);
     state::leave();
 }
 
@@ -63,17 +64,24 @@ pub fn enter_child(number: u32) {
 
 /// The process is about to become another program. A child that borrows its parent's memory is not meant.
 pub fn before_exec() {
-    if (state::is_on() || native::is_on()) && fork::home_of_this_process().is_some() {
-        end();
+    if is_counting_here() {
+        native::before_exec();
+        state::end();
     }
 }
 
 /// It has not become one.
 pub fn after_exec() {
-    if (state::is_on() || native::is_on()) && fork::home_of_this_process().is_some() {
+    if is_counting_here() {
         native::go_on();
         state::go_on();
     }
+}
+
+/// Who restricts its system calls is not to be made to call: there nobody can tell whose memory this is, see `native`.
+fn is_counting_here() -> bool {
+    (state::is_on() || native::is_on())
+        && (restrict::has_left() || fork::home_of_this_process().is_some())
 }
 
 /// Begins. The interpreter's lock is held, and its main thread calls.
@@ -81,12 +89,22 @@ pub fn begin() {
     let Some(home) = fork::home_of_this_process() else {
         return;
     };
-    let refused = begin_with(home.ring_number().load(Ordering::Relaxed), wanted());
-    if let Err(why) = refused {
-        home.ring()
-            .header
-            .calls_refused
-            .store(why, Ordering::Relaxed);
+    let begun = begin_with(home.ring_number().load(Ordering::Relaxed), wanted());
+    // Native functions that were built to tell may have been refused before.
+    say_why_not(home, begun.err().unwrap_or(0));
+}
+
+/// Has the command say why calls are not counted.
+fn say_why_not(home: Home, why: i32) {
+    let refused = &home.ring().header.calls_refused;
+    refused.store(why, Ordering::Relaxed);
+}
+
+/// Where memory is scarce, what is mapped for counting would be missed, though little of it is used.
+fn has_room() -> Result<(), i32> {
+    match process::has_unlimited_memory() {
+        true => Ok(()),
+        false => Err(refusal::LITTLE_MEMORY),
     }
 }
 
@@ -107,6 +125,7 @@ fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
     if how.has_lines {
         select::begin();
     }
+    has_room()?;
     state::begin(number, calls, &api.layout, how).ok_or(-libc::ENOMEM)?;
     // SAFETY: the lock is held; whoever is told of calls from now on finds all there is.
     unsafe {

@@ -151,7 +151,7 @@ fn make_file(home: Home) -> Option<NonNull<u8>> {
     let number = home.ring_number().load(Ordering::Relaxed);
     let mut room = [0; session::PATH];
     let path = session::file_of(&mut room, SUMS_FILE, number)?;
-    let sums = files::make_and_map(path, Sums::BYTES, size_of::<SumsHeader>())?;
+    let sums = files::make_and_map(path, Sums::BYTES, size_of::<SumsHeader>()).ok()?;
     // SAFETY: as long as that, all zero, and made of atomics.
     let header = unsafe { &sums.cast::<Sums>().as_ref().header };
     header.owned.store(1 << COMMON, Ordering::Relaxed);

@@ -28,8 +28,14 @@ fn notes(calls: &TracedCalls) -> Vec<String> {
     let mut notes = Vec::new();
     if calls.uncounted > 0 {
         notes.push(format!(
-            "{} calls are not counted: there was no room for so many functions and places",
-            calls.uncounted
+            "{} calls are not counted: {}",
+            calls.uncounted,
+            match is_native(calls) {
+                true => {
+                    "there was no room for so many functions, places or threads, or the process tried to become another program meanwhile"
+                }
+                false => "there was no room for so many functions and places",
+            }
         ));
     }
     if calls.unlooked > 0 {

@@ -1,4 +1,4 @@
-//! Calls of native functions, which may end without a word: by `longjmp`, or by an exception that nobody on the way catches.
+//! Calls of native functions, which may end without a word: by `longjmp`, or by an exception (what clang builds tells of returns only).
 //!
 //! The machine's stack tells. It grows downwards, so a call whose frame lies below that of one that begins or ends is over.
 
@@ -11,6 +11,17 @@ impl Stack {
     pub fn is_past(&self, place: u32) -> bool {
         let top = self.open.all().last();
         top.is_some_and(|top| is_below(top, place))
+    }
+
+    /// Whether the two innermost calls are of the function at an address that ends at this place, and both frames lie below that: then
+    /// the inner one is over.
+    #[inline]
+    pub fn is_past_again(&self, address: u64, place: u32) -> bool {
+        let key = key_of(address);
+        match self.open.all() {
+            [.., under, top] => under.key == key && top.key == key && is_below(under, place),
+            _ => false,
+        }
     }
 }
 
@@ -50,6 +61,19 @@ impl<M: Memory> Tree<M> {
     pub fn drop_past(&self, stack: &mut Stack, place: u32, now: u64) {
         while let Some(&top) = stack.open.top()
             && is_below(&top, place)
+        {
+            self.took(top.node, now.wrapping_sub(top.began));
+            stack.open.pop();
+        }
+    }
+
+    /// Of calls of one function that ends at this place, all but the outermost below it are over.
+    #[cold]
+    pub fn drop_past_again(&self, stack: &mut Stack, place: u32, now: u64) {
+        while let [.., under, top] = *stack.open.all()
+            && !stack.open.is_beyond()
+            && under.key == top.key
+            && is_below(&under, place)
         {
             self.took(top.node, now.wrapping_sub(top.began));
             stack.open.pop();

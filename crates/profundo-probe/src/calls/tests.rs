@@ -253,6 +253,34 @@ fn native_calls_that_are_jumped_out_of_are_over_when_the_next_one_begins_above()
 }
 
 #[test]
+fn native_calls_that_an_exception_has_left_end_with_the_one_of_their_function_that_ends_above() {
+    const MAIN: u64 = 0x1001;
+    const F: u64 = 0x1002;
+    let mut tree = tree(64);
+    let mut stack = Stack::default();
+    tree.begin_thread(&mut stack, 1);
+    tree.enter_native(&mut stack, (MAIN, 100), || 0);
+    for (place, time) in [(90, 10), (80, 20), (70, 30)] {
+        tree.enter_native(&mut stack, (F, place), || time);
+    }
+    // One that ends by a jump has its caller's place, and is not taken for that.
+    assert!(!stack.is_past_again(F, 80));
+    tree.leave_native(&mut stack, (F, 80), 40);
+    assert_eq!(stack.open.len(), 3);
+    // What is left has thrown into the outermost one.
+    assert!(stack.is_past_again(F, 91));
+    assert!(!stack.is_past_again(MAIN, 91));
+    tree.drop_past_again(&mut stack, 91, 50);
+    assert_eq!(stack.open.len(), 2);
+    tree.leave_native(&mut stack, (F, 91), 60);
+    tree.leave_native(&mut stack, (MAIN, 101), 100);
+    assert!(stack.open.is_empty());
+    assert_eq!(native(&tree, F), (3, (40 - 30) + (50 - 20) + (60 - 10)));
+    assert_eq!(native(&tree, MAIN), (1, 100));
+    assert_eq!(tree.file().header.unmatched.load(Ordering::Relaxed), 0);
+}
+
+#[test]
 fn calls_of_a_parent_go_on_in_its_child_and_do_not_count_there() {
     let (mut parent, mut child) = (tree(64), tree(64));
     let (mut there, mut here) = (Stack::default(), Stack::default());

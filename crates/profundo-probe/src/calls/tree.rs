@@ -97,7 +97,11 @@ impl<M: Memory> Tree<M> {
             is_full: [false; 4],
             is_folding: false,
         };
-        tree.begin()?;
+        if tree.begin().is_none() {
+            tree.memory
+                .unmap(tree.hints.cast(), NODES * size_of::<Hint>());
+            return None;
+        }
         Some(tree)
     }
 

@@ -60,6 +60,8 @@ pub mod refusal {
     pub const TOO_LATE: i32 = -10_008;
     /// Somebody else's profiler is at work.
     pub const HAS_PROFILER: i32 = -10_009;
+    /// There is a limit on how much it may map.
+    pub const LITTLE_MEMORY: i32 = -10_010;
 }
 
 /// Flags of [`Request::flags`].

@@ -111,6 +111,7 @@ pub const CALL_SYMBOLS: &[&str] = &[
     "_longjmp",
     "siglongjmp",
     "__longjmp_chk",
+    "__cxa_begin_catch",
 ];
 
 /// What the agent exports for the sake of allocations alone. It is taken out of the file that is loaded

@@ -156,6 +156,9 @@ fn why_not(why: i32) -> &'static str {
              minute"
         }
         refusal::HAS_PROFILER => "it has a profiler already, which is left alone",
+        refusal::LITTLE_MEMORY => {
+            "its memory is limited (ulimit -v or ulimit -d), and counting maps more than it would do with"
+        }
         _ => "its interpreter could not be asked",
     }
 }

@@ -292,6 +292,16 @@ fn what_there_is_to_know_is_said() {
         Warning: no calls were counted in this recording: `profundo trace` counts them.
     "#]],
     );
+    let mut refused = Profile::default();
+    refused.meta.notes = vec!["there is a reason".into()];
+    check_of(
+        &refused,
+        Trace::new(),
+        expect![[r#"
+        Warning: no calls were counted in this recording: `profundo trace` counts them.
+        Note: there is a reason
+    "#]],
+    );
     let nobody = Choices::command().filter(Filter::default().thread("nobody"));
     check_of(
         &profile,

@@ -2,16 +2,17 @@
 
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::CStr;
+use core::hint::spin_loop;
 use core::mem::MaybeUninit;
-use core::ptr::{NonNull, null, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::ptr::{self, NonNull, null, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use profundo_probe::calls::{Memory, Stack, Tree};
 use profundo_probe::shared::{CALLS_FILE, CallsFile, CallsHeader, call_clock};
 use profundo_probe::sys;
 
-use super::{IS_ON, USES_CPU, cost, local};
-use crate::{files, restrict, session};
+use super::{IS_ON, USES_CPU, cost, counting, local};
+use crate::{files, process, restrict, session};
 
 /// So many at most. Calls of threads beyond are not counted.
 const MOST: usize = 4096;
@@ -22,12 +23,14 @@ static DESKS: [AtomicPtr<Desk>; MOST] = [const { AtomicPtr::new(null_mut()) }; M
 /// How many there are.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 static BETWEEN: AtomicU32 = AtomicU32::new(0);
+/// Set once a file could not be made: then no other one can.
+static IS_FULL: AtomicBool = AtomicBool::new(false);
 
 /// Memory of ours, and of a file.
 #[derive(Debug)]
 pub struct Mapped {
-    /// The number of the ring that the file is beside, and which of the files it is.
-    numbers: (u32, u32),
+    /// The file. A handler that comes here may have a stack that has no room for a path.
+    path: &'static CStr,
 }
 
 impl Memory for Mapped {
@@ -44,11 +47,8 @@ impl Memory for Mapped {
     }
 
     fn fill(&self, from: usize, bytes: usize) -> bool {
-        let mut room = [0; session::PATH];
         let bytes = bytes.min(CallsFile::BYTES.saturating_sub(from));
-        !restrict::has_left()
-            && session::file_part(&mut room, CALLS_FILE, self.numbers)
-                .is_some_and(|path| files::allocate(path, from, bytes))
+        !restrict::has_left() && files::allocate(self.path, from, bytes)
     }
 }
 
@@ -59,7 +59,7 @@ pub struct Desk {
     is_busy: AtomicU32,
     /// One if it is some thread's.
     is_taken: AtomicU32,
-    /// One while calls are counted.
+    /// Of [`counting`].
     is_on: *const AtomicU32,
     /// The desk that the thread was at when a handler took this one.
     below: Cell<*const Desk>,
@@ -69,16 +69,29 @@ pub struct Desk {
 // SAFETY: all but `is_taken` is used by the one thread that has it, or by nobody, or when all is over.
 unsafe impl Sync for Desk {}
 
+/// The memory of a desk, all zero at first.
+#[repr(C)]
+struct Place {
+    desk: MaybeUninit<Desk>,
+    path: [u8; session::PATH],
+}
+
 /// Always busy: who has it takes another one.
-pub static NOBODYS: Desk = Desk {
-    is_busy: AtomicU32::new(1),
-    is_taken: AtomicU32::new(1),
-    is_on: null(),
-    below: Cell::new(null()),
-    work: UnsafeCell::new(MaybeUninit::uninit()),
-};
+pub static NOBODYS: Desk = Desk::none();
+/// Always busy as well: the calls of who has it are not counted, for there was no other one.
+pub static REFUSED: Desk = Desk::none();
 
 impl Desk {
+    const fn none() -> Self {
+        Self {
+            is_busy: AtomicU32::new(1),
+            is_taken: AtomicU32::new(1),
+            is_on: null(),
+            below: Cell::new(null()),
+            work: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
     /// `false`: the thread is at it already, and was interrupted.
     #[inline]
     pub fn sit_down(&self) -> bool {
@@ -99,7 +112,7 @@ impl Desk {
     #[inline]
     pub fn is_on(&self) -> bool {
         // SAFETY: null, or a word that stays.
-        unsafe { self.is_on.as_ref() }.is_some_and(|it| it.load(Ordering::Relaxed) != 0)
+        unsafe { self.is_on.as_ref() }.is_some_and(|it| it.load(Ordering::Relaxed) == counting::ON)
     }
 
     /// The tree, and the calls that have not ended.
@@ -114,21 +127,66 @@ impl Desk {
         (tree, calls)
     }
 
-    /// What has not ended has lasted until now, unless somebody is in the middle of something. `is_known`: how long that was.
-    pub fn settle(&self, now: u64, is_known: bool) {
-        /// A thread that was about to leave leaves.
+    /// Waits until nobody is at it: a thread that was about to leave leaves. `false`: not until then. Without a moment to wait for,
+    /// the kernel is not called.
+    pub fn is_left(&self, until: Option<u64>) -> bool {
         const TRIES: u32 = 1 << 12;
-        for _ in 0..TRIES {
-            if self.is_busy.load(Ordering::Acquire) == 0 {
-                // SAFETY: nobody is at it, and nobody comes: all is over, or the thread is its own.
-                let (tree, calls) = unsafe { self.work() };
-                if is_known {
-                    tree.settle(calls, now);
-                }
-                return tree.file().header.is_closed.store(1, Ordering::Release);
+        let is_free = || self.is_busy.load(Ordering::Acquire) == 0;
+        let Some(until) = until else {
+            return (0..TRIES).any(|_| {
+                spin_loop();
+                is_free()
+            });
+        };
+        while !is_free() {
+            if process::time(libc::CLOCK_MONOTONIC) > until {
+                return false;
             }
             sys::let_others_run();
         }
+        true
+    }
+
+    /// What has not ended has lasted until now. `is_known`: how long that was. Nobody is at it and nobody comes, or the calling thread
+    /// was interrupted there.
+    pub fn settle(&self, now: u64, is_known: bool) {
+        // SAFETY: as it says above; who was interrupted finds the same calls, and the times of some are a little off.
+        let (tree, calls) = unsafe { self.work() };
+        if is_known {
+            tree.settle(calls, now);
+        }
+        tree.file().header.is_closed.store(1, Ordering::Release);
+    }
+
+    /// That was too early.
+    pub fn open_again(&self) {
+        if self.is_taken.load(Ordering::Relaxed) != 0 {
+            self.header().is_closed.store(0, Ordering::Release);
+        }
+    }
+
+    /// Whether it is this one, or one of those that its thread was at before.
+    pub fn is_above(&self, other: &Self) -> bool {
+        let mut at = ptr::from_ref(self);
+        // SAFETY: null, or a desk, which stays.
+        while let Some(desk) = unsafe { at.as_ref() } {
+            if ptr::eq(desk, other) {
+                return true;
+            }
+            at = desk.below.get();
+        }
+        false
+    }
+
+    /// Whether it says that calls are not counted.
+    pub fn has_missed(&self) -> bool {
+        self.header().uncounted.load(Ordering::Relaxed) != 0
+    }
+
+    /// The head of its file. It is none of those that have none.
+    fn header(&self) -> &'static CallsHeader {
+        // SAFETY: it was made; the head is made of atomics, in a file that stays mapped.
+        unsafe { &(*(*self.work.get()).as_ptr()).0.file().header }
     }
 
     /// The thread has ended. The next one that comes has it.
@@ -171,12 +229,9 @@ impl Desk {
     }
 }
 
-/// A desk for the calling thread, which has one already if that was interrupted. `None`: there is none.
-pub fn take(ring: u32, below: *const Desk) -> Option<&'static Desk> {
-    if !below.is_null() && BETWEEN.load(Ordering::Relaxed) >= MOST_BETWEEN {
-        miss();
-        return None;
-    }
+/// A desk for the calling thread, which has one already if that was interrupted. The thread is at it. Or else why there is none: an
+/// error of the system's.
+pub fn take(ring: u32, below: *const Desk) -> Result<&'static Desk, i32> {
     let made = DESKS.iter().take(COUNT.load(Ordering::Acquire) as usize);
     let mut made = made.filter_map(|it| {
         // SAFETY: null, or a desk, which stays.
@@ -191,36 +246,50 @@ pub fn take(ring: u32, below: *const Desk) -> Option<&'static Desk> {
     let desk = match free {
         Some(desk) => desk,
         None => {
+            if !below.is_null() && BETWEEN.load(Ordering::Relaxed) >= MOST_BETWEEN {
+                return Err(libc::EAGAIN);
+            }
+            let desk = make(ring)?;
             if !below.is_null() {
                 BETWEEN.fetch_add(1, Ordering::Relaxed);
             }
-            make(ring).or_else(|| {
-                miss();
-                None
-            })?
+            desk
         }
     };
+    // Before anybody finds it: a handler that finds it empty and free would give it back.
+    desk.is_busy.store(1, Ordering::Relaxed);
     desk.below.set(below);
     // SAFETY: it was taken just now, by this thread.
     let (tree, calls) = unsafe { desk.work() };
     tree.begin_thread(calls, sys::thread_id());
-    Some(desk)
+    desk.open_again();
+    Ok(desk)
 }
 
-/// A call is not counted: some other desk says so.
-fn miss() {
-    let first = DESKS.first().map(|it| it.load(Ordering::Acquire));
-    // SAFETY: null, or a desk, which stays.
-    let first = first.and_then(|it| unsafe { it.as_ref() });
-    if let Some(desk) = first {
-        // SAFETY: it was made; the number is an atomic in a file that stays mapped.
-        let tree = unsafe { &(*(*desk.work.get()).as_ptr()).0 };
-        let missed: &AtomicU64 = &tree.file().header.uncounted;
-        missed.fetch_add(1, Ordering::Relaxed);
+/// Calls are not counted: some desk says so.
+pub fn miss(calls: u64) {
+    if calls > 0
+        && let Some(desk) = first()
+    {
+        let missed: &AtomicU64 = &desk.header().uncounted;
+        missed.fetch_add(calls, Ordering::Relaxed);
     }
 }
 
-fn make(ring: u32) -> Option<&'static Desk> {
+/// The one that was made first.
+pub fn first() -> Option<&'static Desk> {
+    // SAFETY: null, or a desk, which stays.
+    unsafe { DESKS.first()?.load(Ordering::Acquire).as_ref() }
+}
+
+fn make(ring: u32) -> Result<&'static Desk, i32> {
+    if IS_FULL.load(Ordering::Relaxed) {
+        return Err(libc::ENOSPC);
+    }
+    if !session::control().is_some_and(session::is_alive) {
+        super::turn_off();
+        return Err(libc::ESRCH);
+    }
     let part = COUNT.load(Ordering::Relaxed);
     let part = (part as usize..MOST).find(|&at| {
         // Whoever comes at the same time takes the next one.
@@ -231,15 +300,44 @@ fn make(ring: u32) -> Option<&'static Desk> {
             Ordering::Relaxed,
         );
         next.is_ok()
-    })?;
-    let memory = Mapped {
-        numbers: (ring, part as u32),
-    };
-    let mut room = [0; session::PATH];
-    let path: &CStr = session::file_part(&mut room, CALLS_FILE, memory.numbers)?;
+    });
+    let part = part.ok_or(libc::EAGAIN)?;
+    let bytes = size_of::<Place>();
+    let place = files::map_zeroed(bytes)
+        .ok_or(libc::ENOMEM)?
+        .cast::<Place>();
+    // SAFETY: the memory is ours, and nobody knows of it yet.
+    let desk = unsafe { make_at(place, (ring, part as u32)) };
+    match (desk, DESKS.get(part)) {
+        (Ok(desk), Some(number)) => {
+            // Release: who sees it sees all of it.
+            number.store(ptr::from_ref(desk).cast_mut(), Ordering::Release);
+        }
+        (Err(why), _) => {
+            // The program's descriptors may be fewer in a moment.
+            let is_passing = why == libc::EMFILE || why == libc::ENFILE;
+            IS_FULL.fetch_or(!is_passing, Ordering::Relaxed);
+            // SAFETY: as above.
+            unsafe { files::unmap(place.cast(), bytes) };
+        }
+        _ => {}
+    }
+    desk
+}
+
+/// # Safety
+/// The place is ours, and nobody knows of it.
+unsafe fn make_at(mut place: NonNull<Place>, numbers: (u32, u32)) -> Result<&'static Desk, i32> {
+    // SAFETY: the caller vouches. If all goes well, the path is never written to again.
+    let room: &'static mut [u8] = unsafe { &mut place.as_mut().path };
+    let path = session::file_part(room, CALLS_FILE, numbers).ok_or(libc::ENAMETOOLONG)?;
     let file = files::make_and_map(path, CallsFile::BYTES, size_of::<CallsHeader>())?;
-    // SAFETY: it was made for this, and stays mapped.
-    let tree = unsafe { Tree::new(file.cast(), memory) }?;
+    // SAFETY: it was made for this, and stays mapped, or nobody has it.
+    let Some(tree) = (unsafe { Tree::new(file.cast(), Mapped { path }) }) else {
+        // SAFETY: as above.
+        unsafe { files::unmap(file, CallsFile::BYTES) };
+        return Err(libc::ENOMEM);
+    };
     let clock = match USES_CPU.load(Ordering::Relaxed) {
         true => call_clock::CPU,
         false => call_clock::WALL,
@@ -247,21 +345,17 @@ fn make(ring: u32) -> Option<&'static Desk> {
     let header = &tree.file().header;
     header.clock.store(clock, Ordering::Relaxed);
     cost::tell(header);
-    let place = files::map_zeroed(size_of::<Desk>())?.cast::<Desk>();
     // SAFETY: nobody knows of it yet.
-    let desk = unsafe {
-        place.write(Desk {
-            is_busy: AtomicU32::new(0),
+    Ok(unsafe {
+        place.cast::<Desk>().write(Desk {
+            is_busy: AtomicU32::new(1),
             is_taken: AtomicU32::new(1),
             is_on: IS_ON.load(Ordering::Acquire),
             below: Cell::new(null()),
             work: UnsafeCell::new(MaybeUninit::new((tree, Stack::default()))),
         });
-        place.as_ref()
-    };
-    // Release: who sees it sees all of it.
-    DESKS.get(part)?.store(place.as_ptr(), Ordering::Release);
-    Some(desk)
+        place.cast::<Desk>().as_ref()
+    })
 }
 
 /// Visits all.
@@ -278,6 +372,7 @@ pub fn each(mut f: impl FnMut(&'static Desk)) {
 pub fn forget_all() {
     let count = COUNT.swap(0, Ordering::Relaxed) as usize;
     BETWEEN.store(0, Ordering::Relaxed);
+    IS_FULL.store(false, Ordering::Relaxed);
     for place in DESKS.iter().take(count) {
         place.store(null_mut(), Ordering::Relaxed);
     }

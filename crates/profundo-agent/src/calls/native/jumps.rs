@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::ffi::{c_int, c_ulong};
 
-use super::{local, now, place, sit_down};
+use super::{local, now, place, sit_down_at_own};
 use crate::real::{self, Jump};
 
 /// Where in what `setjmp` has kept the stack pointer stands.
@@ -69,7 +69,9 @@ unsafe fn drop_what_ends(kept: *const c_ulong) {
         asm!("mov {guard}, qword ptr fs:[0x30]", guard = out(reg) guard, options(nostack, readonly));
         kept.add(STACK).read().rotate_right(ROTATED) ^ guard
     };
-    let Some(desk) = sit_down() else { return };
+    let Some(desk) = sit_down_at_own() else {
+        return;
+    };
     // SAFETY: this thread is at the desk, and nobody else is.
     unsafe {
         let (tree, calls) = desk.work();

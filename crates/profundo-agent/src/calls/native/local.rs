@@ -1,4 +1,5 @@
-//! Which desk the calling thread has: a word in its own static block, which is found by two instructions.
+//! Which desk the calling thread has: a word in its own static block, which is found by two instructions. Beside it stands how many calls
+//! of a thread without one were not counted.
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
@@ -11,15 +12,22 @@ global_asm!(
     ".hidden profundo_desk",
     ".globl profundo_desk",
     ".type profundo_desk, @object",
-    ".size profundo_desk, 8",
+    ".size profundo_desk, 16",
     "profundo_desk:",
-    ".zero 8",
+    ".zero 16",
     ".popsection",
 );
 
+/// What a thread has, all zero at first.
+#[repr(C)]
+struct Own {
+    desk: Cell<*const Desk>,
+    missed: Cell<u64>,
+}
+
 #[inline(always)]
-fn own() -> &'static Cell<*const Desk> {
-    let address: *const Cell<*const Desk>;
+fn own() -> &'static Own {
+    let address: *const Own;
     // SAFETY: `fs:0` holds the thread pointer, and the offset from it is in the table that the linker has made for that. Nothing is
     // written.
     unsafe {
@@ -30,17 +38,24 @@ fn own() -> &'static Cell<*const Desk> {
             options(nostack, readonly),
         );
     }
-    // SAFETY: only this thread and its handlers reach it, through a cell, and null is a valid pointer.
+    // SAFETY: only this thread and its handlers reach it, through cells, and zeros are valid ones. It is as large as that.
     unsafe { &*address }
 }
+
+const _: () = assert!(size_of::<Own>() == 16);
 
 /// The thread's desk; null if it has none yet.
 #[inline(always)]
 pub fn desk() -> *const Desk {
-    own().get()
+    own().desk.get()
 }
 
 /// Gives it another one.
 pub fn set_desk(desk: *const Desk) {
-    own().set(desk);
+    own().desk.set(desk);
+}
+
+/// How many of its calls were not counted.
+pub fn missed() -> &'static Cell<u64> {
+    &own().missed
 }

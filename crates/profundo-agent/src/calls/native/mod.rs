@@ -4,50 +4,47 @@
 //! for itself, its desk, so nobody waits for anybody. A signal handler that comes while its thread is at its desk takes another one
 //! until its own calls have ended.
 
+mod catches;
 mod cost;
 mod desk;
+mod hooks;
 mod jumps;
 mod local;
 
-use core::arch::naked_asm;
 use core::ptr::{self, null_mut};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence};
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence, fence,
+};
 
 use profundo_probe::shared::trace_flag;
-use profundo_probe::{clock, sys};
+use profundo_probe::{clock, regs, sys};
 
-use self::desk::{Desk, NOBODYS};
+use self::desk::{Desk, NOBODYS, REFUSED};
+use super::state as interpreter;
 use super::state::time;
+use crate::home::Home;
 use crate::{files, fork, process, restrict, start};
 
 /// Set once nothing is to be counted here, for good.
 static IS_OFF: AtomicBool = AtomicBool::new(false);
 /// Set when the process ends.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
+/// The thread that has said so.
+static ENDED_BY: AtomicU64 = AtomicU64::new(0);
+/// Set while the process may become another program.
+static IS_EXECUTING: AtomicBool = AtomicBool::new(false);
+/// How many calls began meanwhile.
+static MISSED: AtomicU64 = AtomicU64::new(0);
 /// By the CPU time of each thread.
 static USES_CPU: AtomicBool = AtomicBool::new(false);
 
-/// One while calls are counted. It is zero again in the child of a fork, whoever made that: then our files are the parent's.
+/// Of [`counting`]. It is zero again in the child of a fork, whoever made that: then our files are the parent's.
 static IS_ON: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
 
-/// # Safety
-/// Called by a function that begins, with its own address.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn __cyg_profile_func_enter(function: u64, _site: u64) {
-    naked_asm!("mov rsi, rsp", "jmp {enter}", enter = sym enter)
-}
-
-/// # Safety
-/// Called by a function that ends, with its own address.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn __cyg_profile_func_exit(function: u64, _site: u64) {
-    naked_asm!("mov rsi, rsp", "jmp {leave}", leave = sym leave)
-}
-
 unsafe extern "C" fn enter(function: u64, stack: u64) {
-    let Some(desk) = sit_down() else { return };
+    let Some(desk) = sit_down() else {
+        return missed();
+    };
     let place = place(stack);
     // SAFETY: this thread is at the desk, and nobody else is.
     unsafe {
@@ -66,13 +63,32 @@ unsafe extern "C" fn leave(function: u64, stack: u64) {
     // SAFETY: as above.
     let is_done = unsafe {
         let (tree, calls) = desk.work();
-        tree.leave_native(calls, (function, place(stack)), end);
+        let place = place(stack);
+        if calls.is_past_again(function, place) && !is_on_other_stack() {
+            tree.drop_past_again(calls, place, end);
+        }
+        tree.leave_native(calls, (function, place), end);
         calls.open.is_empty() && !calls.open.is_beyond()
     };
     match is_done && desk.was_taken_between() {
         true => desk.give_back(),
         false => desk.leave(),
     }
+}
+
+/// What lies below a place on the stack is over.
+#[cold]
+fn drop_below(stack: u64) {
+    let Some(desk) = sit_down_at_own() else {
+        return;
+    };
+    let place = place(stack);
+    // SAFETY: as above.
+    let (tree, calls) = unsafe { desk.work() };
+    if calls.is_past(place) && !is_on_other_stack() {
+        tree.drop_past(calls, place, now());
+    }
+    desk.leave();
 }
 
 /// Frames begin at multiples of sixteen.
@@ -92,27 +108,37 @@ fn now() -> u64 {
 /// The calling thread's desk, with the thread at it.
 #[inline]
 fn sit_down() -> Option<&'static Desk> {
+    sit_down_at_own().or_else(sit_down_anew)
+}
+
+/// The same, if it has one where nobody is interrupted.
+#[inline]
+fn sit_down_at_own() -> Option<&'static Desk> {
     // SAFETY: what is there is a desk, which stays for ever.
-    if let Some(desk) = unsafe { local::desk().as_ref() }
-        && desk.sit_down()
-    {
-        // Pairs with the barrier in `end`, which makes all threads do so: either it is seen here that all is over, or it is seen
-        // there that somebody is at work.
-        compiler_fence(Ordering::SeqCst);
-        if desk.is_on() {
-            return Some(desk);
-        }
-        desk.leave();
+    let desk = unsafe { local::desk().as_ref() }?;
+    if !desk.sit_down() {
+        return None;
     }
-    sit_down_anew()
+    // Pairs with the barrier in `end`, which makes all threads do so: either it is seen here that all is over, or it is seen
+    // there that somebody is at work.
+    compiler_fence(Ordering::SeqCst);
+    if desk.is_on() {
+        return Some(desk);
+    }
+    desk.leave();
+    None
 }
 
 /// The first time, while a handler has interrupted us, in a child, or when nothing is counted any more.
 #[cold]
 #[inline(never)]
 fn sit_down_anew() -> Option<&'static Desk> {
-    if IS_OFF.load(Ordering::Relaxed) || restrict::has_left() {
+    let own = local::desk();
+    if IS_OFF.load(Ordering::Relaxed) || ptr::eq(own, &REFUSED) {
         return None;
+    }
+    if restrict::has_left() {
+        return sit_down_again(own);
     }
     start::ensure();
     // In the child of a fork that nobody has told of, this enters it.
@@ -124,21 +150,33 @@ fn sit_down_anew() -> Option<&'static Desk> {
     if IS_OVER.load(Ordering::Relaxed) {
         return None;
     }
-    let is_first = begin()?;
+    let is_first = match begin() {
+        Ok(is_first) => is_first,
+        Err(why) => {
+            turn_off();
+            refuse(home, why);
+            return None;
+        }
+    };
     let number = home.ring_number().load(Ordering::Relaxed);
-    let own = local::desk();
     // SAFETY: as above.
     let known = unsafe { own.as_ref() }.filter(|it| it.is_on() && it.sit_down());
     let desk = match known {
         Some(desk) => desk,
-        None => {
-            let desk = desk::take(number, own)?;
-            local::set_desk(desk);
-            if !desk.sit_down() {
+        None => match desk::take(number, own) {
+            Ok(desk) => {
+                local::set_desk(desk);
+                desk
+            }
+            Err(why) => {
+                refuse(home, -why);
+                // A handler's calls may find one the next time.
+                if own.is_null() || ptr::eq(own, &NOBODYS) {
+                    local::set_desk(&REFUSED);
+                }
                 return None;
             }
-            desk
-        }
+        },
     };
     if is_first {
         desk.leave();
@@ -150,28 +188,75 @@ fn sit_down_anew() -> Option<&'static Desk> {
     Some(desk)
 }
 
-/// Makes what all threads share. Whether that was just now; `None`: there is no memory.
-fn begin() -> Option<bool> {
+/// Who restricts its system calls has counted on after the end: that was the end of a child that had borrowed our memory (`vfork`),
+/// and nothing but a call of the kernel's would have told it from us.
+fn sit_down_again(own: *const Desk) -> Option<&'static Desk> {
+    if ENDED_BY.load(Ordering::Relaxed) == regs::thread_pointer() {
+        go_on();
+    }
+    // SAFETY: as above.
+    unsafe { own.as_ref() }.filter(|it| it.is_on() && it.sit_down())
+}
+
+/// The calling thread's call that begins is not counted.
+#[cold]
+#[inline(never)]
+fn missed() {
+    /// Threads that all count in one place would wait for each other at each call.
+    const AT_ONCE: u64 = 256;
+    if IS_OFF.load(Ordering::Relaxed) || restrict::has_left() {
+        return;
+    }
+    if IS_EXECUTING.load(Ordering::Acquire) {
+        MISSED.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    if IS_OVER.load(Ordering::Relaxed) || local::desk().is_null() {
+        return;
+    }
+    let own = local::missed();
+    own.set(own.get() + 1);
+    if own.get() == AT_ONCE || desk::first().is_some_and(|it| !it.has_missed()) {
+        tell_missed();
+    }
+}
+
+/// Has the calling thread's calls that were not counted told of.
+fn tell_missed() {
+    desk::miss(local::missed().take());
+}
+
+/// Has it told why nothing is counted, if nothing is.
+#[cold]
+fn refuse(home: Home, why: i32) {
+    if desk::first().is_none() && !interpreter::is_on() {
+        super::say_why_not(home, why);
+    }
+}
+
+/// Makes what all threads share. Whether that was just now, or why it cannot be.
+fn begin() -> Result<bool, i32> {
     const PAGE: usize = 4096;
     if is_on() {
-        return Some(false);
+        return Ok(false);
     }
-    let page = files::map_zeroed(PAGE)?;
+    super::has_room()?;
+    let page = files::map_zeroed(PAGE).ok_or(-libc::ENOMEM)?;
     // SAFETY: the page is ours, zero, and stays.
     let word = unsafe {
         if !files::advise(page, PAGE, libc::MADV_WIPEONFORK) {
-            IS_OFF.store(true, Ordering::Relaxed);
-            return None;
+            files::unmap(page, PAGE);
+            return Err(-libc::EINVAL);
         }
         page.cast::<AtomicU32>().as_ref()
     };
     let uses_cpu = super::wanted() & trace_flag::CPU_CLOCK != 0;
     USES_CPU.store(uses_cpu, Ordering::Relaxed);
     register_barrier();
-    word.store(1, Ordering::Relaxed);
+    word.store(counting::ON, Ordering::Relaxed);
     let word = ptr::from_ref(word).cast_mut();
     let first = IS_ON.compare_exchange(null_mut(), word, Ordering::AcqRel, Ordering::Relaxed);
-    Some(first.is_ok())
+    Ok(first.is_ok())
 }
 
 /// Whether native calls are counted, or were before the end.
@@ -179,50 +264,101 @@ pub fn is_on() -> bool {
     !IS_ON.load(Ordering::Acquire).is_null()
 }
 
-fn set_on(is_on: bool) {
+/// What the word says.
+mod counting {
+    pub const OFF: u32 = 0;
+    pub const ON: u32 = 1;
+    /// All seems to be over.
+    pub const OVER: u32 = 2;
+}
+
+/// What it says in this process.
+fn state() -> u32 {
     // SAFETY: the page stays.
+    unsafe { IS_ON.load(Ordering::Acquire).as_ref() }
+        .map_or(counting::OFF, |it| it.load(Ordering::Relaxed))
+}
+
+fn set_state(state: u32) {
+    // SAFETY: as above.
     if let Some(word) = unsafe { IS_ON.load(Ordering::Acquire).as_ref() } {
-        word.store(is_on.into(), Ordering::SeqCst);
+        word.store(state, Ordering::SeqCst);
     }
 }
 
 /// The process ends, or becomes another program: what has not ended by now has lasted until now.
 pub fn end() {
-    if !is_on() || IS_OVER.swap(true, Ordering::Relaxed) {
+    end_with(!restrict::has_left());
+}
+
+fn end_with(may_call: bool) {
+    /// So long all threads together have to leave their desks, in nanoseconds.
+    const PATIENCE: u64 = 50_000_000;
+    if state() != counting::ON || IS_OVER.swap(true, Ordering::Relaxed) {
         return;
     }
-    set_on(false);
-    pass_barrier();
-    let end = now();
-    // The CPU time of another thread is not known here.
-    let only = USES_CPU.load(Ordering::Relaxed).then(local::desk);
-    desk::each(|desk| desk.settle(end, only.is_none_or(|it| ptr::eq(it, desk))));
+    ENDED_BY.store(regs::thread_pointer(), Ordering::Relaxed);
+    set_state(counting::OVER);
+    let until = may_call.then(|| {
+        pass_barrier();
+        process::time(libc::CLOCK_MONOTONIC) + PATIENCE
+    });
+    desk::miss(MISSED.swap(0, Ordering::Relaxed));
+    tell_missed();
+    let (end, uses_cpu) = (now(), USES_CPU.load(Ordering::Relaxed));
+    // SAFETY: as in `sit_down`.
+    let own = unsafe { local::desk().as_ref() };
+    desk::each(|desk| {
+        // A handler that has interrupted its thread at a desk would wait for itself.
+        let is_own = own.is_some_and(|own| own.is_above(desk));
+        if is_own || desk.is_left(until) {
+            // The CPU time of another thread is not known here.
+            desk.settle(end, is_own || !uses_cpu);
+        }
+    });
+}
+
+/// The process may become another program.
+pub fn before_exec() {
+    IS_EXECUTING.store(true, Ordering::Relaxed);
+    end();
 }
 
 /// That was too early.
 pub fn go_on() {
-    if is_on() {
-        IS_OVER.store(false, Ordering::Relaxed);
-        set_on(true);
+    if state() == counting::OVER {
+        desk::each(Desk::open_again);
+        // In this order: who finds that it is not over is to find that it goes on.
+        set_state(counting::ON);
+        IS_OVER.store(false, Ordering::SeqCst);
+        desk::miss(MISSED.swap(0, Ordering::Relaxed));
     }
+    IS_EXECUTING.store(false, Ordering::Release);
 }
 
-/// Nothing of ours may call the kernel any more. Counting goes on where there is room, but the CPU time is not to be had.
-pub fn restrict() {
-    if is_on() && USES_CPU.load(Ordering::Relaxed) {
-        end();
+/// Nothing of ours may call the kernel any more, from now on. Counting goes on where there is room, but the CPU time is not to be had.
+/// `has_clock`: the processor's is.
+pub fn restrict(has_clock: bool) {
+    if is_on() && (USES_CPU.load(Ordering::Relaxed) || !has_clock) {
+        end_with(true);
         stop();
     }
 }
 
 /// Counts no more.
 pub fn stop() {
+    turn_off();
+    set_state(counting::OFF);
+}
+
+/// No thread begins to count any more.
+fn turn_off() {
     IS_OFF.store(true, Ordering::Relaxed);
-    set_on(false);
 }
 
 /// The calling thread ends.
 pub fn end_thread() {
+    tell_missed();
     // SAFETY: as in `sit_down`.
     let Some(desk) = (unsafe { local::desk().as_ref() }) else {
         return;
@@ -246,14 +382,18 @@ pub fn enter_child(number: u32) {
     }
     IS_OVER.store(false, Ordering::Relaxed);
     desk::forget_all();
-    set_on(true);
+    set_state(counting::ON);
     // SAFETY: as in `sit_down`. The desk was the parent's; of it only the list of calls is ours.
     if let Some(old) = unsafe { local::desk().as_ref() } {
         local::set_desk(null_mut());
-        if let Some(new) = desk::take(number, null_mut()) {
-            // SAFETY: nobody is at it yet, and there is one thread.
-            unsafe { new.go_on_with(old, now()) };
-            local::set_desk(new);
+        match desk::take(number, null_mut()) {
+            Ok(new) => {
+                // SAFETY: there is one thread, and it is at no other one.
+                unsafe { new.go_on_with(old, now()) };
+                local::set_desk(new);
+                new.leave();
+            }
+            Err(_) => local::set_desk(&REFUSED),
         }
     }
 }

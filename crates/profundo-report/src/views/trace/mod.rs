@@ -148,7 +148,12 @@ impl Trace {
                     " no calls were counted in this recording: `profundo trace` counts them.".into()
                 }
             };
-            return page.marked("Warning:", Color::Yellow, &text);
+            page.marked("Warning:", Color::Yellow, &text)?;
+            // They may say why.
+            let is_wanted = profile.traced.calls.is_empty() && !self.is_pstats;
+            let mut notes = profile.meta.notes.iter().filter(|_| is_wanted);
+            return notes
+                .try_for_each(|note| page.marked("Note:", Color::Cyan, &format!(" {note}")));
         }
         if self.group_by == GroupBy::None {
             self.write_one(page, selection)?;
