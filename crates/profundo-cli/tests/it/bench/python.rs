@@ -447,7 +447,9 @@ fn answers_are_compared_first() {
         check("map(str, [1])", "map(str, [2])").refused(1, "`map(str, [2])` gives");
         check("(x for x in 'ab')", "(y for y in 'ab')").succeeded();
         check("lambda: 1", "lambda: 2").refused(1, "gives");
-        let of = |number: u8| format!("(a := type('A', (), {{}})(), setattr(a, 'n', {number}))[0]");
+        let of = |number: u8| {
+            format!("(lambda a: (setattr(a, 'n', {number}), a)[1])(type('A', (), {{}})())")
+        };
         check(&of(1), &of(1)).succeeded();
         check(&of(1), &of(2)).refused(1, "'n': 2");
         check("2 ** 20000", "2 ** 20001").refused(1, "gives");
