@@ -29,6 +29,7 @@ use profundo_report::{Benchmark, Look, When, this_machine};
 use crate::launch::{Ended, Interrupt, Interrupted, end_as};
 use crate::options::{self, Bench as Options};
 use crate::progress::Progress;
+use crate::reading::is_foreign;
 use crate::say;
 use check::Found;
 use commands::Runs;
@@ -325,6 +326,14 @@ impl Saving {
         let Some(name) = name else {
             bail!("cannot write {}: it is no file", path.display());
         };
+        let is_measurement =
+            |start: &[u8]| String::from_utf8_lossy(start).contains("\"report\": \"bench\"");
+        if is_foreign(path, is_measurement) {
+            bail!(
+                "{} is there and is no measurement; name another file to save it in",
+                path.display()
+            );
+        }
         let mut beside = name.to_owned();
         beside.push(format!(".{}.new", std::process::id()));
         let saving = Self {

@@ -241,17 +241,21 @@ impl<'a> Benchmark<'a> {
     /// Several candidates, a line each; ratios are to the first.
     fn write_table(&self, out: &mut dyn Write, line: &mut Line) -> io::Result<()> {
         let colored = self.look.is_colored();
-        let head = self.table_head();
-        let rows: Vec<Vec<String>> = (0..self.bench.candidates.len())
-            .map(|index| self.table_row(index))
-            .collect();
-        let mut widths: Vec<usize> = head.iter().map(|title| width(title)).collect();
-        for row in &rows {
-            for (widest, cell) in widths.iter_mut().zip(row) {
-                *widest = width(cell).max(*widest);
+        let mut rows = vec![self.table_head()];
+        rows.extend((0..self.bench.candidates.len()).map(|index| self.table_row(index)));
+        let numbers = |widths: &[usize]| -> usize { widths.iter().map(|width| width + 2).sum() };
+        let mut widths = widths(&rows);
+        if self.bench.subject == Subject::Command
+            && numbers(&widths) + SHORTEST_NAME > self.look.columns()
+        {
+            // Where there is no room for all, the times of the CPU are the ones to miss least.
+            for row in rows.iter_mut().filter(|row| row.len() > PARTS.end) {
+                row.drain(PARTS);
             }
+            widths.drain(PARTS);
         }
-        let numbers: usize = widths.iter().map(|width| width + 2).sum();
+        let numbers = numbers(&widths);
+        let head = rows.remove(0);
         let names = self.bench.candidates.iter().map(|it| width(&shown(it)));
         let room = self.look.columns().saturating_sub(numbers);
         let names = names.max().unwrap_or(0).min(room.max(SHORTEST_NAME));
@@ -307,6 +311,20 @@ impl<'a> Benchmark<'a> {
         });
         row
     }
+}
+
+/// Which columns of a command's row are its times on the CPU.
+const PARTS: std::ops::Range<usize> = 2..4;
+
+fn widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let mut widths = Vec::new();
+    for row in rows {
+        widths.resize(row.len().max(widths.len()), 0);
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = width(cell).max(*widest);
+        }
+    }
+    widths
 }
 
 /// A candidate's name in one line.
