@@ -32,6 +32,7 @@ mod lock;
 mod masks;
 mod memory;
 mod own;
+mod proc;
 mod process;
 mod python;
 mod quiet;

@@ -3,6 +3,7 @@
 //! The crate's library is not used here. It is the agent, which the command carries as bytes:
 //! see `carried`.
 
+mod asked;
 mod assemble;
 mod attach;
 mod bench;

@@ -39,6 +39,8 @@ pub struct Shape<'a> {
     what: What,
     name: Option<&'a str>,
     looking: &'a Looking,
+    /// Whether the recording has only just been made.
+    is_first: bool,
 }
 
 impl<'a> Shape<'a> {
@@ -48,6 +50,7 @@ impl<'a> Shape<'a> {
             what,
             name,
             looking,
+            is_first: false,
         };
         match name {
             None if what.wants_name() => {
@@ -92,6 +95,22 @@ impl<'a> Shape<'a> {
     /// One stack of each thread.
     pub fn stacks(looking: &'a Looking) -> Self {
         Self::new(What::Stacks, None, looking)
+    }
+
+    /// The first report on a recording: it says where that is, and what may be typed next.
+    pub fn first(self) -> Self {
+        Self {
+            is_first: true,
+            ..self
+        }
+    }
+
+    /// What may be typed next, if that is to be said.
+    fn next(&self, recording: &Path, profile: &Profile) -> Vec<String> {
+        match self.is_first && !recording.as_os_str().is_empty() {
+            true => next(recording, profile),
+            false => Vec::new(),
+        }
     }
 
     /// Prints it, or writes it to the file that was named.
@@ -162,7 +181,9 @@ impl<'a> Shape<'a> {
             // What was never written can be reported on no more.
             What::Summary if recording.as_os_str().is_empty() => write_view!(self.summary()),
             What::Summary => write_view!(self.summary().next(next(recording, profile))),
-            What::Lines if !profile.traced.lines.is_empty() => write_view!(self.counted_lines()),
+            What::Lines if has_counted_lines(profile) => {
+                write_view!(self.counted_lines().next(self.next(recording, profile)))
+            }
             What::Lines => write_view!(self.lines()),
             What::Functions if self.looking.shape.is_grouped() => {
                 write_view!(self.library_report(Format::Functions))
@@ -175,7 +196,10 @@ impl<'a> Shape<'a> {
             What::Memory => write_view!(self.memory()),
             What::Allocs => write_view!(self.allocs()),
             What::MemoryLines => write_view!(self.memory_lines()),
-            What::Trace => write_view!(self.trace(Trace::new())),
+            What::Trace => {
+                let trace = self.trace(Trace::new());
+                write_view!(trace.next(self.next(recording, profile)))
+            }
             What::Pstats => write_view!(self.trace(Trace::pstats())),
             What::Statprof => write_view!(Statprof::new()),
             What::Stacks => write_view!(Stacks::new()),
@@ -359,6 +383,12 @@ fn look(style: &Style, terminal: bool) -> Look {
     look
 }
 
+/// Whether it was lines that were counted.
+fn has_counted_lines(profile: &Profile) -> bool {
+    let traced = &profile.traced;
+    !traced.lines.is_empty() || profile.samples.is_empty() && traced.tracing.is_of_lines()
+}
+
 /// What may be typed next.
 fn next(recording: &Path, profile: &Profile) -> Vec<String> {
     let path = recording.display().to_string();
@@ -378,6 +408,7 @@ fn next(recording: &Path, profile: &Profile) -> Vec<String> {
     let traced = &profile.traced;
     if profile.samples.is_empty() && !traced.lines.is_empty() {
         commands.truncate(1);
+        commands.push(format!("profundo export {path} --to lprof"));
     }
     if !traced.calls.is_empty() {
         // Where lines were not counted, all time stands at the first lines of functions.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use profundo_remote::{EngineChoice, Instructions, Options, Recorder, Remains};
 
+use crate::asked::Asked;
 use crate::functions::Functions;
 use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, mind};
 use crate::options::{self, Record, Recording, Run};
@@ -94,6 +95,8 @@ pub struct Plan<'a> {
     pub schedule: Schedule,
     /// Functions that the kernel is to count.
     pub functions: Option<&'a Functions>,
+    /// What is to be traced, if anything is.
+    pub asked: Option<Asked>,
     /// Whether its instructions are counted.
     pub counts_instructions: bool,
 }
@@ -132,6 +135,7 @@ pub fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
             perf_map: options.perf_map,
             schedule: Schedule::new(options.start_after, options.duration),
             functions: None,
+            asked: None,
             counts_instructions: false,
         },
         words,
@@ -156,7 +160,7 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
         Some(path) => path.to_owned(),
         None => default_path(&program, pid),
     };
-    let mut sink = Sink::create(&path, recorder.start(), plan.max_size)?;
+    let mut sink = Sink::create(&path, recorder.start(), plan.max_size)?.asked(plan.asked);
     // Should we be killed, this tells whose memory it is. Without it, the file alone is left.
     let _ = std::path::absolute(&path).map(|recording| {
         Remains {

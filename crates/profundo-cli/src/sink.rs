@@ -12,6 +12,7 @@ use profundo_ingest::{Ingest, Split};
 use profundo_model::Profile;
 use profundo_wire::recording::{Event, Finish, Start};
 
+use crate::asked::Asked;
 use crate::run::UNBEGUN;
 use crate::{naming, reading, sources};
 
@@ -32,6 +33,8 @@ pub struct Sink {
     weights: Vec<u64>,
     flushed: Instant,
     updated: Instant,
+    /// What was to be traced, if anything was.
+    asked: Option<Asked>,
 }
 
 /// A recording that is done.
@@ -63,7 +66,14 @@ impl Sink {
             weights: Vec::new(),
             flushed: now,
             updated: now,
+            asked: None,
         })
+    }
+
+    /// What is to be traced, if anything is.
+    pub fn asked(mut self, asked: Option<Asked>) -> Self {
+        self.asked = asked;
+        self
     }
 
     /// Takes in what the recorder tells.
@@ -151,6 +161,9 @@ impl Sink {
     /// Adds names and source lines and ends the file.
     pub fn finish(mut self, finish: Finish, keeps_source: bool) -> Done {
         let (mut profile, split) = self.ingest.finish_unsplit(finish);
+        if let Some(asked) = &self.asked {
+            asked.tell(&mut profile);
+        }
         weigh(&mut self.weights, &profile);
         weigh_sums(&mut self.weights, &profile);
         let Some(writer) = self.writer else {

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use profundo_model::{Language, Profile};
+use profundo_model::Profile;
 use profundo_remote::{Calls, EngineChoice, Lines, LinesOf, Options};
 
+use crate::asked::{Asked, has_interpreter};
 use crate::functions::Functions;
 use crate::launch::end_as;
 use crate::options::{Trace, What};
@@ -29,7 +30,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             "`{what}` wants the name of a function: trace first, then report FILE {what} NAME"
         ));
     }
-    let shape = Shape::new(what, None, &options.looking);
+    let shape = Shape::new(what, None, &options.looking).first();
     let functions = match options.functions.is_empty() {
         true => None,
         false => Some(Functions::find(&options.command.words, &options.functions)?),
@@ -59,6 +60,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             perf_map: false,
             schedule: Schedule::new(None, None::<Duration>),
             functions: functions.as_ref(),
+            asked: Some(Asked::new(options)),
             counts_instructions: options.lines.is_empty(),
         },
         &options.command.words,
@@ -66,11 +68,14 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
     tell_failure(&recorded);
     // The program has ended as it has, whatever becomes of the report.
     let shown = reading::open_quietly(&recorded.path).and_then(|profile| {
-        if options.lines.is_empty() && functions.is_none() && is_out_of_sight(&profile) {
-            say::note(HOW_TO_BE_SEEN);
+        if functions.is_none() && is_out_of_sight(&profile) {
+            say::note(match options.lines.is_empty() {
+                true => HOW_TO_BE_SEEN,
+                false => NO_LINES,
+            });
         }
         if let Some(counted) = &recorded.instructions
-            && !has_python(&profile)
+            && !has_interpreter(&profile)
         {
             say::note(&instructions(counted));
         }
@@ -90,16 +95,15 @@ no call was counted: the program is not Python's, and was not built to tell of i
 clang with -finstrument-functions, it is counted whole, each call with its time; as it is, root counts some of its functions with \
 --functions=GLOB, and `profundo run` samples it";
 
+/// Why a program has no lines.
+const NO_LINES: &str = "no line was counted: lines are those of Python programs, and none was run. `profundo run` samples any program, line by line";
+
 /// Whether nothing was counted, and nobody has said why.
 fn is_out_of_sight(profile: &Profile) -> bool {
     let mut notes = profile.meta.notes.iter();
-    profile.traced.is_empty() && !notes.any(|note| note.contains("were not counted"))
-}
-
-/// Whether calls of an interpreter's functions were counted.
-fn has_python(profile: &Profile) -> bool {
-    let mut frames = profile.frames.iter();
-    frames.any(|frame| frame.language == Language::Python)
+    profile.traced.is_empty()
+        && !has_interpreter(profile)
+        && !notes.any(|note| note.contains("were not counted"))
 }
 
 /// How many instructions a program has executed, in words.
@@ -129,17 +133,27 @@ fn lines(options: &Trace) -> Option<Lines> {
     })
 }
 
-/// `app.py`, `src/*.py`, `fib`, `Class.method`, `app.py:fib`.
+/// What a path as it is typed is the end of.
+fn end_of(path: &str) -> &str {
+    let mut end = path;
+    while let Some(rest) = end.strip_prefix("./").or_else(|| end.strip_prefix("../")) {
+        end = rest;
+    }
+    end
+}
+
+/// `app.py`, `./app.py`, `src/*.py`, `fib`, `Class.method`, `app.py:fib`.
 fn lines_of(pattern: &str) -> LinesOf {
     let is_file = |it: &str| it.contains('/') || it.ends_with(".py");
     let some = |it: &str| (!it.is_empty()).then(|| it.to_owned());
+    let some_file = |it: &str| some(end_of(it));
     match pattern.rsplit_once(':') {
         Some((file, name)) => LinesOf {
-            file: some(file),
+            file: some_file(file),
             name: some(name),
         },
         None if is_file(pattern) => LinesOf {
-            file: some(pattern),
+            file: some_file(pattern),
             name: None,
         },
         None => LinesOf {

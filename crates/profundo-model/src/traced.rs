@@ -17,6 +17,29 @@ pub enum Clock {
     None,
 }
 
+/// What was to be traced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Tracing {
+    /// Nothing, or nobody has said.
+    #[default]
+    Unknown,
+    /// Calls.
+    Calls,
+    /// Lines: how often each is run, and for how long.
+    Lines,
+    /// Lines that are counted, whose times are those of samples.
+    SampledLines,
+    /// Which lines are run at all.
+    LinesOnce,
+}
+
+impl Tracing {
+    /// Whether it is lines.
+    pub fn is_of_lines(self) -> bool {
+        matches!(self, Self::Lines | Self::SampledLines | Self::LinesOnce)
+    }
+}
+
 /// A function, called from one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Call {
@@ -71,6 +94,8 @@ pub struct Line {
 /// What was traced.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Traced {
+    /// What was to be.
+    pub tracing: Tracing,
     /// By which clock.
     pub clock: Clock,
     /// Each place of the tree of calls. Empty where calls were not traced.

@@ -119,35 +119,46 @@ impl<'a> Page<'a> {
 
     /// Writes a sentence, on several lines where that is wanted and needed.
     pub(crate) fn sentence(&mut self, text: &str) -> io::Result<()> {
+        self.broken(text, |page, line| page.plain(line))
+    }
+
+    /// The same, line by line.
+    fn broken(
+        &mut self,
+        text: &str,
+        mut write: impl FnMut(&mut Self, &str) -> io::Result<()>,
+    ) -> io::Result<()> {
         if !self.breaks || width(text) <= self.columns {
-            return self.plain(text);
+            return write(self, text);
         }
         let mut line = String::new();
         for word in text.split(' ') {
             let indent = line.is_empty() || line == "  ";
             if !indent && width(&line) + 1 + width(word) > self.columns {
-                self.plain(&line)?;
+                write(self, &line)?;
                 line = "  ".to_owned();
             } else if !indent {
                 line.push(' ');
             }
             line.push_str(word);
         }
-        self.plain(&line)
+        write(self, &line)
     }
 
     /// Writes a line that starts with a coloured word.
     pub(crate) fn marked(&mut self, mark: &str, color: Color, text: &str) -> io::Result<()> {
-        let mut line = Line::default();
-        line.push(
-            mark,
-            Style {
-                bold: true,
-                ..Style::color(color)
-            },
-        );
-        line.push(text, Style::PLAIN);
-        self.line(&mut line)
+        let style = Style {
+            bold: true,
+            ..Style::color(color)
+        };
+        let mut marks = Some(mark);
+        self.broken(&format!("{mark}{text}"), |page, text| {
+            let mut line = Line::default();
+            let mark = marks.take().unwrap_or_default();
+            line.push(mark, style);
+            line.push(text.get(mark.len()..).unwrap_or_default(), Style::PLAIN);
+            page.line(&mut line)
+        })
     }
 
     /// How many columns the prefix of a short path takes, with what separates it from the rest.

@@ -48,9 +48,28 @@ pub(crate) fn write(
         let text = sentence(&quality(page.profile, selection), meta.loss.overwritten);
         page.sentence(&format!("Quality: {text}."))?;
     }
-    if wanted.unwrap_or(true) {
-        for note in &meta.notes {
+    write_notes(page, wanted)
+}
+
+/// Writes the notes, where they are wanted.
+pub(crate) fn write_notes(page: &mut Page<'_>, wanted: Option<bool>) -> io::Result<()> {
+    for note in &page.profile.meta.notes {
+        if wanted.unwrap_or(true) {
             page.marked("Note:", Color::Cyan, &format!(" {note}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes those of the notes that say that whole processes are missing in a table, above that. [`write_notes`] has the others and
+/// these again, where all of them are looked for.
+pub(crate) fn write_missing(page: &mut Page<'_>, wanted: Option<bool>) -> io::Result<()> {
+    const MISSING: [&str; 2] = ["calls were not counted", "lines were not counted"];
+    let notes = page.profile.meta.notes.iter();
+    let is_missing = |note: &&String| MISSING.iter().any(|end| note.ends_with(end));
+    for note in notes.filter(is_missing) {
+        if wanted.unwrap_or(true) {
+            page.marked("Warning:", Color::Yellow, &format!(" {note}."))?;
         }
     }
     Ok(())

@@ -14,6 +14,7 @@ mod terminal;
 mod asked;
 mod attach;
 mod calls;
+mod calls_told;
 mod cleared;
 mod collections;
 mod ends;

@@ -2,19 +2,26 @@
 //!
 //! The command leaves a list in the session's directory: a pattern on each line, `F` and what a file is to match, or `N` and what
 //! a function's name is to match, or both with a tab between. Where the list is empty, it is the program's own files: what is
-//! neither of the interpreter's library nor installed.
+//! neither of the interpreter's library nor installed. A program without a file (`python -c`, standard input) is its own as well; what
+//! a program with a file compiles is not, since libraries do that all the time.
 
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use profundo_probe::shared::{LINES_LIST, file};
 
-use crate::{files, session};
+use crate::{files, proc, session};
 
 static LIST: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 
+/// Whether the program is a text on the command line.
+static IS_TYPED: AtomicBool = AtomicBool::new(false);
+
 /// Reads the list.
 pub fn begin() {
+    let mut room = [0; 4096];
+    let words = proc::read(c"/proc/self/cmdline", &mut room);
+    IS_TYPED.store(is_typed(words), Ordering::Relaxed);
     let mut room = [0; session::PATH];
     let Some(path) = session::file_called(&mut room, file::LINES) else {
         return;
@@ -58,12 +65,30 @@ pub fn is_selected(file: &[u8], name: &[u8], qualified: &[u8]) -> bool {
     });
     match is_any {
         true => is_it,
-        false => is_own(file),
+        false => is_own(file, IS_TYPED.load(Ordering::Relaxed)),
     }
 }
 
+/// Whether a command line, each word with a NUL behind it, has the program in it: the interpreter's options end with a `c`.
+fn is_typed(words: &[u8]) -> bool {
+    let mut words = words.split(|&byte| byte == 0).skip(1);
+    while let Some(word) = words.next() {
+        match word {
+            [b'-', b'-', ..] => {}
+            // The next word is what these are about.
+            [b'-', .., b'X' | b'W'] => _ = words.next(),
+            [b'-', b'X' | b'W', ..] => {}
+            [b'-', .., b'm'] => return false,
+            [b'-', .., b'c'] => return true,
+            [b'-', _, ..] => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
 /// Whether a file is the program's own.
-fn is_own(file: &[u8]) -> bool {
+fn is_own(file: &[u8], is_typed: bool) -> bool {
     const OTHERS: [&[u8]; 4] = [
         b"/site-packages/",
         b"/dist-packages/",
@@ -71,7 +96,11 @@ fn is_own(file: &[u8]) -> bool {
         b"/lib64/python3",
     ];
     let has = |part: &&[u8]| file.windows(part.len()).any(|window| window == *part);
-    !file.starts_with(b"<") && !OTHERS.iter().any(has)
+    match file {
+        b"<stdin>" => true,
+        b"<string>" => is_typed,
+        _ => !file.starts_with(b"<") && !OTHERS.iter().any(has),
+    }
 }
 
 /// A pattern that says nothing of where a file is may be its last parts.
@@ -153,8 +182,27 @@ mod tests {
         assert!(is_file(b"me/*.py", b"/home/me/app.py"));
         assert!(!is_file(b"/app.py", b"/home/me/app.py"));
         assert!(!is_file(b"pp.py", b"/home/me/app.py"));
-        assert!(is_own(b"/home/me/app.py") && is_own(b"app.py"));
+        let is_own = |file: &[u8]| super::is_own(file, false);
+        assert!(is_own(b"/home/me/app.py") && is_own(b"app.py") && is_own(b"<stdin>"));
         assert!(!is_own(b"<string>") && !is_own(b"/usr/lib/python3.12/os.py"));
         assert!(!is_own(b"/v/site-packages/x.py"));
+        assert!(super::is_own(b"<string>", true));
+    }
+
+    #[test]
+    fn a_program_may_be_typed() {
+        let yes = [
+            "python\0-c\0print(1)\0",
+            "python3\0-X\0dev\0-Wignore\0-Ic\0print(1)\0x.py\0",
+        ];
+        let no = [
+            "python\0",
+            "python\0-\0-c\0",
+            "python\0app.py\0-c\0x\0",
+            "python\0-m\0app\0-c\0x\0",
+            "python\0-X\0c\0app.py\0",
+        ];
+        assert!(yes.iter().all(|it| is_typed(it.as_bytes())));
+        assert!(!no.iter().any(|it| is_typed(it.as_bytes())));
     }
 }

@@ -8,12 +8,11 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use profundo_probe::shared::{Collections, KEPT, refusal};
-use profundo_probe::sys;
 use profundo_wire::recording::Collection;
 
 use super::api::Object;
 use super::table::{Kept, table};
-use crate::{fork, process, threads};
+use crate::{fork, proc, process, threads};
 
 /// Where they are told of; null: in the ring of the process.
 static PLACE: AtomicPtr<Collections> = AtomicPtr::new(null_mut());
@@ -321,24 +320,8 @@ unsafe fn look(calls: &Calls) -> (u64, u64) {
 /// Bytes that the process has in memory.
 fn resident() -> u64 {
     const PAGE: u64 = 4096;
-    let path = c"/proc/self/statm".as_ptr() as usize;
-    let how = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-    let mut text = [0_u8; 96];
-    // SAFETY: the path ends in a NUL, and the text is ours to be written.
-    let read = unsafe {
-        let file = sys::call(
-            libc::SYS_openat,
-            [libc::AT_FDCWD as usize, path, how, 0, 0, 0],
-        );
-        if file < 0 {
-            return 0;
-        }
-        let place = text.as_mut_ptr() as usize;
-        let read = sys::call(libc::SYS_read, [file as usize, place, text.len(), 0, 0, 0]);
-        sys::call(libc::SYS_close, [file as usize, 0, 0, 0, 0, 0]);
-        usize::try_from(read).unwrap_or(0)
-    };
-    let text = text.get(..read).unwrap_or_default();
+    let mut room = [0; 96];
+    let text = proc::read(c"/proc/self/statm", &mut room);
     let second = text.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
     second
         .iter()

@@ -1,7 +1,7 @@
 //! The numbers that enum values have in a file: their places in these lists, which only ever
 //! grow at the end. A reader that meets a higher number takes the nearest thing and says so.
 
-use profundo_model::{Clock, Domain, Engine, Gil, Language, Role, SampleKind, State};
+use profundo_model::{Clock, Domain, Engine, Gil, Language, Role, SampleKind, State, Tracing};
 
 use crate::Error;
 
@@ -17,6 +17,14 @@ pub(super) const ENGINES: &[Engine] = &[
 pub(super) const KINDS: &[SampleKind] = &[SampleKind::Cpu, SampleKind::Wall, SampleKind::Traced];
 
 pub(super) const CLOCKS: &[Clock] = &[Clock::Wall, Clock::Cpu, Clock::None];
+
+pub(super) const TRACINGS: &[Tracing] = &[
+    Tracing::Unknown,
+    Tracing::Calls,
+    Tracing::Lines,
+    Tracing::SampledLines,
+    Tracing::LinesOnce,
+];
 
 pub(super) const LANGUAGES: &[Language] = &[
     Language::Rust,

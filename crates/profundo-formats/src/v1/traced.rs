@@ -2,7 +2,7 @@
 
 use profundo_model::{Call, Callers, Line, Nanos, ProcessId, ThreadId, Traced};
 
-use super::code::CLOCKS;
+use super::code::{CLOCKS, TRACINGS};
 use super::column::{Columns, Payload};
 use super::read::Decoder;
 use crate::Damage;
@@ -14,23 +14,30 @@ pub(super) mod about {
     use crate::v1::code::code_of;
 
     const CLOCK: u8 = 1;
+    const TRACING: u8 = 2;
 
     pub(in crate::v1) fn encode(traced: &Traced) -> Result<Payload, Error> {
         let mut payload = Payload::new(0, 1);
         let code = code_of(CLOCKS, "clock", &traced.clock)?;
         payload.plain(CLOCK, [code].into_iter());
+        let code = code_of(TRACINGS, "tracing", &traced.tracing)?;
+        payload.sparse(TRACING, [code].into_iter());
         Ok(payload)
     }
 
     pub(in crate::v1) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Damage> {
-        let mut clock = columns.need(CLOCK)?;
+        let (mut clock, mut tracing) = (columns.need(CLOCK)?, columns.get(TRACING));
         for _ in 0..columns.rows {
             let code = clock.plain()?;
             if let Some(clock) = decoder.value(CLOCKS, "clock", code) {
                 decoder.profile.traced.clock = clock;
             }
+            let code = tracing.plain()?;
+            if let Some(tracing) = decoder.value(TRACINGS, "tracing", code) {
+                decoder.profile.traced.tracing = tracing;
+            }
         }
-        clock.finish()
+        clock.finish().and(tracing.finish())
     }
 }
 

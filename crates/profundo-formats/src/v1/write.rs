@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use profundo_model::{
-    Block, Gauge, Growing, LocationKind, Meta, Profile, Sample, Sampling, Traffic,
+    Block, Gauge, Growing, LocationKind, Meta, Profile, Sample, Sampling, Tracing, Traffic,
 };
 
 use super::chunk::{self, ChunkWriter, Kind};
@@ -323,7 +323,7 @@ impl<W: Write> Encoder<W> {
     /// Calls and lines, behind the rows that they need.
     fn traced(&mut self, profile: &Profile) -> Result<(), Error> {
         let traced = &profile.traced;
-        if traced.is_empty() {
+        if traced.is_empty() && traced.tracing == Tracing::Unknown {
             return Ok(());
         }
         let payload = traced::about::encode(traced)?;

@@ -7,7 +7,7 @@ use profundo_model::{
     Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, File, FileId,
     Frame, FrameId, Gauge, Gil, Language, Line, LocationId, LocationKind, Loss, Meta, Module,
     ModuleId, Nanos, Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind,
-    StackId, State, StringId, Task, TaskId, Thread, ThreadId, Traffic, Wait,
+    StackId, State, StringId, Task, TaskId, Thread, ThreadId, Tracing, Traffic, Wait,
 };
 
 use crate::dump::dump;
@@ -411,6 +411,13 @@ fn traced_from(profile: &mut Profile, calls: &[Row], lines: &[Row]) {
     }
     // Of nothing the clock is not kept.
     if !profile.traced.is_empty() {
+        profile.traced.tracing = [
+            Tracing::Unknown,
+            Tracing::Calls,
+            Tracing::Lines,
+            Tracing::SampledLines,
+            Tracing::LinesOnce,
+        ][lines.len() % 5];
         profile.traced.clock = [Clock::Wall, Clock::Cpu, Clock::None][lines.len() % 3];
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use profundo_cpython::OLDEST;
 use profundo_wire::recording::Event;
 use profundo_wire::traced::TracedCalls;
 
@@ -26,7 +27,15 @@ impl Recorder {
         }
         let has_interpreter = agent.header().python.load(Ordering::Relaxed) != 0;
         let mut counted = take_calls(self.directory.path(), agent.index);
-        if refused == 0 && has_interpreter && counted.interpreter.is_none() {
+        let version = agent.header().python.load(Ordering::Relaxed);
+        if refused == 0 && counted.interpreter.is_none() && is_too_old(version) {
+            let [_, major, minor, micro] = version.to_be_bytes();
+            sink(Event::Note(format!(
+                "the calls of {} ({}) were not counted: it is Python {major}.{minor}.{micro}, and 3.{OLDEST} is the oldest whose calls and lines are counted",
+                name_of(&program.command),
+                program.pid
+            )));
+        } else if refused == 0 && has_interpreter && counted.interpreter.is_none() {
             sink(Event::Note(format!(
                 "{} ({}) has an interpreter in it that never began, or could not be entered as it did: none of its calls were counted",
                 name_of(&program.command),
@@ -49,5 +58,24 @@ impl Recorder {
                 calls,
             });
         }
+    }
+}
+
+/// Whether an interpreter of this version, a byte for each of its numbers, is none whose calls can be counted any more.
+fn is_too_old(version: u32) -> bool {
+    let [_, major, minor, _] = version.to_be_bytes();
+    version != 0 && (major, minor) < (3, OLDEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_known_by_two_numbers() {
+        let version = |major: u8, minor, micro| u32::from_be_bytes([0, major, minor, micro]);
+        assert!(!is_too_old(0));
+        assert!(is_too_old(version(2, 7, 18)) && is_too_old(version(3, 7, 16)));
+        assert!(!is_too_old(version(3, OLDEST, 18)) && !is_too_old(version(3, 14, 0)));
     }
 }

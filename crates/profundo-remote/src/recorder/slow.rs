@@ -133,8 +133,10 @@ impl Recorder {
         if starved != self.told.starved {
             let more = starved.wrapping_sub(self.told.starved);
             self.told.starved = starved;
-            sink(Event::Note(format!(
-                "{more} processes began when no ring was free, and were not sampled"
+            let calls = self.options.calls.as_ref();
+            sink(Event::Note(starved_note(
+                more,
+                calls.map(|it| it.lines.is_some()),
             )));
         }
         if self.told.no_clock {
@@ -155,5 +157,20 @@ impl Recorder {
                 "{without} threads are not sampled: {gap}"
             )));
         }
+    }
+}
+
+/// What is said of processes that had no room: where calls or lines are counted, which of them.
+fn starved_note(count: u32, are_lines: Option<bool>) -> String {
+    let (processes, their) = match count {
+        1 => ("1 process".to_owned(), "its"),
+        several => (format!("{several} processes"), "their"),
+    };
+    let began = format!("{processes} began when as many as there is room for ran already");
+    let was = if count == 1 { "was" } else { "were" };
+    match are_lines {
+        None => format!("{began}, and {was} not sampled"),
+        Some(false) => format!("{began}: {their} calls were not counted"),
+        Some(true) => format!("{began}: {their} lines were not counted"),
     }
 }

@@ -7,14 +7,14 @@ use std::io;
 use profundo_analysis::{CountedLine, LinesOfFunction, Selection, traced_lines};
 use profundo_model::{FileId, Profile};
 
-use super::{BOLD, GRAY, heat, view};
+use super::{BOLD, GRAY, heat, view, write_next};
 use crate::general::general;
 use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::printer::Page;
 use crate::source::{Source, shown};
-use crate::{Choices, Look};
+use crate::{Choices, Look, quality};
 
 /// The lines of functions, each with how often it was run and for how long.
 #[derive(Debug, Clone)]
@@ -24,6 +24,7 @@ pub struct CountedLines {
     quality: Option<bool>,
     limit: usize,
     from_disk: bool,
+    next: Vec<String>,
 }
 
 impl Default for CountedLines {
@@ -34,6 +35,7 @@ impl Default for CountedLines {
             quality: None,
             limit: usize::MAX,
             from_disk: true,
+            next: Vec::new(),
         }
     }
 }
@@ -61,6 +63,12 @@ impl CountedLines {
     /// Whether source that the profile does not carry is looked for on the disk.
     pub fn from_disk(mut self, from_disk: bool) -> Self {
         self.from_disk = from_disk;
+        self
+    }
+
+    /// The commands to type next, which only the caller knows.
+    pub fn next(mut self, commands: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.next = commands.into_iter().map(Into::into).collect();
         self
     }
 
@@ -94,13 +102,24 @@ impl CountedLines {
         let (functions, left_out) = self.functions(profile);
         if functions.is_empty() {
             let text = match self.choices.words() {
+                _ if profile.traced.lines.is_empty() && profile.traced.tracing.is_of_lines() => {
+                    " no lines were counted.".into()
+                }
+                Some(_) if !self.choices.filter.is_timeless() => {
+                    " nobody knows which thread or task ran a line, or when: lines can be chosen by process, file and function.".into()
+                }
                 Some(words) if !profile.traced.lines.is_empty() => {
                     format!(" no lines pass the filter: {words}.")
                 }
                 _ => " no lines were counted in this recording: `profundo trace --lines` counts them.".into(),
             };
-            return page.marked("Warning:", Color::Yellow, &text);
+            page.marked("Warning:", Color::Yellow, &text)?;
+            return match profile.traced.lines.is_empty() {
+                true => quality::write_notes(page, self.quality),
+                false => Ok(()),
+            };
         }
+        quality::write_missing(page, self.quality)?;
         page.plain(&format!("Timer unit: {} s", general(UNIT, 6)))?;
         page.plain("")?;
         for function in &functions {
@@ -109,12 +128,8 @@ impl CountedLines {
         if left_out > 0 {
             page.plain(&format!("… and {left_out} more"))?;
         }
-        if self.quality.unwrap_or(true) {
-            for note in &profile.meta.notes {
-                page.marked("Note:", Color::Cyan, &format!(" {note}"))?;
-            }
-        }
-        Ok(())
+        quality::write_notes(page, self.quality)?;
+        write_next(page, &self.next)
     }
 
     fn write_function(&self, page: &mut Page<'_>, function: &LinesOfFunction) -> io::Result<()> {

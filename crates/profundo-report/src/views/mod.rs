@@ -145,6 +145,17 @@ fn write_end(
     crate::quality::write(page, selection, quality)
 }
 
+/// Writes the commands to type next.
+fn write_next(page: &mut Page<'_>, commands: &[String]) -> io::Result<()> {
+    let mut line = Line::default();
+    for (at, command) in commands.iter().enumerate() {
+        line.push(if at == 0 { "Next: " } else { "      " }, BOLD);
+        line.push(command, Style::PLAIN);
+        page.line(&mut line)?;
+    }
+    Ok(())
+}
+
 /// Writes how much passes the filter, where there is one.
 fn write_filter(page: &mut Page<'_>, choices: &Choices, selection: &Selection) -> io::Result<()> {
     let Some(words) = choices.words() else {

@@ -17,7 +17,7 @@ use crate::views::functions::push_name;
 use crate::views::short_tree::Branch;
 use crate::views::totals::{command, end, write_processes, write_threads};
 use crate::views::{
-    BOLD, GRAY, KindColumns, heat, push_share, share_width, write_empty, write_end,
+    BOLD, GRAY, KindColumns, heat, push_share, share_width, write_empty, write_end, write_next,
 };
 use crate::views::{allocs, memory, traffic};
 use crate::warning::Warning;
@@ -45,7 +45,7 @@ impl Summary {
             }
             crate::energy::write(page)?;
             crate::quality::write(page, selection, self.quality)?;
-            return self.write_next(page);
+            return write_next(page, &self.next);
         }
         write_kinds(page, selection, kinds)?;
         page.plain("")?;
@@ -93,7 +93,7 @@ impl Summary {
         }
         crate::energy::write(page)?;
         write_end(page, &self.choices, selection, self.quality)?;
-        self.write_next(page)
+        write_next(page, &self.next)
     }
 
     fn write_lines(
@@ -144,16 +144,6 @@ impl Summary {
                 }
             }
             line.truncate(page.columns);
-            page.line(&mut line)?;
-        }
-        Ok(())
-    }
-
-    fn write_next(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let mut line = Line::default();
-        for (at, command) in self.next.iter().enumerate() {
-            line.push(if at == 0 { "Next: " } else { "      " }, BOLD);
-            line.push(command, Style::PLAIN);
             page.line(&mut line)?;
         }
         Ok(())

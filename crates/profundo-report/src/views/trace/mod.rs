@@ -11,9 +11,9 @@ mod told;
 use std::io;
 
 use profundo_analysis::{CallsBetween, Group, GroupBy, Selection, groups};
-use profundo_model::{Clock, Profile};
+use profundo_model::{Clock, Profile, Tracing};
 
-use super::{view, write_filter};
+use super::{view, write_filter, write_next};
 use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::palette::Color;
@@ -71,6 +71,7 @@ pub struct Trace {
     only: Vec<Only>,
     neighbours: Neighbours,
     group_by: GroupBy,
+    next: Vec<String>,
     is_pstats: bool,
 }
 
@@ -84,6 +85,7 @@ impl Default for Trace {
             only: Vec::new(),
             neighbours: Neighbours::None,
             group_by: GroupBy::None,
+            next: Vec::new(),
             is_pstats: false,
         }
     }
@@ -129,6 +131,12 @@ impl Trace {
         self
     }
 
+    /// The commands to type next, which only the caller knows.
+    pub fn next(mut self, commands: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.next = commands.into_iter().map(Into::into).collect();
+        self
+    }
+
     fn order(&self, profile: &Profile) -> CallOrder {
         let is_timed = profile.traced.clock != Clock::None;
         let default = || match self.is_pstats {
@@ -142,18 +150,25 @@ impl Trace {
     fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
         let profile = page.profile;
         if profile.traced.calls.is_empty() || selection.is_empty() {
-            let text = match (profile.traced.calls.is_empty(), self.choices.words()) {
-                (false, Some(words)) => format!(" no calls pass the filter: {words}."),
-                _ => {
-                    " no calls were counted in this recording: `profundo trace` counts them.".into()
+            let is_none = profile.traced.calls.is_empty();
+            let text = match (is_none, self.choices.words(), profile.traced.tracing) {
+                (false, Some(words), _) => format!(" no calls pass the filter: {words}."),
+                (_, _, Tracing::Calls) => " no calls were counted.".into(),
+                (_, _, tracing) if tracing.is_of_lines() => {
+                    " lines were counted in this recording, instead of calls: `profundo report FILE lines` shows them."
+                        .into()
                 }
+                _ => " no calls were counted in this recording: `profundo trace` counts them.".into(),
             };
             page.marked("Warning:", Color::Yellow, &text)?;
-            // They may say why.
-            let is_wanted = profile.traced.calls.is_empty() && !self.is_pstats;
-            let mut notes = profile.meta.notes.iter().filter(|_| is_wanted);
-            return notes
-                .try_for_each(|note| page.marked("Note:", Color::Cyan, &format!(" {note}")));
+            // They say why.
+            return match is_none && !self.is_pstats {
+                true => crate::quality::write_notes(page, self.quality),
+                false => Ok(()),
+            };
+        }
+        if !self.is_pstats {
+            crate::quality::write_missing(page, self.quality)?;
         }
         if self.group_by == GroupBy::None {
             self.write_one(page, selection)?;
@@ -167,7 +182,8 @@ impl Trace {
             return Ok(());
         }
         write_filter(page, &self.choices, selection)?;
-        crate::quality::write(page, selection, self.quality)
+        crate::quality::write(page, selection, self.quality)?;
+        write_next(page, &self.next)
     }
 
     fn write_one(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {

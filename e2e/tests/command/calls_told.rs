@@ -1,0 +1,190 @@
+//! What `trace` says: why nothing was counted, where the recording is, and what its figures are.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use profundo_e2e::sys::skip;
+use serde_json::Value;
+
+use crate::calls::{report, run, text};
+use crate::command::profundo;
+use crate::program::alone;
+use crate::targets::{pythons_for, scratch, source};
+
+/// Traces a command; what it is called tells recordings apart.
+fn trace(name: &str, options: &[&str], program: &Path, words: &[&str]) -> (PathBuf, Output) {
+    let recording = scratch().join(format!("told-{name}.profundo"));
+    let mut command = Command::new(profundo());
+    command.arg("trace").args(options).arg("-o").arg(&recording);
+    let output = run(command.arg("--").arg(program).args(words));
+    (recording, output)
+}
+
+fn script(name: &str) -> String {
+    source(name).to_string_lossy().into_owned()
+}
+
+/// The functions whose lines were counted, and the hits of each line.
+fn functions(recording: &Path) -> Vec<(String, Vec<u64>)> {
+    let table = report(recording, "lines");
+    let functions = table["functions"].as_array().unwrap().iter();
+    let hits = |lines: &Value| {
+        let lines = lines.as_array().unwrap().iter();
+        lines.map(|it| it["hits"].as_u64().unwrap()).collect()
+    };
+    functions
+        .map(|it| {
+            let name = it["function"].as_str().unwrap().to_owned();
+            (name, hits(&it["lines"]))
+        })
+        .collect()
+}
+
+#[test]
+fn an_old_interpreter_is_said_to_be_too_old() {
+    let home = std::env::var("HOME").unwrap_or_default();
+    let versions = std::fs::read_dir(format!("{home}/.pyenv/versions"));
+    let old = versions.into_iter().flatten().flatten().map(|it| it.path());
+    let old: Vec<PathBuf> = old
+        .filter(|it| {
+            let name = it.file_name().unwrap_or_default().to_string_lossy();
+            ["2.7", "3.6", "3.7"].iter().any(|it| name.starts_with(it))
+        })
+        .map(|it| it.join("bin/python"))
+        .collect();
+    if old.is_empty() {
+        return skip("no Python older than 3.8");
+    }
+    for python in old {
+        for options in [&[][..], &["--lines"]] {
+            let _alone = alone();
+            let (recording, output) = trace("old", options, &python, &["-c", "print(7)"]);
+            assert_eq!(text(&output.stdout), "7\n");
+            let said = text(&output.stderr);
+            assert!(said.contains("3.8 is the oldest"), "{said}");
+            assert!(!said.contains("`profundo trace` counts"), "{said}");
+            assert!(!said.contains("no samples"), "{said}");
+            // It stays known.
+            let mut command = Command::new(profundo());
+            let view = if options.is_empty() { "trace" } else { "lines" };
+            let later = run(command.arg("report").arg(&recording).arg(view));
+            let later = text(&later.stdout);
+            assert!(later.contains("3.8 is the oldest"), "{later}");
+        }
+    }
+}
+
+#[test]
+fn lines_that_nobody_has_are_not_samples_that_are_missing() {
+    for version in pythons_for("calls_told.py, lines of nothing") {
+        let _alone = alone();
+        let script = script("calls_told.py");
+        let (recording, output) = trace("none", &["--lines=fob"], &version.path, &[&script]);
+        let said = text(&output.stderr);
+        assert!(said.contains("fits `fob`"), "{said}");
+        let mut command = Command::new(profundo());
+        let later = run(command.arg("report").arg(&recording).arg("lines"));
+        let later = text(&later.stdout);
+        assert!(later.contains("fits `fob`"), "{later}");
+        for said in [said, later] {
+            assert!(!said.contains("sample"), "{said}");
+        }
+    }
+    let _alone = alone();
+    let (_, output) = trace("native", &["--lines"], Path::new("/bin/true"), &[]);
+    let said = text(&output.stderr);
+    assert!(said.contains("no line was counted"), "{said}");
+    assert!(!said.contains("CPU time"), "{said}");
+}
+
+#[test]
+fn a_file_may_be_named_as_a_shell_completes_it() {
+    for version in pythons_for("calls_told.py, ./") {
+        let _alone = alone();
+        let recording = scratch().join("told-dot.profundo");
+        let mut command = Command::new(profundo());
+        command.current_dir(source("calls_told.py").parent().unwrap());
+        command.args(["trace", "--lines=./calls_told.py", "-o"]);
+        command.arg(&recording).arg("--").arg(&version.path);
+        let output = run(command.arg("./calls_told.py"));
+        assert!(output.status.success(), "{output:?}");
+        let found = functions(&recording);
+        assert!(found.iter().any(|it| it.0 == "down"), "{found:?}");
+    }
+}
+
+#[test]
+fn a_program_without_a_file_has_lines() {
+    for version in pythons_for("-c, its lines") {
+        let _alone = alone();
+        let code = "def f():\n    return 1\nfor i in range(3):\n    f()\n";
+        let (recording, _) = trace("typed", &["--lines"], &version.path, &["-c", code]);
+        let found = functions(&recording);
+        assert!(found.contains(&("f".into(), vec![3])), "{found:?}");
+        let recording = scratch().join("told-stdin.profundo");
+        let mut command = Command::new(profundo());
+        command.args(["trace", "--lines", "-o"]).arg(&recording);
+        command.arg("--").arg(&version.path);
+        command.stdin(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(code.as_bytes()).unwrap();
+        drop(input);
+        assert!(child.wait().unwrap().success());
+        let found = functions(&recording);
+        assert!(found.contains(&("f".into(), vec![3])), "{found:?}");
+        // What a library compiles in a program that has a file is not the program's own.
+        let exec = scratch().join("told_exec.py");
+        std::fs::write(&exec, "exec('def g():\\n    return 1\\ng()')\n").unwrap();
+        let exec = exec.to_string_lossy().into_owned();
+        let (recording, _) = trace("exec", &["--lines"], &version.path, &[&exec]);
+        let found = functions(&recording);
+        assert!(!found.iter().any(|it| it.0 == "g"), "{found:?}");
+    }
+}
+
+#[test]
+fn where_the_recording_is_and_what_comes_next_is_said() {
+    for version in pythons_for("calls_told.py, Next") {
+        let _alone = alone();
+        let script = script("calls_told.py");
+        for (options, next) in [
+            (&[][..], "profundo report FILE trace"),
+            (&["--lines"], "profundo export FILE --to lprof"),
+        ] {
+            let (recording, output) = trace("next", options, &version.path, &[&script]);
+            let said = text(&output.stderr);
+            let next = next.replace("FILE", &recording.to_string_lossy());
+            assert!(said.contains(&next) && said.contains("Next: "), "{said}");
+        }
+    }
+}
+
+#[test]
+fn children_without_a_place_are_said_to_be_missing() {
+    const CODE: &str = "import os, sys, time
+sys.stdin.close()
+children = []
+for number in range(120):
+    child = os.fork()
+    if not child:
+        time.sleep(60)
+        os._exit(0)
+    children.append(child)
+for child in children:
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+";
+    for version in pythons_for("120 children at once") {
+        let _alone = alone();
+        let (_, output) = trace("many", &[], &version.path, &["-c", CODE]);
+        let said = text(&output.stderr);
+        let first = said
+            .lines()
+            .find(|it| !it.starts_with("profundo:"))
+            .unwrap();
+        assert!(first.contains("calls were not counted"), "{said}");
+        assert!(!said.contains("were not sampled"), "{said}");
+    }
+}
