@@ -6,10 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use profundo_analysis::{Filter, has_allocations, is_recorded, keep_only, measured};
-use profundo_formats::export::{Format, Options, to_path};
+use profundo_formats::export::{Format, Options, Weights, to_path};
 use profundo_model::Profile;
 
 use crate::options::{self, Export, ExportFormat, Flame};
+use crate::report::is_untimed;
 use crate::{reading, say};
 
 pub fn export(options: &Export) -> Result<ExitCode> {
@@ -68,6 +69,9 @@ fn write(
         options::refuse(why);
     }
     let mut profile = reading::open(file)?;
+    if let Some(why) = misses(&profile, format, options) {
+        bail!("{why}; nothing was written");
+    }
     if let Some(measure) = options.measure {
         if !is_recorded(&profile, measure) {
             bail!("{}; nothing was written", reading::NO_MEMORY);
@@ -84,6 +88,9 @@ fn write(
     if had_samples && is_empty {
         let words = profundo_report::Choices::command().filter(filter.clone());
         let words = words.words().unwrap_or_default();
+        if format == Format::Lprof && !filter.is_timeless() {
+            bail!("{}; nothing was written", crate::report::LINES_ARE_ALL);
+        }
         let what = match format {
             Format::Lprof => "lines",
             Format::Pstats | Format::Callgrind => "calls",
@@ -103,6 +110,22 @@ fn write(
         say::note(&format!("wrote {}{empty}", output.display()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why a recording of `trace` cannot be written in a format, if it cannot.
+fn misses(profile: &Profile, format: Format, options: &Options) -> Option<&'static str> {
+    let traced = &profile.traced;
+    let wants_samples = !format.is_counted() && options.measure.is_none();
+    let is_only_lines =
+        profile.samples.is_empty() && (!traced.lines.is_empty() || traced.tracing.is_of_lines());
+    if wants_samples && is_only_lines && !has_allocations(profile) {
+        return Some(
+            "the recording has lines that were counted, and no samples: `profundo export --to lprof` has them",
+        );
+    }
+    (options.weights == Some(Weights::Time) && is_untimed(profile)).then_some(
+        "calls were counted without times in this recording: `--weights samples` has the calls",
+    )
 }
 
 /// Whether there is anything of what a format holds.

@@ -72,7 +72,7 @@ fn main() -> ExitCode {
                     }
                 };
             }
-            say::usage(&error);
+            say::usage(&options::with_tip(error));
             return ExitCode::from(USAGE);
         }
     };

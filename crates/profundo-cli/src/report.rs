@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use profundo_analysis::{has_allocations, is_recorded, measured};
-use profundo_model::Profile;
+use profundo_model::{Clock, Profile};
 use profundo_report::{
     Allocs, Callers, Choices, CountedLines, Format, Functions, Hidden, Io, Lines, Look, Memory,
     MemoryLines, Neighbours, Only, Stacks, Statprof, Summary, Trace, When,
@@ -177,7 +177,14 @@ impl<'a> Shape<'a> {
             }};
         }
         let name = self.name.unwrap_or_default();
+        if let Some(why) = self.misfit(profile) {
+            options::refuse(&why);
+        }
         match self.what {
+            What::Summary if is_untimed(profile) => {
+                let trace = self.trace(Trace::new());
+                write_view!(trace.next(next(recording, profile)))
+            }
             // What was never written can be reported on no more.
             What::Summary if recording.as_os_str().is_empty() => write_view!(self.summary()),
             What::Summary => write_view!(self.summary().next(next(recording, profile))),
@@ -208,6 +215,32 @@ impl<'a> Shape<'a> {
         }
         out.flush()?;
         Ok(())
+    }
+
+    /// Why this report does not go with what was recorded, if it does not.
+    fn misfit(&self, profile: &Profile) -> Option<String> {
+        let shape = &self.looking.shape;
+        let name = self.what.name();
+        if self.what == What::Lines && has_counted_lines(profile) {
+            let option = shape.of_samples()?;
+            return Some(format!(
+                "`--{option}` is about samples, and each run of a line was counted in this recording: `lines` has `--limit` and \
+                 `--no-disk` there"
+            ));
+        }
+        if !is_untimed(profile) {
+            return None;
+        }
+        if self.what.is_of_time() && self.what != What::Summary {
+            return Some(format!(
+                "`{name}` is about time, and calls were counted without times in this recording: `profundo report FILE trace` shows them"
+            ));
+        }
+        let order = shape.sort.as_ref().filter(|order| order.is_of_time())?;
+        Some(format!(
+            "nothing can be ordered by {}: calls were counted without times in this recording",
+            order.words()
+        ))
     }
 
     fn library_format(&self) -> Option<Format> {
@@ -383,6 +416,15 @@ fn look(style: &Style, terminal: bool) -> Look {
     look
 }
 
+/// What is said where a filter asks for more than is known of lines.
+pub const LINES_ARE_ALL: &str = "nobody knows which thread or task ran a line, or when: lines can be chosen by process, file and function";
+
+/// Whether calls were counted, and none of them measured.
+pub fn is_untimed(profile: &Profile) -> bool {
+    let traced = &profile.traced;
+    traced.clock == Clock::None && !traced.calls.is_empty()
+}
+
 /// Whether it was lines that were counted.
 fn has_counted_lines(profile: &Profile) -> bool {
     let traced = &profile.traced;
@@ -410,7 +452,12 @@ fn next(recording: &Path, profile: &Profile) -> Vec<String> {
         commands.truncate(1);
         commands.push(format!("profundo export {path} --to lprof"));
     }
-    if !traced.calls.is_empty() {
+    if is_untimed(profile) {
+        commands = vec![
+            format!("profundo report {path} trace"),
+            format!("profundo export {path} --to pstats"),
+        ];
+    } else if !traced.calls.is_empty() {
         // Where lines were not counted, all time stands at the first lines of functions.
         if traced.lines.is_empty() {
             commands.remove(0);

@@ -11,7 +11,7 @@ use profundo_remote::{Calls, EngineChoice, Lines, LinesOf, Options};
 use crate::asked::{Asked, has_interpreter};
 use crate::functions::Functions;
 use crate::launch::end_as;
-use crate::options::{Trace, What};
+use crate::options::Trace;
 use crate::report::{Shape, Stream};
 use crate::run::{Plan, Schedule, carry_out, tell_failure};
 use crate::{carried, options, reading, say};
@@ -20,17 +20,15 @@ use crate::{carried, options, reading, say};
 const MOST: u64 = 4 << 30;
 
 pub fn trace(options: &Trace) -> Result<ExitCode> {
-    let what = options.format.unwrap_or(match options.lines.is_empty() {
-        true => What::Trace,
-        false => What::Lines,
-    });
-    if what.wants_name() {
-        let what = what.name();
+    if let Some(why) = options.misfit() {
+        options::refuse(&why);
+    }
+    if let Some(word) = options.word_behind_lines() {
         options::refuse(&format!(
-            "`{what}` wants the name of a function: trace first, then report FILE {what} NAME"
+            "there is no program `{word}`; to count the lines of that, type --lines={word}, with a `=`"
         ));
     }
-    let shape = Shape::new(what, None, &options.looking).first();
+    let shape = Shape::new(options.what(), None, &options.looking).first();
     let functions = match options.functions.is_empty() {
         true => None,
         false => Some(Functions::find(&options.command.words, &options.functions)?),

@@ -115,7 +115,7 @@ pub enum Error {
         choices: &'static str,
     },
     /// The format is one of calls or lines that were counted, and none were.
-    #[error("no {what} were counted in this recording (`profundo trace` counts them)")]
+    #[error("no {what} were counted in this recording (`profundo trace{}` counts them)", if *what == "lines" { " --lines" } else { "" })]
     NotCounted {
         /// Calls or lines.
         what: &'static str,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::calls::{report, run, text};
 use crate::command::profundo;
 use crate::program::alone;
-use crate::targets::{pythons_for, scratch, source};
+use crate::targets::{cpp, pythons_for, scratch, source};
 
 /// Traces a command; what it is called tells recordings apart.
 fn trace(name: &str, options: &[&str], program: &Path, words: &[&str]) -> (PathBuf, Output) {
@@ -166,7 +166,7 @@ fn children_without_a_place_are_said_to_be_missing() {
     const CODE: &str = "import os, sys, time
 sys.stdin.close()
 children = []
-for number in range(120):
+for number in range(180):
     child = os.fork()
     if not child:
         time.sleep(60)
@@ -176,7 +176,7 @@ for child in children:
     os.kill(child, 9)
     os.waitpid(child, 0)
 ";
-    for version in pythons_for("120 children at once") {
+    for version in pythons_for("180 children at once") {
         let _alone = alone();
         let (_, output) = trace("many", &[], &version.path, &["-c", CODE]);
         let said = text(&output.stderr);
@@ -187,4 +187,100 @@ for child in children:
         assert!(first.contains("calls were not counted"), "{said}");
         assert!(!said.contains("were not sampled"), "{said}");
     }
+}
+
+/// What is said of a command that must not go on.
+fn refused(words: &[&str], code: i32) -> String {
+    let output = run(Command::new(profundo()).args(words));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+    said
+}
+
+#[test]
+fn what_a_recording_of_lines_has_not_is_refused() {
+    for version in pythons_for("calls_told.py, exports") {
+        let _alone = alone();
+        let script = script("calls_told.py");
+        let (recording, _) = trace("export", &["--lines"], &version.path, &[&script]);
+        let recording = recording.to_string_lossy().into_owned();
+        let file = scratch().join("told-export.out");
+        let _ = std::fs::remove_file(&file);
+        let out = file.to_string_lossy().into_owned();
+        for format in ["pprof", "speedscope", "collapsed"] {
+            let words = ["export", &recording, "--to", format, "-o", &out];
+            assert!(refused(&words, 1).contains("--to lprof"), "{format}");
+        }
+        refused(&["flame", &recording, "-o", &out], 1);
+        assert!(!file.exists());
+        for option in ["--all-lines", "--total", "--min-share=1", "--context=2"] {
+            let said = refused(&["report", &recording, "lines", option], 2);
+            assert!(said.contains("--limit"), "{said}");
+        }
+        let words = ["export", &recording, "--to", "lprof", "--thread", "2"];
+        assert!(refused(&words, 1).contains("nobody knows which thread"));
+        let words = ["report", &recording, "lines", "--thread", "2"];
+        let output = run(Command::new(profundo()).args(words));
+        assert!(text(&output.stdout).contains("nobody knows which thread"));
+        let (recording, _) = trace("export", &[], &version.path, &[&script]);
+        let recording = recording.to_string_lossy().into_owned();
+        let words = ["export", &recording, "--to", "lprof", "-o", &out];
+        assert!(refused(&words, 1).contains("`profundo trace --lines`"));
+    }
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused() {
+    for (options, expected) in [
+        (&["--lines", "--format", "trace"][..], "instead"),
+        (&["--lines", "--format", "tree"], "--format lines"),
+        (&["--format", "memory"], "profundo run"),
+        (&["--lines", "--no-builtins"], "instead"),
+        (&["--lines", "--cpu", "--cheap"], "--cheap"),
+        (&["--lines", "--cpu", "--once"], "--once"),
+        (&["--lines", "--total"], "--total"),
+        (&["--lines", "fib"], "--lines=fib"),
+        (&["--functions=a", "--sort=time"], "without times"),
+        (&["--functions=a", "--format=tree"], "without times"),
+    ] {
+        let words = [&["trace"], options, &["--", "/bin/echo", "ran"]].concat();
+        let output = run(Command::new(profundo()).args(&words));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(output.stdout.is_empty(), "{words:?}");
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+    let said = refused(&["report", "none.profundo", "trace", "--order", "time"], 2);
+    assert!(said.contains("`--sort`"), "{said}");
+}
+
+#[test]
+fn what_was_only_counted_has_no_times_anywhere() {
+    let Some(program) = cpp("known_calls.cpp", &[]) else {
+        return;
+    };
+    let (recording, output) = trace("probed", &["--functions=fib"], &program, &[]);
+    if text(&output.stderr).contains("uprobes are for root") {
+        return skip("the kernel does not count calls of functions for us");
+    }
+    let recording = recording.to_string_lossy().into_owned();
+    let said = |words: &[&str]| {
+        let output = run(Command::new(profundo()).args(words));
+        assert!(output.status.success(), "{output:?}");
+        text(&output.stdout)
+    };
+    let summary = said(&["report", &recording]);
+    assert!(summary.starts_with("1973 function calls\n"), "{summary}");
+    assert!(!summary.contains(" 0 s"), "{summary}");
+    for view in ["tree", "flat", "lines", "functions"] {
+        let why = refused(&["report", &recording, view], 2);
+        assert!(why.contains("without times"), "{why}");
+    }
+    let why = refused(&["report", &recording, "trace", "--sort=time"], 2);
+    assert!(why.contains("internal time"), "{why}");
+    let file = said(&["export", &recording, "--to", "callgrind", "-o", "-"]);
+    assert!(file.contains("events: Calls\nsummary: 1973\n"), "{file}");
+    assert!(file.contains("calls=1973 "), "{file}");
+    let file = said(&["export", &recording, "--to", "collapsed", "-o", "-"]);
+    assert_eq!(file.trim().rsplit_once(' ').unwrap().1, "1973", "{file}");
 }

@@ -82,6 +82,16 @@ impl What {
         }
     }
 
+    /// Whether it is about the time of samples or calls.
+    pub fn is_of_time(self) -> bool {
+        !self.is_of_calls() && !self.is_of_memory() && self != Self::Io
+    }
+
+    /// Whether it is about memory, and nothing else.
+    pub fn is_of_memory(self) -> bool {
+        matches!(self, Self::Memory | Self::Allocs | Self::MemoryLines)
+    }
+
     /// Whether it is the table of calls.
     pub fn is_of_calls(self) -> bool {
         matches!(self, Self::Trace | Self::Pstats)
@@ -297,6 +307,20 @@ impl ShapeOptions {
     /// Whether the report is broken down into groups.
     pub fn is_grouped(&self) -> bool {
         self.groupby.is_some_and(|by| by != GroupBy::None)
+    }
+
+    /// An option of `lines` that was given, and is only about lines that were sampled.
+    pub fn of_samples(&self) -> Option<&'static str> {
+        let given = [
+            ("min-share", self.min_share.is_some()),
+            ("all-lines", self.all_lines),
+            ("context", self.context.is_some()),
+            ("total", self.total),
+            ("libraries", self.libraries),
+        ];
+        given
+            .into_iter()
+            .find_map(|(name, is_given)| is_given.then_some(name))
     }
 
     /// Why these options do not go with a shape, if they do not.

@@ -19,6 +19,7 @@ mod values;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -265,6 +266,17 @@ pub struct Recover {
 pub fn refuse(why: &str) -> ! {
     crate::say::note(&format!("{why} (see `profundo help`)"));
     std::process::exit(2)
+}
+
+/// What was typed wrong, with what another name of it is here that no likeness tells.
+pub fn with_tip(mut error: clap::Error) -> clap::Error {
+    let typed = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    if typed.is_some_and(|it| it.starts_with("--order")) {
+        let tip = "to order a table of calls, use `--sort`; other tables, `--sortedby`";
+        let tips = ContextValue::StyledStrs(vec![tip.to_owned().into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
 }
 
 #[cfg(test)]

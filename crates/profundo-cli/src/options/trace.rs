@@ -1,6 +1,6 @@
 //! Options of counting calls.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -56,4 +56,82 @@ pub struct Trace {
     pub format: Option<What>,
     #[command(flatten)]
     pub looking: Looking,
+}
+
+impl Trace {
+    /// What is printed at the end.
+    pub fn what(&self) -> What {
+        self.format.unwrap_or(match self.lines.is_empty() {
+            true => What::Trace,
+            false => What::Lines,
+        })
+    }
+
+    /// Why these options do not go together, if they do not.
+    pub fn misfit(&self) -> Option<String> {
+        let what = self.what();
+        let name = what.name();
+        let shape = &self.looking.shape;
+        if what.wants_name() {
+            return Some(format!(
+                "`{name}` wants the name of a function: trace first, then report FILE {name} NAME"
+            ));
+        }
+        if what.is_of_memory() || matches!(what, What::Io | What::Stacks) {
+            return Some(format!(
+                "`trace` records nothing that `{name}` could show: `profundo run` does"
+            ));
+        }
+        if !self.functions.is_empty() {
+            if what.is_of_time() && what != What::Summary {
+                return Some(format!(
+                    "`{name}` is about time, and --functions counts calls without times: --format trace"
+                ));
+            }
+            let order = shape.sort.as_ref().filter(|order| order.is_of_time())?;
+            return Some(format!(
+                "--functions counts calls without times: nothing can be ordered by {}",
+                order.words()
+            ));
+        }
+        if self.lines.is_empty() {
+            return None;
+        }
+        if self.no_builtins {
+            return Some("--no-builtins is about calls, and --lines counts lines instead".into());
+        }
+        if self.cpu && (self.once || self.cheap) {
+            return Some(match self.once {
+                true => "--cpu chooses a clock, and --once measures nothing".into(),
+                false => {
+                    "--cpu chooses a clock, and the times of --cheap are those of samples, which are CPU time always"
+                        .into()
+                }
+            });
+        }
+        if what.is_of_calls() {
+            return Some(format!(
+                "`{name}` is about calls, and --lines counts lines instead: one of them at a time"
+            ));
+        }
+        if what != What::Lines && !self.cheap {
+            return Some(format!(
+                "`{name}` is about samples or calls, and --lines counts lines instead: --format lines"
+            ));
+        }
+        let option = shape.of_samples().filter(|_| what == What::Lines)?;
+        Some(format!(
+            "`--{option}` is about samples, and --lines counts each run of a line"
+        ))
+    }
+
+    /// The word behind `--lines` that was meant for it, but is the program as it stands: a program would not be called with `--`.
+    pub fn word_behind_lines(&self) -> Option<&str> {
+        let [first, second, ..] = &self.command.words[..] else {
+            return None;
+        };
+        let is_bare = self.lines.iter().any(String::is_empty);
+        let first = first.to_str().filter(|_| is_bare && second == "--")?;
+        (!Path::new(first).exists()).then_some(first)
+    }
 }

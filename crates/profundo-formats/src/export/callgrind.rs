@@ -3,13 +3,13 @@
 //!
 //! A reader adds up what a function's callers paid for it. So of recursion only the outermost calls have a cost, those within
 //! have none, and the sum is right however deep it went. Where a function that others call was also called by nobody, the roots hang
-//! on one more, `<program>`, which pays for them.
+//! on one more, `<program>`, which pays for them. Where nothing was measured, calls are what everything costs.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use profundo_analysis::{CallLabel, CallTable, Filter, Selection, traced};
-use profundo_model::Profile;
+use profundo_analysis::{CallLabel, CallTable, Counted, Filter, Selection, traced};
+use profundo_model::{Clock, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Error;
@@ -25,6 +25,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     let mut writer = Writer {
         names: Names::new(profile, &table),
         table: &table,
+        is_timed: profile.traced.clock != Clock::None,
         out,
     };
     writer.write(command).map_err(Error::Write)
@@ -33,6 +34,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
 struct Writer<'a, W> {
     table: &'a CallTable,
     names: Names<'a>,
+    is_timed: bool,
     out: &'a mut W,
 }
 
@@ -43,17 +45,31 @@ impl<W: Write> Writer<'_, W> {
         writeln!(self.out, "creator: profundo-{}", env!("CARGO_PKG_VERSION"))?;
         writeln!(self.out, "cmd: {}", clean(command))?;
         writeln!(self.out, "positions: line")?;
-        writeln!(self.out, "events: Nanoseconds")?;
-        writeln!(self.out, "summary: {}", self.table.sum().own)?;
+        let event = if self.is_timed {
+            "Nanoseconds"
+        } else {
+            "Calls"
+        };
+        writeln!(self.out, "events: {event}")?;
+        writeln!(self.out, "summary: {}", self.own(&self.table.sum()))?;
         let functions = &self.table.functions;
-        if (functions.iter()).any(|it| !it.callers.is_empty() && it.as_root.begun.all() > 0) {
+        // What is only counted would have no calls without.
+        if !self.is_timed
+            || (functions.iter()).any(|it| !it.callers.is_empty() && it.as_root.begun.all() > 0)
+        {
             self.names.said.insert(Said::File(UNKNOWN));
             writeln!(self.out, "\nfl=({UNKNOWN}) ???")?;
             writeln!(self.out, "fn=({PROGRAM}) <program>")?;
             writeln!(self.out, "0 0")?;
             for (row, function) in functions.iter().enumerate() {
                 let root = function.as_root;
-                self.call(0, row, root.begun.all(), root.total)?;
+                let calls = root.begun.all();
+                self.call(
+                    0,
+                    row,
+                    calls,
+                    if self.is_timed { root.total } else { calls },
+                )?;
             }
         }
         for (row, function) in functions.iter().enumerate() {
@@ -61,14 +77,27 @@ impl<W: Write> Writer<'_, W> {
             let line = self.names.labels[row].line;
             writeln!(self.out, "\nfl={file}")?;
             writeln!(self.out, "fn={name}")?;
-            writeln!(self.out, "{line} {}", function.counted.own)?;
+            writeln!(self.out, "{line} {}", self.own(&function.counted))?;
             for &at in &function.callees {
                 let between = &self.table.between[at];
                 let calls = between.counted.begun.all();
-                self.call(line, between.callee, calls, between.of_total)?;
+                let took = if self.is_timed {
+                    between.of_total
+                } else {
+                    calls
+                };
+                self.call(line, between.callee, calls, took)?;
             }
         }
         Ok(())
+    }
+
+    /// What a function costs itself.
+    fn own(&self, counted: &Counted) -> u64 {
+        match self.is_timed {
+            true => counted.own,
+            false => counted.begun.all(),
+        }
     }
 
     /// Writes calls of a function from a line.

@@ -26,7 +26,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Resu
     let view = View::new(profile, options);
     // Who calls once may take all the time.
     let usual = match profile.meta.kind {
-        SampleKind::Traced => Weights::Time,
+        SampleKind::Traced => Weights::or_time(None, profile),
         _ => Weights::Samples,
     };
     let weights = options.weights.unwrap_or(usual);

@@ -97,6 +97,12 @@ impl CallOrder {
         &self.words
     }
 
+    /// Whether it is by times.
+    pub fn is_of_time(&self) -> bool {
+        let mut columns = self.columns.iter();
+        columns.any(|it| matches!(it, Column::Own | Column::Total))
+    }
+
     /// How two rows of a sheet compare. Counts and times begin with the highest.
     pub(super) fn compare(&self, sheet: &Sheet<'_>, a: usize, b: usize) -> Ordering {
         let by = |column: &Column| {
