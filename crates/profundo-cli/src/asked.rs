@@ -27,6 +27,11 @@ impl Asked {
         }
     }
 
+    /// What is traced.
+    pub fn tracing(&self) -> Tracing {
+        self.tracing
+    }
+
     /// Adds to a recording what it was made for, and why it is empty.
     pub fn tell(&self, profile: &mut Profile) {
         profile.traced.tracing = self.tracing;

@@ -160,6 +160,9 @@ impl Sink {
 
     /// Adds names and source lines and ends the file.
     pub fn finish(mut self, finish: Finish, keeps_source: bool) -> Done {
+        if let Some(asked) = &self.asked {
+            self.ingest.profile_mut().traced.tracing = asked.tracing();
+        }
         let (mut profile, split) = self.ingest.finish_unsplit(finish);
         if let Some(asked) = &self.asked {
             asked.tell(&mut profile);

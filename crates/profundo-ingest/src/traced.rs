@@ -8,9 +8,9 @@ mod costs;
 
 use profundo_model::{
     Call, Callers, Clock, Frame, FrameId, Language, Line, LocationId, LocationKind, Nanos,
-    ProcessId, Profile, Sample, SampleKind, StackId, TaskId, ThreadId,
+    ProcessId, Profile, Sample, SampleKind, StackId, TaskId, ThreadId, Tracing,
 };
-use profundo_wire::traced::{TracedCalls, TracedFunction, TracedNode, TracedPlace};
+use profundo_wire::traced::{TracedCalls, TracedFunction, TracedLines, TracedNode, TracedPlace};
 
 use crate::clock::Clock as Cycles;
 use crate::people::{Numbers, People};
@@ -123,7 +123,10 @@ pub(crate) fn take_in(
     }
 }
 
-/// Takes in lines. Where the program has marked functions, it is only those that anybody wants to see.
+/// What is said where the program has marked functions, and nobody has named others.
+const ONLY_MARKED: &str = "the program marks functions with `@profile`, and only those are shown: --lines=GLOB chooses others as well";
+
+/// Takes in lines. Where the program has marked functions, or somebody has named them, it is only those that anybody wants to see.
 fn take_in_lines(profile: &mut Profile, process: ProcessId, calls: &TracedCalls, cycles: Cycles) {
     let looked_at = || {
         calls
@@ -131,11 +134,22 @@ fn take_in_lines(profile: &mut Profile, process: ProcessId, calls: &TracedCalls,
             .iter()
             .filter_map(|it| Some((it, it.lines.as_ref()?)))
     };
+    let is_once = profile.traced.tracing == Tracing::LinesOnce;
+    if is_once {
+        profile.traced.clock = Clock::None;
+    }
     let is_any_marked = looked_at().any(|(_, lines)| lines.is_marked);
+    let was_run = |lines: &TracedLines| lines.rows.iter().any(|row| row[0] > 0);
+    let mut hidden = looked_at().filter(|(_, it)| is_any_marked && !it.is_marked && was_run(it));
+    let notes = &mut profile.meta.notes;
+    if hidden.next().is_some() && !notes.iter().any(|it| it == ONLY_MARKED) {
+        notes.push(ONLY_MARKED.to_owned());
+    }
     for (function, lines) in looked_at().filter(|(_, it)| it.is_marked || !is_any_marked) {
         let frame = frame(profile, function);
         for (&[hits, time], line) in lines.rows.iter().zip(lines.first..) {
-            if hits == 0 {
+            let has_code = is_once && time > 0 && !is_only_named(function, lines, line);
+            if hits == 0 && !has_code {
                 continue;
             }
             let frame = profile.frames.intern(Frame { line, ..frame });
@@ -145,12 +159,19 @@ fn take_in_lines(profile: &mut Profile, process: ProcessId, calls: &TracedCalls,
                 first: function.line,
                 hits,
                 time: match calls.is_cpu {
+                    _ if is_once => Nanos(0),
                     true => Nanos(time),
                     false => cycles.length(u128::from(time)),
                 },
             });
         }
     }
+}
+
+/// Whether a line is that in which a function begins, and has no code but what begins it, of which nobody tells.
+fn is_only_named(function: &TracedFunction, lines: &TracedLines, line: u32) -> bool {
+    let with_code = lines.rows.iter().filter(|row| row[1] > 0).count();
+    line == function.line && with_code > 1 && function.name != "<module>"
 }
 
 /// Where a node is in the profile.

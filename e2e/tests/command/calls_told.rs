@@ -161,34 +161,6 @@ fn where_the_recording_is_and_what_comes_next_is_said() {
     }
 }
 
-#[test]
-fn children_without_a_place_are_said_to_be_missing() {
-    const CODE: &str = "import os, sys, time
-sys.stdin.close()
-children = []
-for number in range(180):
-    child = os.fork()
-    if not child:
-        time.sleep(60)
-        os._exit(0)
-    children.append(child)
-for child in children:
-    os.kill(child, 9)
-    os.waitpid(child, 0)
-";
-    for version in pythons_for("180 children at once") {
-        let _alone = alone();
-        let (_, output) = trace("many", &[], &version.path, &["-c", CODE]);
-        let said = text(&output.stderr);
-        let first = said
-            .lines()
-            .find(|it| !it.starts_with("profundo:"))
-            .unwrap();
-        assert!(first.contains("calls were not counted"), "{said}");
-        assert!(!said.contains("were not sampled"), "{said}");
-    }
-}
-
 /// What is said of a command that must not go on.
 fn refused(words: &[&str], code: i32) -> String {
     let output = run(Command::new(profundo()).args(words));

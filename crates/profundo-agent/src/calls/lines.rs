@@ -30,15 +30,15 @@ pub unsafe fn is_looked_at(state: &mut State, code: u64) -> bool {
 #[cold]
 unsafe fn find_out(state: &mut State, code: u64, is_marked: bool) -> bool {
     let (layout, calls) = (state.layout, state.calls);
-    let mut is_selected = is_marked;
+    let mut is_chosen = false;
     // SAFETY: the caller vouches.
     unsafe {
         describe::code(&layout, code, &mut |it: Described<'_>| {
-            is_selected |= select::is_selected(it.file, it.name, it.qualified);
+            is_chosen = select::is_selected(it.file, it.name, it.qualified);
         });
     }
     // SAFETY: as above.
-    let lines = is_selected.then(|| unsafe { extent(state, code) });
+    let lines = (is_chosen || is_marked).then(|| unsafe { extent(state, code) });
     state.tree.look_at(code, lines.flatten(), |tell| {
         // SAFETY: as above. It is kept, so that no other one comes to lie there.
         unsafe {
@@ -46,14 +46,82 @@ unsafe fn find_out(state: &mut State, code: u64, is_marked: bool) -> bool {
             describe::code(&layout, code, tell);
         }
     });
+    // What somebody has named is as good as what the program marks.
+    if is_chosen && select::is_explicit() {
+        state.tree.mark(code);
+    }
+    if state.is_once {
+        // SAFETY: as above.
+        unsafe {
+            note_code(state, code);
+            find_within(state, code, 0);
+        }
+    }
     state.tree.looked(code) == Looked::Yes
 }
 
-/// The first and the last line of a code object.
+/// Notes which lines of a code object that is looked at have code.
 ///
 /// # Safety
 /// It is one.
-unsafe fn extent(state: &State, code: u64) -> Option<(u32, u32)> {
+unsafe fn note_code(state: &State, code: u64) {
+    if state.tree.looked(code) != Looked::Yes {
+        return;
+    }
+    // SAFETY: the caller vouches.
+    let (ranges, _) = unsafe { ranges(state, code) };
+    for line in ranges.filter_map(|it| it.position.line) {
+        // What begins a module has line 0 on some versions.
+        if let Some(line) = u32::try_from(line).ok().filter(|&line| line > 0) {
+            state.tree.has_code((code, line));
+        }
+    }
+}
+
+/// Looks at the functions in a code object before they are called: perhaps they never are.
+///
+/// # Safety
+/// It is one, and the lock is held.
+unsafe fn find_within(state: &mut State, code: u64, depth: u32) {
+    /// Functions in functions.
+    const DEEPEST: u32 = 32;
+    const TYPE: u64 = 8;
+    const LENGTH: u64 = 16;
+    const ITEMS: u64 = 24;
+    let (layout, calls) = (state.layout, state.calls);
+    if depth > DEEPEST {
+        return;
+    }
+    // SAFETY: the caller vouches; what a code object has there is a tuple, which it keeps.
+    unsafe {
+        let constants = attribute(calls, code as Object, c"co_consts");
+        if constants.is_null() {
+            return;
+        }
+        let count = word(constants as u64 + LENGTH);
+        for at in 0..count {
+            let inner = word(constants as u64 + ITEMS + at * 8);
+            if word(inner + TYPE) != calls.code_type as u64 {
+                continue;
+            }
+            let mut is_chosen = false;
+            describe::code(&layout, inner, &mut |it: Described<'_>| {
+                is_chosen = select::is_selected(it.file, it.name, it.qualified);
+            });
+            match is_chosen && state.tree.looked(inner) == Looked::New {
+                true => _ = find_out(state, inner, false),
+                false => find_within(state, inner, depth + 1),
+            }
+        }
+        (calls.release)(constants);
+    }
+}
+
+/// The lines of a code object, and its first one.
+///
+/// # Safety
+/// It is one, and stays for as long.
+unsafe fn ranges<'a>(state: &State, code: u64) -> (Ranges<'a>, i32) {
     const LENGTH: u64 = 16;
     const BYTES: u64 = 32;
     let layout = &state.layout;
@@ -64,7 +132,17 @@ unsafe fn extent(state: &State, code: u64) -> Option<(u32, u32)> {
         let bytes = core::slice::from_raw_parts((table + BYTES) as *const u8, length);
         (bytes, word(code + u64::from(layout.first_line)) as i32)
     };
-    let lines = Ranges::new(layout.minor, table, first).filter_map(|it| it.position.line);
+    (Ranges::new(layout.minor, table, first), first)
+}
+
+/// The first and the last line of a code object.
+///
+/// # Safety
+/// It is one.
+unsafe fn extent(state: &State, code: u64) -> Option<(u32, u32)> {
+    // SAFETY: the caller vouches.
+    let (ranges, first) = unsafe { ranges(state, code) };
+    let lines = ranges.filter_map(|it| it.position.line);
     let ends = lines.fold((first, first), |(low, high), line| {
         (low.min(line), high.max(line))
     });

@@ -42,6 +42,11 @@ fn list() -> &'static [u8] {
     bytes.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
+/// Whether somebody has said which functions are looked at.
+pub fn is_explicit() -> bool {
+    !list().is_empty()
+}
+
 /// Whether a function is looked at.
 pub fn is_selected(file: &[u8], name: &[u8], qualified: &[u8]) -> bool {
     let mut patterns = list()

@@ -46,9 +46,11 @@ fn notes(calls: &TracedCalls) -> Vec<String> {
     }
     if calls.unmatched > 0 {
         notes.push(format!(
-            "{} ends of calls did not fit their beginnings, as where {} switch stacks: their counts are right, and \
-             times of their functions are not",
-            calls.unmatched,
+            "{} did not fit the beginnings of calls, as where {} switch stacks: counts are right, and times of these functions are not",
+            match calls.unmatched {
+                1 => "1 end of a call".to_owned(),
+                several => format!("{several} ends of calls"),
+            },
             if is_native(calls) { "coroutines" } else { "greenlets" },
         ));
     }

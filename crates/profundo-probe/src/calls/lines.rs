@@ -138,20 +138,28 @@ impl<M: Memory> Tree<M> {
     }
 
     /// A line is run, of whichever call.
-    pub fn ran(&self, (key, line): (u64, u32)) {
-        let Some(function) = self.known(key) else {
-            return;
-        };
+    pub fn ran(&self, line: (u64, u32)) {
+        if let Some(row) = self.line_row(line) {
+            row.hits.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A line has code, whether that is run or not. Only for who wants no times: it is where they would be.
+    pub fn has_code(&self, line: (u64, u32)) {
+        if let Some(row) = self.line_row(line) {
+            row.time.store(1, Ordering::Relaxed);
+        }
+    }
+
+    fn line_row(&self, (key, line): (u64, u32)) -> Option<&LineRow> {
+        let function = self.known(key)?;
         let [first, row, count] = function
             .lines
             .each_ref()
             .map(|it| it.load(Ordering::Relaxed));
         let offset = line.wrapping_sub(first);
-        if offset < count
-            && let Some(row) = self.file().lines.get((row + offset) as usize)
-        {
-            row.hits.store(1, Ordering::Relaxed);
-        }
+        let row = (offset < count).then_some(row + offset)?;
+        self.file().lines.get(row as usize)
     }
 
     /// The call ends, or pauses.

@@ -162,15 +162,29 @@ impl Recorder {
 
 /// What is said of processes that had no room: where calls or lines are counted, which of them.
 fn starved_note(count: u32, are_lines: Option<bool>) -> String {
-    let (processes, their) = match count {
-        1 => ("1 process".to_owned(), "its"),
-        several => (format!("{several} processes"), "their"),
+    let (processes, was, their) = match count {
+        1 => ("1 process".to_owned(), "was", "its"),
+        several => (format!("{several} processes"), "were", "their"),
     };
-    let began = format!("{processes} began when as many as there is room for ran already");
-    let was = if count == 1 { "was" } else { "were" };
+    let began = format!("{processes} began when no ring was free");
     match are_lines {
         None => format!("{began}, and {was} not sampled"),
         Some(false) => format!("{began}: {their} calls were not counted"),
         Some(true) => format!("{began}: {their} lines were not counted"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_what_was_wanted() {
+        assert!(
+            starved_note(1, None)
+                .ends_with("1 process began when no ring was free, and was not sampled")
+        );
+        assert!(starved_note(2, Some(false)).ends_with(": their calls were not counted"));
+        assert!(starved_note(1, Some(true)).ends_with(": its lines were not counted"));
     }
 }

@@ -2,10 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+mod once;
+
 use std::io;
 
 use profundo_analysis::{CountedLine, LinesOfFunction, Selection, traced_lines};
-use profundo_model::{FileId, Profile};
+use profundo_model::{FileId, Profile, Tracing};
 
 use super::{BOLD, GRAY, heat, view, write_next};
 use crate::general::general;
@@ -14,6 +16,7 @@ use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::printer::Page;
 use crate::source::{Source, shown};
+use crate::units::{counted, duration};
 use crate::{Choices, Look, quality};
 
 /// The lines of functions, each with how often it was run and for how long.
@@ -97,7 +100,7 @@ impl CountedLines {
         (shown, left_out)
     }
 
-    fn text(&self, page: &mut Page<'_>, _: &Selection) -> io::Result<()> {
+    fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
         let profile = page.profile;
         let (functions, left_out) = self.functions(profile);
         if functions.is_empty() {
@@ -120,10 +123,17 @@ impl CountedLines {
             };
         }
         quality::write_missing(page, self.quality)?;
-        page.plain(&format!("Timer unit: {} s", general(UNIT, 6)))?;
-        page.plain("")?;
-        for function in &functions {
-            self.write_function(page, function)?;
+        if is_once(profile) {
+            once::write(page, &functions, self.from_disk)?;
+        } else {
+            page.plain(&format!("Timer unit: {} s", general(UNIT, 6)))?;
+            page.plain("")?;
+            for function in &functions {
+                self.write_function(page, function)?;
+            }
+        }
+        if let Some(how) = how_timed(profile, selection) {
+            page.sentence(&how)?;
         }
         if left_out > 0 {
             page.plain(&format!("… and {left_out} more"))?;
@@ -229,13 +239,19 @@ impl CountedLines {
                     json.text("function", profile.function_name(function.frame));
                     json.text_or_null("file", profile.file_path(function.frame));
                     json.number("line", u64::from(function.first));
-                    json.seconds("seconds", Some(function.time()));
+                    let time = |nanos| (!is_once(profile)).then_some(nanos);
+                    json.seconds("seconds", time(function.time()));
+                    if is_once(profile) {
+                        let ran = once::Ran::of(&function.lines);
+                        json.number("lines_run", ran.run);
+                        json.number("lines_with_code", ran.all);
+                    }
                     json.array("lines", |json| {
                         for line in &function.lines {
                             json.row("", |json| {
                                 json.number("line", u64::from(line.line));
                                 json.number("hits", line.hits);
-                                json.seconds("seconds", Some(line.time));
+                                json.seconds("seconds", time(line.time));
                                 let text = source.line(profile, file, line.line);
                                 json.text_or_null("text", text.unwrap_or_default().trim_end());
                             });
@@ -245,6 +261,29 @@ impl CountedLines {
             }
         });
         json.number("functions_left_out", left_out as u64);
+    }
+}
+
+/// Whether it is only known which lines were run at all.
+fn is_once(profile: &Profile) -> bool {
+    profile.traced.tracing == Tracing::LinesOnce
+}
+
+/// Where the times come from, where a reader might take them for something else.
+fn how_timed(profile: &Profile, selection: &Selection) -> Option<String> {
+    match profile.traced.tracing {
+        Tracing::SampledLines => Some(format!(
+            "Times: hits are exact; times are those of {} of CPU time{}, so small ones are rough.",
+            counted(selection.len() as u64, "sample"),
+            match profile.meta.period.0 {
+                0 => String::new(),
+                period => format!(", one about every {}", duration(period)),
+            }
+        )),
+        Tracing::Lines => Some(
+            "Tracing: what the counting itself takes is in the times, as it is in line_profiler's; nothing is taken off.".to_owned(),
+        ),
+        _ => None,
     }
 }
 

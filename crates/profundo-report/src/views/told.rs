@@ -3,7 +3,9 @@
 use profundo_analysis::{
     Amount, Estimate, KindShares, Place, Selection, energy, garbage, joules_per_nanosecond, quality,
 };
-use profundo_model::{Energy, Engine, FileId, Language, Measure, Part, Profile, SampleKind};
+use profundo_model::{
+    Energy, Engine, FileId, Language, Measure, Part, Profile, SampleKind, Tracing,
+};
 
 use crate::Choices;
 use crate::json::Json;
@@ -59,7 +61,16 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
             SampleKind::Heap(measure) => measured(measure),
         },
     );
-    json.text("engine", Engine::name(meta.engine));
+    // Where every call or line was counted, nothing has sampled.
+    let tracing = profile.traced.tracing;
+    let is_counted = meta.kind == SampleKind::Traced
+        || matches!(tracing, Tracing::Lines | Tracing::LinesOnce)
+        || tracing == Tracing::Calls && profile.samples.is_empty();
+    let engine = match is_counted {
+        true => "none",
+        false => Engine::name(meta.engine),
+    };
+    json.text("engine", engine);
     let period = quality.period.filter(|_| json.weighs == Weighs::Time);
     json.seconds("period_seconds", period.map(|it| it.0));
     json.seconds(

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::allocs::{exact_memory, memory};
 use crate::fixture::app;
 use crate::mixed::{crowd, growing, metered, python, reading, rust, waiting};
-use crate::traced::counted_lines;
+use crate::traced::{counted_lines, lines_once};
 
 /// The definitions of the page, by name: a line that repeats a name goes on with it.
 #[derive(Debug)]
@@ -179,6 +179,7 @@ fn what_is_written_is_what_is_documented() {
         exact_memory(),
         measured(memory(), Measure::default()),
         counted_lines(),
+        lines_once(),
         Profile::default(),
     ] {
         for choices in [

@@ -1,8 +1,8 @@
 //! Profiles whose calls were counted, by hand.
 
 use profundo_model::{
-    Call, Callers, FrameKey, Language, LocationId, LocationKind, Nanos, Profile, Sample,
-    SampleKind, ThreadId,
+    Call, Callers, Clock, FrameKey, Language, LocationId, LocationKind, Nanos, Profile, Sample,
+    SampleKind, ThreadId, Tracing,
 };
 
 /// A place of the tree of calls: the path from its root, how often it was begun and gone on with, and what it took in all
@@ -139,5 +139,22 @@ pub fn counted_lines() -> Profile {
             time: Nanos(time),
         });
     }
+    profile
+}
+
+/// The same, where it is only known which were run at all.
+pub fn lines_once() -> Profile {
+    let mut profile = counted_lines();
+    profile.traced.calls.clear();
+    profile.samples.clear();
+    profile.meta.kind = SampleKind::Cpu;
+    profile.traced.tracing = Tracing::LinesOnce;
+    profile.traced.clock = Clock::None;
+    for line in &mut profile.traced.lines {
+        line.hits = u64::from(line.hits > 3);
+        line.time = Nanos(0);
+    }
+    let last = profile.traced.lines.len() - 1;
+    profile.traced.lines[last - 1].hits = 0;
     profile
 }

@@ -117,7 +117,8 @@ unsafe extern "C" fn started(_: Object, arguments: *const u64, count: usize, _: 
         }
         lines::begin(own, code);
         let is_once = own.is_once;
-        if !was_known {
+        // Where it is told but once that a function begins, its lines may be known before.
+        if !was_known || is_once {
             ask_for(own, code);
         }
         match is_once {
