@@ -1,5 +1,4 @@
-"""Functions that recurse, that are never called, and a child: for what is said about them."""
-import os
+"""Functions that recurse, and that are never called: for what is said about them."""
 import sys
 
 

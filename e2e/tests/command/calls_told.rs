@@ -256,3 +256,82 @@ fn what_was_only_counted_has_no_times_anywhere() {
     let file = said(&["export", &recording, "--to", "collapsed", "-o", "-"]);
     assert_eq!(file.trim().rsplit_once(' ').unwrap().1, "1973", "{file}");
 }
+
+#[test]
+fn a_recursive_line_takes_no_longer_than_the_program() {
+    for version in pythons_for("calls_told.py, recursion") {
+        let _alone = alone();
+        let script = script("calls_told.py");
+        let options = ["--lines=down"];
+        let begun = std::time::Instant::now();
+        let (recording, _) = trace("down", &options, &version.path, &[&script, "5000"]);
+        let whole = begun.elapsed().as_secs_f64();
+        let table = report(&recording, "lines");
+        let function = &table["functions"][0];
+        let lines = function["lines"].as_array().unwrap();
+        assert_eq!(lines[1]["hits"], 5000, "{table:#}");
+        for line in lines {
+            let seconds = line["seconds"].as_f64().unwrap();
+            assert!(seconds < whole, "{table:#}");
+        }
+    }
+}
+
+#[test]
+fn what_did_not_run_is_said() {
+    for version in pythons_for("calls_told.py, once") {
+        let _alone = alone();
+        let script = script("calls_told.py");
+        let options = ["--lines", "--once"];
+        let (recording, output) = trace("once", &options, &version.path, &[&script]);
+        let said = text(&output.stderr);
+        assert!(said.contains("never at line 11: never ran"), "{said}");
+        assert!(
+            said.contains("Function: down at line 5: 3 of 3 lines ran"),
+            "{said}"
+        );
+        assert!(said.contains("!             return 'unseen'"), "{said}");
+        for wrong in ["Timer unit", "Total time", "Hits"] {
+            assert!(!said.contains(wrong), "{said}");
+        }
+        let found = functions(&recording);
+        let of = |name: &str| found.iter().find(|it| it.0 == name).unwrap().1.clone();
+        assert_eq!(of("never"), [0, 0, 0]);
+        assert_eq!(of("one"), [1, 0, 1]);
+        assert_eq!(of("unused"), [0]);
+        let options = ["--lines=never", "--once"];
+        let (recording, _) = trace("once", &options, &version.path, &[&script]);
+        assert_eq!(functions(&recording), [("never".into(), vec![0, 0, 0])]);
+    }
+}
+
+#[test]
+fn an_explicit_choice_is_shown_beside_what_is_marked() {
+    for version in pythons_for("calls_marked.py, --lines=unmarked") {
+        let _alone = alone();
+        let script = script("calls_marked.py");
+        let shown = |options: &[&str]| {
+            let (recording, output) = trace("marked", options, &version.path, &[&script]);
+            let mut names: Vec<_> = functions(&recording).into_iter().map(|it| it.0).collect();
+            names.sort_unstable();
+            (names, text(&output.stderr))
+        };
+        let (names, said) = shown(&["--lines=unmarked"]);
+        assert_eq!(names, ["method", "of_class", "sums", "unmarked"]);
+        assert!(!said.contains("only those"), "{said}");
+        let (names, said) = shown(&["--lines"]);
+        assert_eq!(names, ["method", "of_class", "sums"]);
+        assert!(said.contains("marks functions with `@profile`"), "{said}");
+    }
+}
+
+#[test]
+fn sampled_times_are_said_to_be_sampled() {
+    for version in pythons_for("calls_told.py, cheap") {
+        let _alone = alone();
+        let script = script("calls_told.py");
+        let (_, output) = trace("cheap", &["--lines", "--cheap"], &version.path, &[&script]);
+        let said = text(&output.stderr);
+        assert!(said.contains("Times: hits are exact"), "{said}");
+    }
+}

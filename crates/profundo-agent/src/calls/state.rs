@@ -273,7 +273,7 @@ impl State {
             // SAFETY: the thread has only just come, and the lock is held.
             let (stack, runs) = unsafe { (&mut *entry.stack.get(), &mut *entry.runs.get()) };
             stack.empty();
-            runs.empty();
+            self.tree.drop_lines(runs);
             entry.part.set((0, 0));
             self.tree.begin_thread(stack, sys::thread_id());
             let tell = |name: &[u8]| self.tree.name_thread(stack, name);

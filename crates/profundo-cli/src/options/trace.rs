@@ -10,9 +10,11 @@ const EXAMPLES: &str = "\
 Examples:
   profundo trace -- python3 app.py            every call, as cProfile prints them
   profundo trace --no-builtins app.py         only Python's own functions: cheaper
-  profundo trace -o app.profundo -- app.py    and `profundo report app.profundo` for any other view
-  profundo trace -- ./prog                    every call, if it was built with -finstrument-functions
-  profundo trace --functions 'parse_*' -- ./prog     how often these are called, as root, without times
+  profundo trace --lines app.py               each line, as line_profiler prints them
+  profundo trace --lines --once app.py        which lines ran, and which did not
+  profundo trace -o app.profundo -- app.py    and `profundo report` for other views
+  profundo trace -- ./prog                    if built with -finstrument-functions
+  profundo trace --functions 'parse_*' -- ./prog    by the kernel, without times
   profundo export app.profundo --to pstats -o app.pstats
 
 Exit codes: the program's own (or its signal); 2 for wrong usage; 126, 127 if it cannot be started.";

@@ -1,7 +1,8 @@
 //! Which lines of a function are run, how often, and for how long.
 //!
 //! A function that is looked at has a row of numbers for each of its lines. A line lasts until the next one of the same call
-//! begins, or the call ends: what it calls is in its time. In a call of the same function within, other lines have their own.
+//! begins, or the call ends: what it calls is in its time. In a call of the same function within, other lines have their own; the same
+//! line has the time of its outermost call alone, in which that of those within is.
 
 use core::sync::atomic::Ordering;
 
@@ -23,6 +24,16 @@ pub struct Run {
     count: u32,
     /// The row of the line that is being run, plus one; 0: none is.
     current: u32,
+    held: Held,
+}
+
+/// How a line is being run.
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    /// Whether its time counts: it is not run further down on the same stack.
+    counts: bool,
+    /// Whether its row knows of it.
+    is_noted: bool,
 }
 
 /// What is known of a function's lines.
@@ -97,6 +108,7 @@ impl<M: Memory> Tree<M> {
             row,
             count,
             current: 0,
+            held: Held::default(),
         };
         runs.push(run, self.memory());
     }
@@ -104,13 +116,17 @@ impl<M: Memory> Tree<M> {
     /// A line begins. `clock` is read twice: when the line before has ended, and when all is done.
     #[inline]
     pub fn line(&self, runs: &mut Pile<Run>, (key, line): (u64, u32), clock: impl Fn() -> u64) {
+        let who = who(runs);
         let Some(run) = runs.top_mut() else { return };
         if run.key != key {
             return;
         }
         let lines = &self.file().lines;
         if let Some(last) = lines.get((run.current as usize).wrapping_sub(1)) {
-            grow(&last.time, clock().wrapping_sub(run.since));
+            if run.held.counts {
+                grow(&last.time, clock().wrapping_sub(run.since));
+            }
+            last.release(run.held, who);
         }
         let offset = line.wrapping_sub(run.first);
         if offset >= run.count {
@@ -119,6 +135,7 @@ impl<M: Memory> Tree<M> {
         }
         if let Some(row) = lines.get((run.row + offset) as usize) {
             grow(&row.hits, 1);
+            run.held = row.hold(who);
         }
         run.current = run.row + offset + 1;
         run.since = clock();
@@ -174,27 +191,51 @@ impl<M: Memory> Tree<M> {
         let Some(above) = near.map(|it| it.key).position(|it| it == key) else {
             return;
         };
+        let who = who(runs);
         for _ in 0..=above {
             if let Some(run) = runs.top() {
                 self.line_ends(run, now);
+                self.release(run, who);
             }
             runs.pop();
         }
     }
 
     fn line_ends(&self, run: &Run, now: u64) {
-        let last = self
-            .file()
-            .lines
-            .get((run.current as usize).wrapping_sub(1));
-        if let Some(last) = last {
+        if let Some(last) = self.current(run).filter(|_| run.held.counts) {
             grow(&last.time, now.wrapping_sub(run.since));
         }
     }
 
     /// In the child of a fork: what was being run there began now.
     pub fn restart_lines(&self, runs: &mut Pile<Run>, now: u64) {
-        runs.all_mut().iter_mut().for_each(|run| run.since = now);
+        let who = who(runs);
+        for run in runs.all_mut() {
+            run.since = now;
+            if let Some(row) = self.current(run) {
+                run.held = row.hold(who);
+            }
+        }
+    }
+
+    /// Their thread has gone: nothing of it is being run.
+    pub fn drop_lines(&self, runs: &mut Pile<Run>) {
+        let who = who(runs);
+        runs.all().iter().for_each(|run| self.release(run, who));
+        runs.empty();
+    }
+
+    fn release(&self, run: &Run, who: u32) {
+        if let Some(row) = self.current(run) {
+            row.release(run.held, who);
+        }
+    }
+
+    /// The row of the line that a call is at.
+    fn current(&self, run: &Run) -> Option<&LineRow> {
+        self.file()
+            .lines
+            .get((run.current as usize).wrapping_sub(1))
     }
 
     /// All lines that are being run have lasted until now.
@@ -202,6 +243,41 @@ impl<M: Memory> Tree<M> {
         for run in runs.all_mut() {
             self.line_ends(run, now);
             run.since = now;
+        }
+    }
+}
+
+/// What tells threads apart by their piles: these lie in one table, which is smaller than what such a number can tell.
+fn who(runs: &Pile<Run>) -> u32 {
+    core::ptr::from_ref(runs) as usize as u32
+}
+
+impl LineRow {
+    /// Begins to be run. The interpreter's lock is held.
+    #[inline]
+    fn hold(&self, who: u32) -> Held {
+        let held = self.held.load(Ordering::Relaxed);
+        let is_free = held as u32 == 0;
+        let is_own = (held >> 32) as u32 == who;
+        // Of several threads, one is noted; the others count as if they were in it once.
+        if is_free {
+            let first = u64::from(who) << 32 | 1;
+            self.held.store(first, Ordering::Relaxed);
+        } else if is_own {
+            self.held.store(held + 1, Ordering::Relaxed);
+        }
+        Held {
+            counts: is_free || !is_own,
+            is_noted: is_free || is_own,
+        }
+    }
+
+    /// Is run no more.
+    #[inline]
+    fn release(&self, how: Held, who: u32) {
+        let held = self.held.load(Ordering::Relaxed);
+        if how.is_noted && (held >> 32) as u32 == who && held as u32 > 0 {
+            self.held.store(held - 1, Ordering::Relaxed);
         }
     }
 }

@@ -215,6 +215,40 @@ fn a_line_lasts_until_the_next_one_of_its_call() {
     assert_eq!(found, [(0, 0), (1, 50), (1, 5), (1, 1)]);
 }
 
+#[test]
+fn a_line_that_runs_within_itself_lasts_as_long_as_the_outermost() {
+    let mut tree = tree(usize::MAX);
+    let (mut runs, mut others) = (Pile::new(), Pile::new());
+    tree.look_at(8, Some((10, 13)), |tell| described(1, tell));
+    let depth = 1000;
+    for at in 0..depth {
+        tree.begin_lines(&mut runs, 8);
+        tree.line(&mut runs, (8, 11), || at);
+        tree.line(&mut runs, (8, 12), || at);
+    }
+    // Another thread has a time of its own.
+    tree.begin_lines(&mut others, 8);
+    tree.line(&mut others, (8, 12), || 2000);
+    tree.end_lines(&mut others, 8, 2100);
+    for at in 0..depth {
+        tree.end_lines(&mut runs, 8, 5000 + at);
+    }
+    // What is left open by a thread that has gone is held by nobody.
+    tree.begin_lines(&mut others, 8);
+    tree.line(&mut others, (8, 13), || 0);
+    tree.drop_lines(&mut others);
+    tree.begin_lines(&mut runs, 8);
+    tree.line(&mut runs, (8, 13), || 10);
+    tree.settle_lines(&mut runs, 15);
+    tree.end_lines(&mut runs, 8, 17);
+    assert!(runs.is_empty() && others.is_empty());
+    let lines = &tree.file().lines[..4];
+    let read = |it: &core::sync::atomic::AtomicU64| it.load(Ordering::Relaxed);
+    let times: Vec<_> = lines.iter().map(|it| read(&it.time)).collect();
+    assert_eq!(times, [0, 0, 5999 + 100, 7]);
+    assert!(lines.iter().all(|it| read(&it.held) as u32 == 0));
+}
+
 /// How often the function at an address was called, and for how long.
 fn native(tree: &Tree<Own>, address: u64) -> (u64, u64) {
     tree.total_of_native(address)

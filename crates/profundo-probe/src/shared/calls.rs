@@ -113,6 +113,8 @@ pub struct LineRow {
     pub hits: AtomicU64,
     /// How long that took.
     pub time: AtomicU64,
+    /// Which thread runs it, in the upper half, and in how many calls at once.
+    pub held: AtomicU64,
 }
 
 /// What [`NodeRow::flags`] says.

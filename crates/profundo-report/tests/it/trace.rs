@@ -792,7 +792,8 @@ fn lines_that_were_run_are_told_from_those_that_were_not() {
             14 ! 
 
         `>` was run, `!` has code and was not; how often, and for how long, was not counted.
-    "#]].assert_eq(&view().render(&profile).unwrap());
+    "#]]
+    .assert_eq(&view().render(&profile).unwrap());
     let json = view().json(&profile).unwrap();
     assert!(json.contains(r#""lines_run": 2"#), "{json}");
     assert!(json.contains(r#""engine": "none""#), "{json}");
@@ -817,4 +818,25 @@ fn where_times_come_from_is_said() {
     );
     profile.traced.tracing = Tracing::Lines;
     assert!(said(&profile).contains("nothing is taken off"));
+}
+
+#[test]
+fn notes_are_broken_at_the_terminals_width() {
+    let words = ["word"; 40].join(" ");
+    let mut profile = counted_lines();
+    profile.meta.notes.push(words.clone());
+    let width = 60;
+    let look = || Look::new().width(width).colors(When::Never);
+    let lines = CountedLines::new().from_disk(false);
+    let text = lines.clone().look(look().terminal(true)).render(&profile);
+    let text = text.unwrap();
+    let note: Vec<&str> = text
+        .lines()
+        .skip_while(|it| !it.starts_with("Note:"))
+        .collect();
+    assert_eq!(note.len(), 4, "{text}");
+    assert!(note.iter().all(|it| it.len() <= width), "{text}");
+    assert_eq!(note.join(" ").matches("word").count(), 40);
+    let text = lines.look(look()).render(&profile).unwrap();
+    assert!(text.contains(&format!("Note: {words}\n")), "{text}");
 }
