@@ -22,6 +22,7 @@ mod schema;
 mod screens;
 mod time;
 mod trace;
+mod trace_told;
 mod traced;
 mod views;
 mod warnings;
