@@ -82,6 +82,7 @@ fn enter_child(home: Home) {
     python::look_in_child(home);
     home.set_records(true);
     start::introduce(home, start_kind::FORK);
+    calls::show_forked(home);
 }
 
 /// Copies what is true of the child as well: the modules, and where the interpreter is. So the
@@ -102,6 +103,8 @@ fn copy_known(from: &Ring, to: &Ring) {
         .store(here.python.load(Ordering::Relaxed), Ordering::Relaxed);
     let refused = here.python_refused.load(Ordering::Relaxed);
     there.python_refused.store(refused, Ordering::Relaxed);
+    let absent = here.tallies.are_absent.load(Ordering::Relaxed);
+    there.tallies.are_absent.store(absent, Ordering::Relaxed);
     copy_listing(&from.listings, &to.listings);
 }
 

@@ -20,6 +20,7 @@ pub fn has_left() -> bool {
 /// Leaves. `has_clock`: the processor's may be read on.
 fn leave(has_clock: bool) {
     if let Some(home) = fork::home_of_this_process() {
+        calls::before_leaving();
         traps::leave();
         LEFT.store(true, Ordering::Relaxed);
         calls::leave(has_clock);

@@ -8,7 +8,9 @@ use profundo_analysis::Pattern;
 use profundo_remote::FunctionCounters;
 use profundo_symbols::{FunctionInFile, functions_of};
 use profundo_wire::recording::Event;
-use profundo_wire::traced::{TracedCalls, TracedFunction, TracedNode, TracedPlace};
+use profundo_wire::traced::{
+    CountedBy, TracedCalls, TracedFunction, TracedKind, TracedNode, TracedPlace,
+};
 
 use crate::launch::Program;
 
@@ -57,7 +59,7 @@ impl Functions {
     /// What was counted, of the first program.
     pub fn counted(&self, counters: &FunctionCounters) -> Event<'static> {
         let functions = self.chosen.iter().map(|it| TracedFunction {
-            is_builtin: true,
+            kind: TracedKind::Native,
             name: it.name.clone(),
             ..TracedFunction::default()
         });
@@ -72,7 +74,7 @@ impl Functions {
         Event::Calls {
             process: FIRST,
             calls: TracedCalls {
-                is_untimed: true,
+                counted_by: CountedBy::Kernel,
                 functions: functions.collect(),
                 nodes: nodes.collect(),
                 ..TracedCalls::default()

@@ -29,6 +29,7 @@ mod run;
 mod say;
 mod sink;
 mod snapshot;
+mod tallies;
 mod sources;
 mod time;
 mod top;

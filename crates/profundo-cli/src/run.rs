@@ -148,6 +148,7 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
     if let Some(path) = plan.output {
         reading::may_replace(path).context(UNBEGUN)?;
     }
+    let lines = plan.options.calls.as_ref().and_then(|it| it.lines.clone());
     let mut recorder = Recorder::create(plan.options)?;
     let counters = plan.functions.map(Functions::count).transpose()?;
     let signals = Signals::take()?;
@@ -160,7 +161,8 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
         Some(path) => path.to_owned(),
         None => default_path(&program, pid),
     };
-    let mut sink = Sink::create(&path, recorder.start(), plan.max_size)?.asked(plan.asked);
+    let sink = Sink::create(&path, recorder.start(), plan.max_size)?;
+    let mut sink = sink.asked(plan.asked).with_lines(lines);
     // Should we be killed, this tells whose memory it is. Without it, the file alone is left.
     let _ = std::path::absolute(&path).map(|recording| {
         Remains {

@@ -10,10 +10,12 @@ use anyhow::{Context, Result};
 use profundo_formats::{Error, StreamWriter, create_file, read_file, write_file};
 use profundo_ingest::{Ingest, Split};
 use profundo_model::Profile;
+use profundo_remote::Lines;
 use profundo_wire::recording::{Event, Finish, Start};
 
 use crate::asked::Asked;
 use crate::run::UNBEGUN;
+use crate::tallies::Tallied;
 use crate::{naming, reading, sources};
 
 /// How long samples wait in memory.
@@ -35,6 +37,8 @@ pub struct Sink {
     updated: Instant,
     /// What was to be traced, if anything was.
     asked: Option<Asked>,
+    /// What compilers' counters say.
+    tallied: Tallied,
 }
 
 /// A recording that is done.
@@ -67,6 +71,7 @@ impl Sink {
             flushed: now,
             updated: now,
             asked: None,
+            tallied: Tallied::default(),
         })
     }
 
@@ -76,8 +81,17 @@ impl Sink {
         self
     }
 
+    /// Of compilers' counters, lines are wanted instead of calls.
+    pub fn with_lines(mut self, lines: Option<Lines>) -> Self {
+        self.tallied = Tallied::new(lines);
+        self
+    }
+
     /// Takes in what the recorder tells.
     pub fn event(&mut self, event: Event<'_>) {
+        if let Event::Tallies { process, tallies } = event {
+            return self.tallied.keep(process, tallies);
+        }
         let is_cleared = matches!(event, Event::Cleared(_));
         self.ingest.event(event);
         if is_cleared && self.writer.is_some() {
@@ -162,6 +176,9 @@ impl Sink {
     pub fn finish(mut self, finish: Finish, keeps_source: bool) -> Done {
         if let Some(asked) = &self.asked {
             self.ingest.profile_mut().traced.tracing = asked.tracing();
+        }
+        for event in std::mem::take(&mut self.tallied).finish() {
+            self.ingest.event(event);
         }
         let (mut profile, split) = self.ingest.finish_unsplit(finish);
         if let Some(asked) = &self.asked {

@@ -301,7 +301,8 @@ impl Ingest {
             Event::Calls { process, calls } => self.calls.push((process, calls)),
             Event::Cleared(at) => self.clear(at),
             Event::Ended(end) => self.ended(&end),
-            Event::Collections { .. } => {}
+            // Whoever reads files has made calls of counters.
+            Event::Collections { .. } | Event::Tallies { .. } => {}
             Event::Note(note) => {
                 if !self.profile.meta.notes.contains(&note) {
                     self.profile.meta.notes.push(note);

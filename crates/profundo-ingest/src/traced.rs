@@ -10,7 +10,9 @@ use profundo_model::{
     Call, Callers, Clock, Frame, FrameId, Language, Line, LocationId, LocationKind, Nanos,
     ProcessId, Profile, Sample, SampleKind, StackId, TaskId, ThreadId, Tracing,
 };
-use profundo_wire::traced::{TracedCalls, TracedFunction, TracedLines, TracedNode, TracedPlace};
+use profundo_wire::traced::{
+    TracedCalls, TracedFunction, TracedKind, TracedLines, TracedNode, TracedPlace,
+};
 
 use crate::clock::Clock as Cycles;
 use crate::people::{Numbers, People};
@@ -34,11 +36,7 @@ pub(crate) fn take_in(
         return;
     }
     profile.meta.kind = SampleKind::Traced;
-    profile.traced.clock = match (calls.is_untimed, calls.is_cpu) {
-        (true, _) => Clock::None,
-        (false, true) => Clock::Cpu,
-        (false, false) => Clock::Wall,
-    };
+    set_clock(profile, calls);
     let functions = calls.functions.iter();
     let functions: Vec<LocationId> = functions
         .map(|it| match it.address {
@@ -123,6 +121,16 @@ pub(crate) fn take_in(
     }
 }
 
+/// Says what is measured. Where some processes are, and others only counted, those have times, and these have none.
+fn set_clock(profile: &mut Profile, calls: &TracedCalls) {
+    profile.traced.clock = match (calls.counted_by.is_timed(), calls.is_cpu) {
+        (true, true) => Clock::Cpu,
+        (true, false) => Clock::Wall,
+        (false, _) if profile.traced.is_empty() => Clock::None,
+        (false, _) => profile.traced.clock,
+    };
+}
+
 /// What is said where the program has marked functions, and nobody has named others.
 const ONLY_MARKED: &str = "the program marks functions with `@profile`, and only those are shown: --lines=GLOB chooses others as well";
 
@@ -134,6 +142,9 @@ fn take_in_lines(profile: &mut Profile, process: ProcessId, calls: &TracedCalls,
             .iter()
             .filter_map(|it| Some((it, it.lines.as_ref()?)))
     };
+    if looked_at().next().is_some() {
+        set_clock(profile, calls);
+    }
     let is_once = profile.traced.tracing == Tracing::LinesOnce;
     if is_once {
         profile.traced.clock = Clock::None;
@@ -214,7 +225,7 @@ fn location(profile: &mut Profile, function: &TracedFunction) -> LocationId {
 /// Its frame there.
 fn frame(profile: &mut Profile, function: &TracedFunction) -> Frame {
     let TracedFunction {
-        is_builtin,
+        kind,
         line,
         name,
         qualified,
@@ -225,9 +236,10 @@ fn frame(profile: &mut Profile, function: &TracedFunction) -> Frame {
         true => Default::default(),
         false => profile.file(file, "", ""),
     };
-    let language = match is_builtin {
-        true => Language::Native,
-        false => Language::Python,
+    let language = match kind {
+        TracedKind::Python => Language::Python,
+        TracedKind::Builtin | TracedKind::Native => Language::Native,
+        TracedKind::Rust => Language::Rust,
     };
     Frame {
         function: profile.strings.intern(name),

@@ -35,6 +35,7 @@ mod reading;
 mod recorder;
 mod session;
 mod sys;
+mod tallies;
 mod unreachable;
 pub mod usage;
 mod wall;

@@ -14,6 +14,7 @@ use crate::outside::Outside;
 use crate::proc;
 use crate::reading::{Blocked, Process, Reading};
 use crate::recorder::AgainState;
+use crate::tallies::Accounts;
 
 /// How its samples are made.
 #[derive(Debug)]
@@ -71,6 +72,8 @@ pub(crate) struct Program {
     pub(crate) told: Told,
     /// Walks that are done again.
     pub(crate) again: AgainState,
+    /// What the compiler's counters in it say.
+    pub(crate) tallies: Accounts,
     /// What it tells of code that it makes, if it makes any.
     pub(crate) watch: Option<Box<profundo_jit::Watch>>,
 }
@@ -103,6 +106,7 @@ impl Program {
             runtime_told: false,
             told: Told::default(),
             again: AgainState::new(),
+            tallies: Accounts::default(),
             watch: None,
         }
     }

@@ -34,6 +34,7 @@
 mod arena;
 mod cache;
 mod code_lines;
+mod coverage;
 mod debug_files;
 mod debug_information;
 mod demangle;
@@ -54,6 +55,7 @@ mod symbolizer;
 mod symtab;
 mod vdso;
 
+pub use coverage::{CountedFunction, GccFunction, GccNotes, LlvmMap, Uncounted};
 pub use debug_information::DebugInformation;
 pub use demangle::{Demangled, demangle};
 pub use functions::{FunctionInFile, functions_of};

@@ -47,6 +47,7 @@ mod python;
 mod reader;
 pub mod recording;
 mod sample;
+pub mod tallies;
 pub mod traced;
 mod traffic;
 mod wait;

@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::tallies::Tallies;
 use crate::traced::TracedCalls;
 
 /// What made the samples.
@@ -242,6 +243,13 @@ pub enum Event<'a> {
         process: u32,
         /// Those calls.
         calls: TracedCalls,
+    },
+    /// What the counters say that a compiler has put into a file of code, of one process, told when that has ended.
+    Tallies {
+        /// The process's key.
+        process: u32,
+        /// Those counters.
+        tallies: Tallies,
     },
     /// It was looked which blocks of a process nobody points to, just before its end.
     Unreachable {

@@ -3,11 +3,25 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// What a function is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TracedKind {
+    /// One of Python's.
+    #[default]
+    Python,
+    /// One of C's that an interpreter calls.
+    Builtin,
+    /// One of a native program's own.
+    Native,
+    /// The same, of Rust's.
+    Rust,
+}
+
 /// A function that was called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TracedFunction {
-    /// Whether it is one of C's that an interpreter calls.
-    pub is_builtin: bool,
+    /// What it is.
+    pub kind: TracedKind,
     /// Its first line.
     pub line: u32,
     /// Its name.
@@ -73,13 +87,36 @@ pub struct TracedNode {
     pub total: u64,
 }
 
+/// Who has counted, which says what is known besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CountedBy {
+    /// Who was told of each call, and of its end: callers and times are known.
+    #[default]
+    Ends,
+    /// Who was told that calls began: callers are known.
+    Beginnings,
+    /// The kernel.
+    Kernel,
+    /// Counters that LLVM has put into the program: lines are known.
+    Llvm,
+    /// Counters that gcc has put into the program: the same.
+    Gcc,
+}
+
+impl CountedBy {
+    /// Whether it is known how long calls have taken.
+    pub fn is_timed(self) -> bool {
+        self == Self::Ends
+    }
+}
+
 /// What a process has called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TracedCalls {
     /// Whether times are CPU times, in nanoseconds.
     pub is_cpu: bool,
-    /// Whether there are no times at all: calls were counted from outside.
-    pub is_untimed: bool,
+    /// Who has counted them.
+    pub counted_by: CountedBy,
     /// What counting adds to 1024 calls, of the interpreter's functions and of C's: between the two moments at which a call is
     /// measured, and outside of them.
     pub cost: [[u64; 2]; 2],

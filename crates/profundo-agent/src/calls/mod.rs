@@ -4,7 +4,8 @@
 //! `sys.monitoring` offers. Ours are C's, so each costs little more than the interpreter's telling: what is counted, and how, is in
 //! `profundo_probe::calls`. All of it happens with the interpreter's lock held.
 //!
-//! Programs without an interpreter tell of their calls themselves if they were built so: see `native`.
+//! Programs without an interpreter tell of their calls themselves if they were built so: see `native`, and what the compiler has put into
+//! them that counts is read by the command: see `tallies`.
 
 mod api;
 mod cost;
@@ -16,12 +17,14 @@ mod native;
 mod profile;
 mod select;
 mod state;
+mod tallies;
 
 use core::sync::atomic::Ordering;
 
 use profundo_probe::shared::{refusal, trace_flag};
 
 pub use profile::new_thread;
+pub use tallies::show_forked;
 
 use crate::door;
 use crate::home::Home;
@@ -42,6 +45,12 @@ pub fn end_thread() {
 pub fn end() {
     native::end();
     state::end();
+    tallies::show_last();
+}
+
+/// The same, while the kernel may still be called.
+pub fn before_leaving() {
+    tallies::show_last();
 }
 
 /// The process is about to restrict its calls: nothing of ours makes any from here on. `has_clock`: the processor's may be read on.
@@ -68,6 +77,7 @@ pub fn before_exec() {
         native::before_exec();
         state::end();
     }
+    tallies::show_last();
 }
 
 /// It has not become one.

@@ -70,6 +70,7 @@ impl Told {
             Event::Energy(used) => Event::Energy(used),
             Event::Gauge(gauge) => Event::Gauge(gauge),
             Event::Calls { process, calls } => Event::Calls { process, calls },
+            Event::Tallies { process, tallies } => Event::Tallies { process, tallies },
             Event::Unreachable { process, found } => Event::Unreachable { process, found },
             Event::Cleared(at) => Event::Cleared(at),
             Event::Ended(end) => Event::Ended(end),

@@ -1,6 +1,6 @@
 //! Calls, each of them counted.
 
-use profundo_wire::traced::{TracedCalls, TracedPlace};
+use profundo_wire::traced::{CountedBy, TracedCalls, TracedPlace};
 
 use super::{Ingest, Program};
 use crate::traced;
@@ -54,20 +54,8 @@ fn notes(calls: &TracedCalls) -> Vec<String> {
             if is_native(calls) { "coroutines" } else { "greenlets" },
         ));
     }
-    if calls.is_untimed {
-        notes.push(
-            "native functions were counted by the kernel (uprobes), without times; whoever else ran the same file meanwhile counts too"
-                .to_owned(),
-        );
-    }
-    if is_native(calls) {
-        notes.push(
-            "native functions were counted by what -finstrument-functions has put into them, with each call's time; those that \
-             were built without it are part of their callers"
-                .to_owned(),
-        );
-    }
-    if !calls.is_closed && !calls.is_untimed && has_open(calls) {
+    notes.extend(how(calls).map(str::to_owned));
+    if !calls.is_closed && calls.counted_by.is_timed() && has_open(calls) {
         notes.push(
             "a process was killed, or replaced in a way that is out of sight: its calls that had not ended count, and how \
              long they had taken is not known"
@@ -82,6 +70,31 @@ fn notes(calls: &TracedCalls) -> Vec<String> {
         );
     }
     notes
+}
+
+/// How native functions were counted.
+fn how(calls: &TracedCalls) -> Option<&'static str> {
+    match calls.counted_by {
+        CountedBy::Ends => is_native(calls).then_some(
+            "native functions were counted by what -finstrument-functions has put into them, with each call's time; those that \
+             were built without it are part of their callers",
+        ),
+        CountedBy::Beginnings => Some(
+            "native functions were counted by what -pg has put into them: who called them is known, and not for how long; those that \
+             were built without it are not counted",
+        ),
+        CountedBy::Kernel => Some(
+            "native functions were counted by the kernel (uprobes), without times; whoever else ran the same file meanwhile counts too",
+        ),
+        CountedBy::Llvm => Some(
+            "native functions were counted by the counters that LLVM has put into them, without callers and times; those that were \
+             built without it are not counted",
+        ),
+        CountedBy::Gcc => Some(
+            "native functions were counted by the counters that gcc's --coverage has put into them, without callers and times; calls \
+             that were inlined before count as lines alone",
+        ),
+    }
 }
 
 fn is_native(calls: &TracedCalls) -> bool {

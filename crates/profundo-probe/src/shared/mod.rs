@@ -48,6 +48,7 @@ mod door;
 mod ring;
 mod search;
 mod sums;
+mod tallies;
 
 pub use calls::{
     CALLS_FILE, CallsFile, CallsHeader, FUNCTIONS, FunctionRow, LINES, LINES_LIST, LineRow, NODES,
@@ -66,6 +67,7 @@ pub use ring::{
 pub use door::{DOOR_SYMBOL, Outlet, Request, refusal, request_flag, request_state, way, wish};
 pub use search::{Search, search_state};
 pub use sums::{LIVES, Net, PIECE, Row, SHARES, SITES, SUMS_FILE, Sum, Sums, SumsHeader, grow};
+pub use tallies::{Tallies, tallies_moment, tallies_state};
 
 pub use crate::records::record_state;
 
@@ -112,6 +114,8 @@ pub const CALL_SYMBOLS: &[&str] = &[
     "siglongjmp",
     "__longjmp_chk",
     "__cxa_begin_catch",
+    "open",
+    "open64",
 ];
 
 /// What the agent exports for the sake of allocations alone. It is taken out of the file that is loaded

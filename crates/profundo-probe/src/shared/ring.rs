@@ -187,6 +187,8 @@ pub struct Header {
     pub memory: MemoryCounts,
     /// What is asked of them at the end.
     pub search: super::Search,
+    /// When the compiler's counters are to be read.
+    pub tallies: super::Tallies,
 }
 
 /// An executable range in the target's memory: a [`Module`] of the target's, made by another

@@ -11,7 +11,8 @@ mod store;
 mod tables;
 mod told;
 
-pub(crate) use elf::Elf;
+pub(crate) use elf::{Bytes, Elf};
+pub(crate) use file::FileEntry;
 pub(crate) use list::{Changes, Loaded, ModuleList};
 pub(crate) use publish::publish;
 pub(crate) use shelf::folder as cache_folder;

@@ -167,6 +167,7 @@ impl Recorder {
             wall: None,
             told: Told::default(),
             untold: Default::default(),
+            known_tallies: Default::default(),
             options,
         })
     }

@@ -161,6 +161,7 @@ impl Recorder {
             agent.sums = None;
         }
         self.tell_calls(&program, sink);
+        self.tell_tallies(&mut program, sink);
         if let Some(agent) = program.agent() {
             let (cycles, handled) = agent.cost();
             self.cost.0 += cycles;
@@ -213,9 +214,10 @@ impl Recorder {
                 }
                 sink(Event::Ended(program.end(now, HowEnded::Unknown)));
             }
-            if let Some(program) = self.programs.remove(&key) {
+            if let Some(mut program) = self.programs.remove(&key) {
                 self.count_untold(&program);
                 self.tell_calls(&program, sink);
+                self.tell_tallies(&mut program, sink);
                 self.programs.insert(key, program);
             }
         }

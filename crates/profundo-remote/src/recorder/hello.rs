@@ -101,6 +101,7 @@ impl Recorder {
         if !self.running {
             program.pause();
         }
+        self.look_for_tallies(&mut program);
         self.enter(program, parent, sink);
         if is_gone {
             self.end_program(key, HowEnded::Unknown, sink);

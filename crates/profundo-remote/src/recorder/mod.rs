@@ -17,6 +17,7 @@ mod outside;
 mod passing;
 mod polling;
 mod slow;
+mod tallies;
 mod traffic;
 mod unreachable;
 mod wall;
@@ -44,6 +45,7 @@ use crate::program::Program;
 use crate::reading::Counts;
 use crate::session::{Directory, Rings, copies_with};
 use crate::sys;
+use crate::tallies::Known;
 use crate::watcher::Watcher;
 
 pub(crate) use again::AgainState;
@@ -137,6 +139,7 @@ pub struct Recorder {
     wall: Option<Wall>,
     told: Told,
     untold: allocations::Untold,
+    known_tallies: Known,
 }
 
 /// What is told once.
@@ -370,6 +373,7 @@ impl Recorder {
         self.has_samples = busy;
         sink(Event::Clock(sys::instant()));
         self.heed_clear(sink);
+        self.read_tallies(sink);
         self.look_for_unreachable(sink);
         self.look_at_memory(sink);
         self.bury(sink);

@@ -8,7 +8,9 @@ use profundo_probe::shared::{
     CALLS_FILE, CallsFile, FUNCTIONS, FunctionRow, LINES, MAGIC, NODES, NodeRow, TEXT, call_clock,
     function_kind, node_flag,
 };
-use profundo_wire::traced::{TracedCalls, TracedFunction, TracedLines, TracedNode, TracedPlace};
+use profundo_wire::traced::{
+    CountedBy, TracedCalls, TracedFunction, TracedKind, TracedLines, TracedNode, TracedPlace,
+};
 
 use crate::map::SharedMap;
 
@@ -63,7 +65,7 @@ fn read(path: &Path) -> Option<TracedCalls> {
     let functions = calls.functions.get(..functions)?.iter();
     let nodes = calls.nodes.get(1..nodes)?.iter();
     Some(TracedCalls {
-        is_untimed: false,
+        counted_by: CountedBy::Ends,
         is_cpu: is(&header.clock, call_clock::CPU),
         cost: header
             .cost
@@ -89,7 +91,11 @@ fn function(calls: &CallsFile, row: &FunctionRow, end: usize) -> TracedFunction 
         String::from_utf8_lossy(&bytes).into_owned()
     };
     TracedFunction {
-        is_builtin: row.kind.load(Ordering::Relaxed) == function_kind::BUILTIN,
+        kind: match row.kind.load(Ordering::Relaxed) {
+            function_kind::BUILTIN => TracedKind::Builtin,
+            function_kind::NATIVE => TracedKind::Native,
+            _ => TracedKind::Python,
+        },
         line: row.line.load(Ordering::Relaxed),
         name: text(&row.name),
         qualified: text(&row.qualified),

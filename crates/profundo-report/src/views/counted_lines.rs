@@ -7,7 +7,7 @@ mod once;
 use std::io;
 
 use profundo_analysis::{CountedLine, LinesOfFunction, Selection, traced_lines};
-use profundo_model::{FileId, Profile, Tracing};
+use profundo_model::{Clock, FileId, Profile, Tracing};
 
 use super::{BOLD, GRAY, heat, view, write_next};
 use crate::general::general;
@@ -126,8 +126,10 @@ impl CountedLines {
         if is_once(profile) {
             once::write(page, &functions, self.from_disk)?;
         } else {
-            page.plain(&format!("Timer unit: {} s", general(UNIT, 6)))?;
-            page.plain("")?;
+            if is_timed(profile) {
+                page.plain(&format!("Timer unit: {} s", general(UNIT, 6)))?;
+                page.plain("")?;
+            }
             for function in &functions {
                 self.write_function(page, function)?;
             }
@@ -148,9 +150,11 @@ impl CountedLines {
         let source = Source::of(profile, file, self.from_disk);
         let time = function.time();
         let mut line = Line::default();
-        line.push("Total time: ", Style::PLAIN);
-        line.push(&format!("{} s", general(time as f64 * 1e-9, 6)), BOLD);
-        page.line(&mut line)?;
+        if is_timed(profile) {
+            line.push("Total time: ", Style::PLAIN);
+            line.push(&format!("{} s", general(time as f64 * 1e-9, 6)), BOLD);
+            page.line(&mut line)?;
+        }
         line.push("File: ", Style::PLAIN);
         line.push(profile.file_path(function.frame), Style::LINK);
         line.link = page.link(file, function.first);
@@ -183,10 +187,13 @@ impl CountedLines {
                 *width = (*width).max(cell.len());
             }
         }
+        // Its number and its hits, and all that is known of its time.
+        let columns = if is_timed(profile) { widths.len() } else { 2 };
+        let widths = &widths[..columns];
         let mut line = Line::default();
         let titles = ["Line #", "Hits", "Time", "Per Hit", "% Time"];
         let mut head = String::new();
-        for (title, width) in titles.into_iter().zip(widths) {
+        for (title, &width) in titles.into_iter().zip(widths) {
             head += &format!("{title:>width$} ");
         }
         head += " Line Contents";
@@ -239,7 +246,7 @@ impl CountedLines {
                     json.text("function", profile.function_name(function.frame));
                     json.text_or_null("file", profile.file_path(function.frame));
                     json.number("line", u64::from(function.first));
-                    let time = |nanos| (!is_once(profile)).then_some(nanos);
+                    let time = |nanos| is_timed(profile).then_some(nanos);
                     json.seconds("seconds", time(function.time()));
                     if is_once(profile) {
                         let ran = once::Ran::of(&function.lines);
@@ -280,11 +287,16 @@ fn how_timed(profile: &Profile, selection: &Selection) -> Option<String> {
                 period => format!(", one about every {}", duration(period)),
             }
         )),
-        Tracing::Lines => Some(
+        Tracing::Lines if is_timed(profile) => Some(
             "Tracing: what the counting itself takes is in the times, as it is in line_profiler's; nothing is taken off.".to_owned(),
         ),
         _ => None,
     }
+}
+
+/// Whether anything was measured, and not only counted.
+fn is_timed(profile: &Profile) -> bool {
+    profile.traced.clock != Clock::None
 }
 
 /// How many lines of a file the profile keeps.

@@ -1,0 +1,127 @@
+//! Counters that the compiler has put into the program (coverage): the command reads them from outside, and we say when.
+//!
+//! It reads them when the process ends or becomes another program, which some ends never tell the compiler's own functions; in the child
+//! of a fork, which has its parent's; and before gcc's functions write them to a file, for they add to them what the file had.
+
+use core::ffi::{c_char, c_int, c_uint};
+use core::sync::atomic::Ordering;
+
+use profundo_probe::shared::{tallies_moment, tallies_state};
+use profundo_probe::sys;
+
+use crate::home::Home;
+use crate::{fork, process, real, restrict, session, threads};
+
+/// So long the process waits for the command to begin, in nanoseconds, and to read.
+const TO_BEGIN: u64 = 200_000_000;
+const TO_READ: u64 = 1_000_000_000;
+/// So often it is looked whether the command is still there.
+const TURN: u64 = 20_000_000;
+
+/// It ends, or nothing of ours may be done from here on.
+pub fn show_last() {
+    if let Some(home) = fork::home_of_this_process() {
+        show(home, tallies_moment::LAST);
+    }
+}
+
+/// In the child of a fork, which has said hello.
+pub fn show_forked(home: Home) {
+    show(home, tallies_moment::FORKED);
+}
+
+/// Asks, and waits, unless there is nothing to be read.
+fn show(home: Home, moment: u32) {
+    if super::wanted() == 0 || restrict::has_left() {
+        return;
+    }
+    let alive = session::control().filter(|control| session::is_alive(control));
+    let Some(control) = alive else { return };
+    let tallies = &home.ring().header.tallies;
+    // A library that came a moment ago may have some that nobody has seen yet; it writes them, at least.
+    if moment != tallies_moment::WRITTEN && tallies.are_absent.load(Ordering::Relaxed) != 0 {
+        return;
+    }
+    let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
+    let (none, wanted) = (tallies_state::NONE, tallies_state::WANTED);
+    tallies.moment.store(moment, Ordering::Relaxed);
+    // Release pairs with the acquire of the command. Another thread may ask already: once is enough.
+    let error = real::errno();
+    let asked = (tallies.state).compare_exchange(none, wanted, Ordering::AcqRel, failure);
+    if asked.is_err() {
+        return;
+    }
+    threads::tell(home);
+    let began = process::time(libc::CLOCK_MONOTONIC);
+    loop {
+        let state = tallies.state.load(success);
+        let patience = match state {
+            tallies_state::WANTED => TO_BEGIN,
+            tallies_state::BEGUN => TO_READ,
+            _ => break,
+        };
+        let waited = process::time(libc::CLOCK_MONOTONIC).saturating_sub(began);
+        if waited > patience || !session::is_alive(control) {
+            break;
+        }
+        sys::futex_wait(&tallies.state, state, TURN);
+    }
+    tallies.state.store(none, Ordering::Release);
+    real::set_errno(error);
+}
+
+/// What gcc's functions write to is called so.
+const ENDING: [u8; 5] = *b".gcda";
+
+/// Looks whether it is they who open a file.
+///
+/// # Safety
+/// `path` is null or a string.
+unsafe fn before_open(path: *const c_char) {
+    if path.is_null() || super::wanted() == 0 {
+        return;
+    }
+    let mut last = [0; ENDING.len()];
+    let mut at = path.cast::<u8>();
+    // SAFETY: up to the zero there are bytes.
+    unsafe {
+        while *at != 0 {
+            last.rotate_left(1);
+            last[ENDING.len() - 1] = *at;
+            at = at.add(1);
+        }
+    }
+    if last == ENDING
+        && let Some(home) = fork::home_of_this_process()
+    {
+        show(home, tallies_moment::WRITTEN);
+    }
+}
+
+/// # Safety
+/// As for `open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+    // SAFETY: the caller's arguments, passed on. Where there is no third one, nobody looks at it.
+    unsafe {
+        before_open(path);
+        match real::open() {
+            Some(real) => real(path, flags, mode),
+            None => real::missing(),
+        }
+    }
+}
+
+/// # Safety
+/// As for `open64`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        before_open(path);
+        match real::open64() {
+            Some(real) => real(path, flags, mode),
+            None => real::missing(),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What counters say that a compiler has put into a program: how often each function was called, and each line run.
+//!
+//! LLVM (`rustc -Cinstrument-coverage`, `clang -fprofile-instr-generate`) leaves in the program's file which counter stands for which
+//! place of the source: see `llvm`. gcc (`--coverage`) leaves that in files beside the objects: see `gcno`. The counters themselves come
+//! from the process, and are given here as numbers.
+
+mod cursor;
+mod flow;
+mod gcno;
+mod lines;
+mod llvm;
+mod mapping;
+mod md5;
+
+use std::path::PathBuf;
+
+pub use gcno::{GccFunction, GccNotes};
+pub use llvm::LlvmMap;
+
+/// A function, and how often it and its lines were run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CountedFunction {
+    /// Its name, as people write it.
+    pub name: String,
+    /// Whether it is Rust's.
+    pub is_rust: bool,
+    /// Its file; empty where only its name is known.
+    pub file: String,
+    /// Its first line, or 0.
+    pub line: u32,
+    /// How often it was called.
+    pub calls: u64,
+    /// Of how many instances of a generic function that is the sum.
+    pub instances: u32,
+    /// Its lines that have code, with how often each was run.
+    pub lines: Vec<(u32, u64)>,
+}
+
+/// Why counters mean nothing to us.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Uncounted {
+    /// The file cannot be read.
+    #[error("{} cannot be read", .0.display())]
+    Gone(PathBuf),
+    /// The compiler's format is not one that is known.
+    #[error("version {version} of {format} is not known to this profundo")]
+    UnknownVersion {
+        /// Which format.
+        format: &'static str,
+        /// Its version, as the compiler writes it.
+        version: String,
+    },
+    /// The counters are of a kind that does not count.
+    #[error("they are of a kind that is not read ({0})")]
+    UnknownKind(&'static str),
+    /// The file is of another build than the program that ran.
+    #[error("{} is of another build", .0.display())]
+    OtherBuild(PathBuf),
+    /// The file is damaged.
+    #[error("{} is damaged", .0.display())]
+    Damaged(PathBuf),
+}
+
+/// A name without what its last part is an instance for: `list::sort::<u8>`, `sort<int>`.
+fn general(name: &str) -> &str {
+    let Some(inner) = name.strip_suffix('>') else {
+        return name;
+    };
+    let mut depth = 1;
+    for (at, letter) in inner.char_indices().rev() {
+        match letter {
+            '>' if !inner[..at].ends_with('-') => depth += 1,
+            '<' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            let head = inner[..at].trim_end_matches("::");
+            // `<A as B>` is no instance, and `operator<` is a name.
+            return match head.is_empty() || head.ends_with("operator") {
+                true => name,
+                false => head,
+            };
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::general;
+
+    #[test]
+    fn an_instance_is_known_by_what_it_is_an_instance_of() {
+        for (name, expected) in [
+            ("sort::<u8>", "sort"),
+            ("list::sort<std::vector<int> >", "list::sort"),
+            ("<a::B as c::D>::e", "<a::B as c::D>::e"),
+            ("<a::B as c::D>", "<a::B as c::D>"),
+            ("operator<", "operator<"),
+            ("operator->", "operator->"),
+            ("call::<fn() -> u8>", "call"),
+            ("main", "main"),
+        ] {
+            assert_eq!(general(name), expected);
+        }
+    }
+}
