@@ -88,7 +88,9 @@ impl Tallied {
         if counted.is_empty() {
             return Ok(Vec::new());
         }
-        let path = path.strip_suffix(".gcda").map_or(path.clone(), |it| format!("{it}.gcno"));
+        let path = path
+            .strip_suffix(".gcda")
+            .map_or(path.clone(), |it| format!("{it}.gcno"));
         let notes = self.notes.entry(path);
         let at = PathBuf::from(notes.key());
         let notes = notes.or_insert_with(|| GccNotes::open(&at));
@@ -108,7 +110,9 @@ impl Tallied {
         let found = match found {
             Ok(found) => found,
             Err(why) => {
-                return Event::Note(format!("what the compiler's counters say is not known: {why}"));
+                return Event::Note(format!(
+                    "what the compiler's counters say is not known: {why}"
+                ));
             }
         };
         let mut functions = Vec::new();
@@ -190,14 +194,22 @@ fn is_wanted(lines: &Lines, function: &CountedFunction) -> bool {
         let shorter = text.match_indices(separator);
         let shorter = shorter.map(|(at, it)| &text[at + it.len()..]);
         let pattern = Pattern::new(pattern);
-        std::iter::once(text).chain(shorter).any(|it| match pattern.is_glob() {
-            true => pattern.is_in(it),
-            false => pattern.text() == it,
-        })
+        std::iter::once(text)
+            .chain(shorter)
+            .any(|it| match pattern.is_glob() {
+                true => pattern.is_in(it),
+                false => pattern.text() == it,
+            })
     };
     let is_it = |it: &LinesOf| {
-        let has_file = it.file.as_ref().is_none_or(|of| fits(of, &function.file, "/"));
-        let has_name = it.name.as_ref().is_none_or(|of| fits(of, &function.name, "::"));
+        let has_file = it
+            .file
+            .as_ref()
+            .is_none_or(|of| fits(of, &function.file, "/"));
+        let has_name = it
+            .name
+            .as_ref()
+            .is_none_or(|of| fits(of, &function.name, "::"));
         has_file && has_name
     };
     lines.of.iter().any(is_it)

@@ -68,8 +68,8 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
     let shown = reading::open_quietly(&recorded.path).and_then(|profile| {
         if functions.is_none() && is_out_of_sight(&profile) {
             say::note(match options.lines.is_empty() {
-                true => HOW_TO_BE_SEEN,
-                false => NO_LINES,
+                true => HOW_CALLS,
+                false => HOW_LINES,
             });
         }
         if let Some(counted) = &recorded.instructions
@@ -87,21 +87,26 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
     Ok(end_as(recorded.ended))
 }
 
-/// What a native program needs to have its calls counted.
-const HOW_TO_BE_SEEN: &str = "\
+/// What a native program needs to have its calls or lines counted.
+const HOW_CALLS: &str = "\
 no call was counted: the program is not Python's, and was not built to tell of its calls, or is linked statically. Built by gcc, g++ or \
-clang with -finstrument-functions, it is counted whole, each call with its time; as it is, root counts some of its functions with \
+clang with -finstrument-functions, it is counted whole, each call with its time; by rustc with -Cinstrument-coverage, by clang with \
+-fprofile-instr-generate or by gcc with --coverage, each call without; as it is, root counts some of its functions with \
 --functions=GLOB, and `profundo run` samples it";
+const HOW_LINES: &str = "\
+no line was counted: either no function fits, or the program is not Python's, and has no counters of lines, or is linked statically. It \
+has them if it is built by rustc with -Cinstrument-coverage, by clang with -fprofile-instr-generate -fcoverage-mapping, or by gcc with \
+--coverage";
 
-/// Why a program has no lines.
-const NO_LINES: &str = "no line was counted: lines are those of Python programs, and none was run. `profundo run` samples any program, line by line";
+/// What notes have that say it.
+const WHYS: [&str; 2] = ["were not counted", "compiler's counters"];
 
 /// Whether nothing was counted, and nobody has said why.
 fn is_out_of_sight(profile: &Profile) -> bool {
     let mut notes = profile.meta.notes.iter();
     profile.traced.is_empty()
         && !has_interpreter(profile)
-        && !notes.any(|note| note.contains("were not counted"))
+        && !notes.any(|note| WHYS.iter().any(|why| note.contains(why)))
 }
 
 /// How many instructions a program has executed, in words.
@@ -140,12 +145,24 @@ fn end_of(path: &str) -> &str {
     end
 }
 
+/// What the names of source files end in.
+const SOURCES: &[&str] = &["py", "rs", "c", "h", "cc", "cpp", "cxx", "hpp", "hh"];
+
 /// `app.py`, `./app.py`, `src/*.py`, `fib`, `Class.method`, `app.py:fib`.
 fn lines_of(pattern: &str) -> LinesOf {
-    let is_file = |it: &str| it.contains('/') || it.ends_with(".py");
+    let is_source = |it: &str| {
+        it.rsplit_once('.')
+            .is_some_and(|(_, end)| SOURCES.contains(&end))
+    };
+    let is_file = |it: &str| it.contains('/') || is_source(it);
     let some = |it: &str| (!it.is_empty()).then(|| it.to_owned());
     let some_file = |it: &str| some(end_of(it));
-    match pattern.rsplit_once(':') {
+    // Not those of Rust's and C++'s paths.
+    let is_between =
+        |at: &usize| !pattern[..*at].ends_with(':') && !pattern[*at + 1..].starts_with(':');
+    let mut colons = pattern.match_indices(':').map(|(at, _)| at);
+    let between = colons.rfind(is_between);
+    match between.map(|at| (&pattern[..at], &pattern[at + 1..])) {
         Some((file, name)) => LinesOf {
             file: some_file(file),
             name: some(name),

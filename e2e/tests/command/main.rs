@@ -17,6 +17,7 @@ mod calls;
 mod calls_told;
 mod cleared;
 mod collections;
+mod counters;
 mod ends;
 mod gauges;
 mod generated;

@@ -41,6 +41,12 @@ pub fn rust(name: &str) -> Option<PathBuf> {
     compiled("rustc", name, &flags, &[])
 }
 
+/// A program by this compiler, with no other flags than these.
+pub fn by(compiler: &str, name: &str, flags: &[&str]) -> Option<PathBuf> {
+    let last: &[&str] = if compiler == "rustc" { &[] } else { &["-ldl"] };
+    compiled(compiler, name, flags, last)
+}
+
 /// A Go program, linked with the C library or not.
 pub fn go(name: &str, with_c: bool) -> Option<PathBuf> {
     let mut command = Command::new("go");

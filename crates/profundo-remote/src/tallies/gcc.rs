@@ -76,7 +76,10 @@ fn functions(memory: &Process, object: u64) -> Option<Vec<(u32, u32, Vec<u64>)>>
 }
 
 fn is_of(memory: &Process, function: u64, object: u64) -> bool {
-    function != 0 && memory.words(function, 1).is_some_and(|it| it[..] == [object])
+    function != 0
+        && memory
+            .words(function, 1)
+            .is_some_and(|it| it[..] == [object])
 }
 
 /// A process's memory.

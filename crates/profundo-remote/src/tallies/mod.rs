@@ -63,14 +63,17 @@ impl Read {
             Self::Llvm(counters) => vec![counters],
             Self::Gcc { objects, .. } => {
                 let functions = objects.iter_mut().flat_map(|it| &mut it.functions);
-                functions.map(|(_, _, counters)| &mut counters[..]).collect()
+                functions
+                    .map(|(_, _, counters)| &mut counters[..])
+                    .collect()
             }
         }
     }
 
     /// Whether it is of the same counters.
     fn is_like(&self, other: &Self) -> bool {
-        let lengths = |it: &Self| -> Vec<usize> { it.counters().iter().map(|it| it.len()).collect() };
+        let lengths =
+            |it: &Self| -> Vec<usize> { it.counters().iter().map(|it| it.len()).collect() };
         lengths(self) == lengths(other)
     }
 
@@ -106,7 +109,13 @@ impl Account {
         if let Some(last) = &self.last
             && last.is_like(&read)
         {
-            if matches!(read, Read::Gcc { is_written: true, .. }) {
+            if matches!(
+                read,
+                Read::Gcc {
+                    is_written: true,
+                    ..
+                }
+            ) {
                 // What was read before they were written is all that is sure.
                 return;
             }
@@ -232,7 +241,11 @@ mod tests {
     fn a_process_has_counted_what_its_parent_has_not() {
         check(None, vec![llvm(&[3, 4])], &[3, 4]);
         check(Some(llvm(&[1, 4])), vec![llvm(&[3, 4])], &[2, 0]);
-        check(Some(llvm(&[1, 4])), vec![llvm(&[2, 4]), llvm(&[3, 5])], &[2, 1]);
+        check(
+            Some(llvm(&[1, 4])),
+            vec![llvm(&[2, 4]), llvm(&[3, 5])],
+            &[2, 1],
+        );
     }
 
     #[test]

@@ -74,6 +74,8 @@ pub(super) fn unpacked(bytes: &[u8], length: usize, is_packed: bool) -> Option<V
     let mut unpacked = Vec::with_capacity(length);
     let mut decompress = flate2::Decompress::new(true);
     let flush = flate2::FlushDecompress::Finish;
-    let status = decompress.decompress_vec(bytes, &mut unpacked, flush).ok()?;
+    let status = decompress
+        .decompress_vec(bytes, &mut unpacked, flush)
+        .ok()?;
     (status == flate2::Status::StreamEnd && unpacked.len() == length).then_some(unpacked)
 }

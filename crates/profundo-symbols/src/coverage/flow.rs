@@ -60,9 +60,9 @@ pub(super) fn solve<'a>(blocks: usize, ways: &'a [Way], counters: &[u64]) -> Opt
             known.fold(0, u64::saturating_add)
         };
         if counts[block].is_none() {
-            let whole = [OUT, IN].into_iter().find(|&side| {
-                meant(side) && sides[block][side].unknown == 0
-            });
+            let whole = [OUT, IN]
+                .into_iter()
+                .find(|&side| meant(side) && sides[block][side].unknown == 0);
             counts[block] = whole.map(|side| sum(&sides[block][side], &gone));
         }
         let Some(count) = counts[block] else { continue };
@@ -139,7 +139,9 @@ impl Flow<'_> {
         for (way, &gone) in self.ways.iter().zip(&self.gone) {
             match (is_own(way.from), is_own(way.to)) {
                 (false, true) => sum = sum.saturating_add(gone),
-                (true, true) if gone > 0 => within.entry(way.from).or_default().push((way.to, gone)),
+                (true, true) if gone > 0 => {
+                    within.entry(way.from).or_default().push((way.to, gone))
+                }
                 _ => {}
             }
         }
@@ -181,7 +183,12 @@ fn find_loop(ways: &BTreeMap<usize, Vec<(usize, u64)>>) -> Option<Vec<(usize, us
                 continue;
             }
             if let Some(start) = path.iter().position(|&(it, _)| it == to) {
-                return Some(path[start..].iter().map(|&(it, next)| (it, next - 1)).collect());
+                return Some(
+                    path[start..]
+                        .iter()
+                        .map(|&(it, next)| (it, next - 1))
+                        .collect(),
+                );
             }
             path.push((to, 0));
         }

@@ -95,7 +95,7 @@ impl GccNotes {
     }
 
     /// `None`: they are damaged.
-    fn read(bytes: &[u8]) -> Option<Result<Self, Uncounted>> {
+    pub(super) fn read(bytes: &[u8]) -> Option<Result<Self, Uncounted>> {
         let mut cursor = Cursor::new(bytes);
         if cursor.take(4)? != b"oncg" {
             return None;
@@ -167,13 +167,18 @@ impl GccNotes {
             let flow = flow::solve(function.blocks, &function.ways, &it.counters);
             let flow = flow.ok_or_else(|| Uncounted::Damaged(path.to_owned()))?;
             let placed = function.lines.iter();
-            let placed = placed.map(|&(block, file, line)| (block, (function.files[file].as_str(), line)));
+            let placed =
+                placed.map(|&(block, file, line)| (block, (function.files[file].as_str(), line)));
             for (line, count) in flow.lines(placed) {
                 let sum = hits.entry(line).or_default();
                 *sum = sum.saturating_add(count);
             }
             // What the compiler has made up has no lines of its own.
-            let first = if function.is_artificial { 0 } else { function.first };
+            let first = if function.is_artificial {
+                0
+            } else {
+                function.first
+            };
             let name = demangle(&function.name).function;
             let general = general(&name).to_owned();
             let key = (function.file.as_str(), first, general);
@@ -185,17 +190,19 @@ impl GccNotes {
             sum.name = name;
             *last = function.last;
         }
-        let sums = found.into_iter().map(|((file, first, general), (mut sum, last))| {
-            if sum.instances > 1 {
-                sum.name = general;
-            }
-            // Those of a function that was inlined are counted where it was, and stand here.
-            if first > 0 && first <= last {
-                let lines = hits.range((file, first)..=(file, last));
-                sum.lines = lines.map(|(&(_, line), &hits)| (line, hits)).collect();
-            }
-            sum
-        });
+        let sums = found
+            .into_iter()
+            .map(|((file, first, general), (mut sum, last))| {
+                if sum.instances > 1 {
+                    sum.name = general;
+                }
+                // Those of a function that was inlined are counted where it was, and stand here.
+                if first > 0 && first <= last {
+                    let lines = hits.range((file, first)..=(file, last));
+                    sum.lines = lines.map(|(&(_, line), &hits)| (line, hits)).collect();
+                }
+                sum
+            });
         Ok(sums.collect())
     }
 }
@@ -277,6 +284,10 @@ fn lines(record: &mut Reader<'_>, function: &mut Function, folder: &str) -> Opti
 fn joined(folder: &str, path: &str) -> String {
     match path.starts_with('/') || folder.is_empty() {
         true => path.to_owned(),
-        false => format!("{}/{}", folder.trim_end_matches('/'), path.trim_start_matches("./")),
+        false => format!(
+            "{}/{}",
+            folder.trim_end_matches('/'),
+            path.trim_start_matches("./")
+        ),
     }
 }

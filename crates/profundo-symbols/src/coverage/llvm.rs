@@ -54,16 +54,16 @@ struct Data {
 
 /// The sections.
 #[derive(Debug, Default)]
-struct Sections {
-    data: Vec<u8>,
-    data_at: u64,
-    counters_at: u64,
-    counters_size: u64,
-    names: Vec<u8>,
-    functions: Vec<u8>,
-    files: Vec<u8>,
+pub(super) struct Sections {
+    pub(super) data: Vec<u8>,
+    pub(super) data_at: u64,
+    pub(super) counters_at: u64,
+    pub(super) counters_size: u64,
+    pub(super) names: Vec<u8>,
+    pub(super) functions: Vec<u8>,
+    pub(super) files: Vec<u8>,
     /// What the compiler has written down of its format, if that is to be found.
-    version: Option<u64>,
+    pub(super) version: Option<u64>,
 }
 
 impl LlvmMap {
@@ -72,10 +72,13 @@ impl LlvmMap {
         let gone = |_| Uncounted::Gone(path.to_owned());
         let image = Image::open(path).map_err(gone)?;
         let sections = image.object().and_then(|file| sections(&file));
-        Self::of(&sections.ok_or_else(|| Uncounted::Damaged(path.to_owned()))?, path)
+        Self::of(
+            &sections.ok_or_else(|| Uncounted::Damaged(path.to_owned()))?,
+            path,
+        )
     }
 
-    fn of(sections: &Sections, path: &Path) -> Result<Self, Uncounted> {
+    pub(super) fn of(sections: &Sections, path: &Path) -> Result<Self, Uncounted> {
         let damaged = || Uncounted::Damaged(path.to_owned());
         let data = data(sections, path)?;
         let names = names(&sections.names).ok_or_else(damaged)?;
@@ -160,7 +163,11 @@ fn readable(name: &str) -> Demangled {
 fn sections(file: &object::File<'_>) -> Option<Sections> {
     let bytes = |name: &str| {
         let section = file.section_by_name(name)?;
-        Some((section.data().ok()?.to_vec(), section.address(), section.size()))
+        Some((
+            section.data().ok()?.to_vec(),
+            section.address(),
+            section.size(),
+        ))
     };
     let (data, data_at, _) = bytes("__llvm_prf_data")?;
     let counters = file.section_by_name("__llvm_prf_cnts")?;
@@ -249,7 +256,9 @@ fn records(sections: &Sections, layout: Layout) -> Option<Vec<Data>> {
     if data.len() % layout.size != 0 {
         return None;
     }
-    let records = data.chunks_exact(layout.size).zip((*data_at..).step_by(layout.size));
+    let records = data
+        .chunks_exact(layout.size)
+        .zip((*data_at..).step_by(layout.size));
     let record = |(bytes, at): (&[u8], u64)| {
         let mut cursor = Cursor::new(bytes);
         let (name, hash, from) = (cursor.u64()?, cursor.u64()?, cursor.u64()?);

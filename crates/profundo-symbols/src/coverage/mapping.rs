@@ -96,7 +96,13 @@ impl Mapping {
         for file in 0..files.len() {
             let mut line = 0_u32;
             for _ in 0..cursor.count()? {
-                region(&mut cursor, &mut sums, (file, &mut line), &mut regions, &mut expanded)?;
+                region(
+                    &mut cursor,
+                    &mut sums,
+                    (file, &mut line),
+                    &mut regions,
+                    &mut expanded,
+                )?;
             }
         }
         for (expression, is_sum) in expressions.iter_mut().zip(sums) {

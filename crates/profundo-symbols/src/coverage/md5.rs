@@ -68,13 +68,20 @@ mod tests {
     fn it_is_what_the_standard_says() {
         let hex = |text: &[u8]| -> String {
             let bytes = sum(text).map(u32::to_le_bytes);
-            bytes.as_flattened().iter().map(|it| format!("{it:02x}")).collect()
+            bytes
+                .as_flattened()
+                .iter()
+                .map(|it| format!("{it:02x}"))
+                .collect()
         };
         let long = [b'1', b'2', b'3', b'4', b'5', b'6', b'7', b'8', b'9', b'0'].repeat(8);
         for (text, expected) in [
             (&b""[..], "d41d8cd98f00b204e9800998ecf8427e"),
             (b"abc", "900150983cd24fb0d6963f7d28e17f72"),
-            (b"abcdefghijklmnopqrstuvwxyz", "c3fcd3d76192e4007dfb496cca67e13b"),
+            (
+                b"abcdefghijklmnopqrstuvwxyz",
+                "c3fcd3d76192e4007dfb496cca67e13b",
+            ),
             (&long, "57edf4a22be3c955ac49da2e2107b67a"),
         ] {
             assert_eq!(hex(text), expected);

@@ -87,22 +87,4 @@ fn general(name: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::general;
-
-    #[test]
-    fn an_instance_is_known_by_what_it_is_an_instance_of() {
-        for (name, expected) in [
-            ("sort::<u8>", "sort"),
-            ("list::sort<std::vector<int> >", "list::sort"),
-            ("<a::B as c::D>::e", "<a::B as c::D>::e"),
-            ("<a::B as c::D>", "<a::B as c::D>"),
-            ("operator<", "operator<"),
-            ("operator->", "operator->"),
-            ("call::<fn() -> u8>", "call"),
-            ("main", "main"),
-        ] {
-            assert_eq!(general(name), expected);
-        }
-    }
-}
+mod tests;
