@@ -44,6 +44,8 @@ functions! {
     quick_exit: fn(c_int) -> !;
     longjmp: fn(*const c_ulong, c_int) -> !;
     __longjmp_chk: fn(*const c_ulong, c_int) -> !;
+    mcount: fn() -> ();
+    __fentry__: fn() -> ();
     open: fn(*const c_char, c_int, c_uint) -> c_int;
     open64: fn(*const c_char, c_int, c_uint) -> c_int;
     sigaction: fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;

@@ -159,3 +159,90 @@ fn the_kernel_counts_programs_as_they_are() {
         "{said}"
     );
 }
+
+/// How often one function was called by another.
+fn calls_between(table: &Value, caller: &str, callee: &str) -> u64 {
+    let groups = table["groups"].as_array().unwrap().iter();
+    let functions = groups.flat_map(|it| it["functions"].as_array().unwrap());
+    let those = functions.filter(|it| it["function"] == callee);
+    let callers = those.flat_map(|it| it["callers"].as_array().unwrap());
+    let caller = format!("({caller})");
+    let those = callers.filter(|it| it["name"].as_str().unwrap().ends_with(&caller));
+    those.map(|it| it["calls"].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn who_calls_whom_is_counted_where_only_beginnings_are_told() {
+    // As the compiler comes, and with vectors that are wider than all processors have.
+    let has_wide = std::arch::is_x86_feature_detected!("avx");
+    let flags: [&[&str]; 4] = [
+        &["-pg"],
+        &["-pg", "-O0"],
+        &["-pg", "-mfentry"],
+        &["-pg", "-mavx", "-DWIDE"],
+    ];
+    for flags in flags {
+        let is_wide = flags.contains(&"-DWIDE");
+        if is_wide && !has_wide {
+            continue;
+        }
+        let Some(program) = c("profiled.c", flags) else {
+            return;
+        };
+        let folder = scratch().join("native_profiled");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let recording = scratch().join("native_profiled.profundo");
+        let plain = run(Command::new(&program).current_dir(&folder));
+        let own = fs::read(folder.join("gmon.out")).map(|it| it.len());
+        let _ = fs::remove_file(folder.join("gmon.out"));
+        let mut command = Command::new(profundo());
+        command.args(["trace", "-o"]).arg(&recording).arg("--");
+        let output = run(command.arg(&program).current_dir(&folder));
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert_eq!(output.stdout, plain.stdout, "{flags:?} {output:?}");
+        let written = fs::read(folder.join("gmon.out")).map(|it| it.len());
+        assert_eq!(written.ok(), own.ok());
+        let said = text(&output.stderr);
+        let table = report(&recording, "trace");
+        assert_eq!(table["clock"], "none", "{said}");
+        let compares = calls_of(&table, "compare");
+        assert!(compares >= 4, "{said}");
+        let expected = [
+            ("main", 1),
+            ("fib", 177),
+            ("right", 1),
+            ("left", 3),
+            ("many", 10),
+            ("sorts", 1),
+            ("thread_main", 3),
+            ("in_child", 1),
+            ("leaf", 1 + 6 + 300 + 1 + 2 * compares),
+            ("widest", if is_wide { 10 } else { 0 }),
+        ];
+        for (name, calls) in expected {
+            assert_eq!(calls_of(&table, name), calls, "{flags:?} {name}: {said}");
+        }
+        assert!(said.contains("what -pg has put into them"), "{said}");
+        if flags.contains(&"-mfentry") {
+            continue;
+        }
+        let between = [
+            ("main", "fib", 1),
+            ("fib", "fib", 176),
+            ("right", "left", 1),
+            ("sorts", "left", 2),
+            ("left", "leaf", 6),
+            ("right", "leaf", 1),
+            ("thread_main", "leaf", 300),
+            ("in_child", "leaf", 1),
+            ("compare", "leaf", 2 * compares),
+            ("main", "in_child", 1),
+        ];
+        for (caller, callee, calls) in between {
+            let found = calls_between(&table, caller, callee);
+            assert_eq!(found, calls, "{flags:?} {caller} {callee}: {said}");
+        }
+        assert_eq!(calls_between(&table, "left", "compare"), 0);
+    }
+}

@@ -31,6 +31,12 @@ fn is_below(open: &Open, place: u32) -> bool {
     (place.wrapping_sub(open.place) as i32) > 0
 }
 
+/// Whether a place lies below a call's frame.
+#[inline]
+fn is_below_place(place: u32, open: &Open) -> bool {
+    (open.place.wrapping_sub(place) as i32) > 0
+}
+
 impl<M: Memory> Tree<M> {
     /// A call begins of the function at an address, with its frame at this place of the stack.
     #[inline]
@@ -44,6 +50,50 @@ impl<M: Memory> Tree<M> {
         if let Some(top) = stack.open.top_mut() {
             top.place = place;
         }
+    }
+
+    /// A call begins of the function that an address is in, of whose end nobody will tell. It returns to `from`. Its frame is at the first
+    /// of the places, and its caller's, if that has one, at the second. `returns_to`: where the caller returns to.
+    pub fn enter_from(
+        &mut self,
+        stack: &mut Stack,
+        (address, from): (u64, u64),
+        (place, outer): (u32, u32),
+        returns_to: impl FnOnce() -> u64,
+    ) {
+        // What had its frame there or further down is over.
+        while stack
+            .open
+            .top()
+            .is_some_and(|top| !is_below_place(place, top))
+        {
+            stack.open.pop();
+        }
+        // Further up than the caller nobody is meant.
+        let inner = stack.open.all().iter().rev();
+        let inner = inner.take_while(|it| is_below(it, outer)).count();
+        let at = stack.open.len().checked_sub(inner + 1);
+        let caller = at.and_then(|at| stack.open.all().get(at));
+        // In the frame of one that is over there may be one that does not tell.
+        let caller = caller.filter(|it| it.place == outer && it.began == returns_to());
+        let parent = caller.map_or(stack.root, |it| it.node);
+        if caller.is_some() {
+            for _ in 0..inner {
+                stack.open.pop();
+            }
+        }
+        let key = (key_of(address), false);
+        self.enter_below(stack, parent, key, || from, described(address));
+        if let Some(top) = stack.open.top_mut() {
+            top.place = place;
+        }
+    }
+
+    /// A call begins of the function that an address is in, and it is not known whose, nor when it ends.
+    pub fn enter_alone(&mut self, stack: &mut Stack, address: u64) {
+        let key = (key_of(address), false);
+        self.enter_below(stack, stack.root, key, || 0, described(address));
+        stack.open.pop();
     }
 
     /// It ends.
@@ -99,9 +149,12 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// In the child of a fork: calls that began in the parent go on. None of them counts as begun.
-    pub fn go_on_with(&mut self, stack: &mut Stack, calls: &[Open], now: u64) {
-        for &Open { key, place, .. } in calls {
+    /// In the child of a fork: calls that began in the parent go on. None of them counts as begun. `now`: where time is measured.
+    pub fn go_on_with(&mut self, stack: &mut Stack, calls: &[Open], now: Option<u64>) {
+        for &Open {
+            key, place, began, ..
+        } in calls
+        {
             let parent = stack.node();
             let Some(function) = self.function(key, described(address_of(key))) else {
                 return;
@@ -110,7 +163,7 @@ impl<M: Memory> Tree<M> {
             let node = known.or_else(|| self.new_child(parent, key, function));
             let open = Open {
                 key,
-                began: now,
+                began: now.unwrap_or(began),
                 node: node.unwrap_or(0),
                 place,
             };

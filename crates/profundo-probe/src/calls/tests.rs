@@ -323,7 +323,7 @@ fn calls_of_a_parent_go_on_in_its_child_and_do_not_count_there() {
         parent.enter_native(&mut there, (address, place), || 5);
     }
     child.begin_thread(&mut here, 2);
-    child.go_on_with(&mut here, there.open.all(), 1000);
+    child.go_on_with(&mut here, there.open.all(), Some(1000));
     child.enter_native(&mut here, (0x30, 70), || 1000);
     for (address, place) in [(0x30, 70), (0x10, 80), (0x20, 90), (0x10, 100)] {
         child.leave_native(&mut here, (address, place), 1100);
@@ -332,4 +332,40 @@ fn calls_of_a_parent_go_on_in_its_child_and_do_not_count_there() {
     assert_eq!(native(&child, 0x20), (0, 100));
     assert_eq!(native(&child, 0x10), (0, 200));
     assert_eq!(child.file().header.unmatched.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn who_called_is_known_by_frames_where_nobody_tells_of_ends() {
+    const MAIN: u64 = 0x1001;
+    const FIRST: u64 = 0x1002;
+    const SECOND: u64 = 0x1003;
+    const OTHER: u64 = 0x1004;
+    let mut tree = tree(64);
+    let mut stack = Stack::default();
+    tree.begin_thread(&mut stack, 1);
+    let root = stack.root;
+    let mut enter = |(address, from), (place, outer), returns_to| {
+        tree.enter_from(&mut stack, (address, from), (place, outer), || returns_to);
+        let parent = |node: u32| {
+            tree.file().nodes[node as usize]
+                .parent
+                .load(Ordering::Relaxed)
+        };
+        parent(stack.open.top().unwrap().node)
+    };
+    assert_eq!(enter((MAIN, 7), (100, 120), 0), root);
+    let main = enter((FIRST, 71), (90, 100), 7);
+    assert_ne!(main, root);
+    let first = enter((SECOND, 81), (80, 90), 71);
+    assert_ne!(first, main);
+    // Both are over: `main` calls the second one, whose frame is smaller.
+    assert_eq!(enter((SECOND, 72), (85, 100), 7), main);
+    // That has gone on to one that does not tell, and calls back from its own frame, which lies where another one's was.
+    assert_eq!(enter((FIRST, 99), (70, 85), 6), root);
+    assert_eq!(enter((FIRST, 99), (70, 77), 6), root);
+    // And that has called.
+    assert_ne!(enter((OTHER, 82), (60, 70), 99), root);
+    assert_eq!(enter((OTHER, 73), (90, 100), 7), main);
+    assert_eq!(native(&tree, OTHER).0, 2);
+    assert_eq!(native(&tree, FIRST).0, 3);
 }

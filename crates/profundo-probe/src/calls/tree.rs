@@ -165,7 +165,19 @@ impl<M: Memory> Tree<M> {
         clock: impl FnOnce() -> u64,
         describe: impl FnOnce(&mut dyn FnMut(Described<'_>)),
     ) {
-        let parent = stack.node();
+        self.enter_below(stack, stack.node(), (key, goes_on), clock, describe);
+    }
+
+    /// The same, called by whoever stands for that node.
+    #[inline]
+    pub(super) fn enter_below(
+        &mut self,
+        stack: &mut Stack,
+        parent: u32,
+        (key, goes_on): (u64, bool),
+        clock: impl FnOnce() -> u64,
+        describe: impl FnOnce(&mut dyn FnMut(Described<'_>)),
+    ) {
         // SAFETY: there is a hint for each node.
         let hint = unsafe { self.hints.add(parent as usize).read() };
         let node = match hint.key == key {

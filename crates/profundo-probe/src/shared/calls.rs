@@ -69,6 +69,8 @@ pub mod call_clock {
     pub const WALL: u32 = 0;
     /// The CPU time of each thread, in nanoseconds.
     pub const CPU: u32 = 1;
+    /// None: nobody tells when calls end.
+    pub const NONE: u32 = 2;
 }
 
 /// What a function is.

@@ -116,6 +116,9 @@ pub const CALL_SYMBOLS: &[&str] = &[
     "__cxa_begin_catch",
     "open",
     "open64",
+    "mcount",
+    "_mcount",
+    "__fentry__",
 ];
 
 /// What the agent exports for the sake of allocations alone. It is taken out of the file that is loaded

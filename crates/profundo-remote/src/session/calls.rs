@@ -64,8 +64,12 @@ fn read(path: &Path) -> Option<TracedCalls> {
     let is = |number: &AtomicU32, value| number.load(Ordering::Relaxed) == value;
     let functions = calls.functions.get(..functions)?.iter();
     let nodes = calls.nodes.get(1..nodes)?.iter();
+    let counted_by = match is(&header.clock, call_clock::NONE) {
+        true => CountedBy::Beginnings,
+        false => CountedBy::Ends,
+    };
     Some(TracedCalls {
-        counted_by: CountedBy::Ends,
+        counted_by,
         is_cpu: is(&header.clock, call_clock::CPU),
         cost: header
             .cost
@@ -73,7 +77,13 @@ fn read(path: &Path) -> Option<TracedCalls> {
             .map(|both| both.each_ref().map(|it| it.load(Ordering::Relaxed))),
         has_line_times: is(&header.has_line_times, 1),
         functions: functions.map(|row| function(calls, row, text)).collect(),
-        nodes: nodes.map(node).collect(),
+        nodes: nodes
+            .map(node)
+            .map(|node| TracedNode {
+                total: if counted_by.is_timed() { node.total } else { 0 },
+                ..node
+            })
+            .collect(),
         uncounted: header.uncounted.load(Ordering::Relaxed),
         unlooked: header.unlooked.load(Ordering::Relaxed),
         unmatched: header.unmatched.load(Ordering::Relaxed),

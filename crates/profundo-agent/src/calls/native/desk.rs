@@ -11,7 +11,7 @@ use profundo_probe::calls::{Memory, Stack, Tree};
 use profundo_probe::shared::{CALLS_FILE, CallsFile, CallsHeader, call_clock};
 use profundo_probe::sys;
 
-use super::{IS_ON, USES_CPU, cost, counting, local};
+use super::{BEGINNINGS, IS_ON, USES_CPU, cost, counting, is_counted_by, local};
 use crate::{files, process, restrict, session};
 
 /// So many at most. Calls of threads beyond are not counted.
@@ -212,11 +212,20 @@ impl Desk {
         self.clear();
     }
 
+    /// As [`Self::leave`], where nobody tells when the calls end that a handler makes.
+    #[inline]
+    pub fn leave_at_once(&self) {
+        match self.was_taken_between() {
+            true => self.give_back(),
+            false => self.leave(),
+        }
+    }
+
     /// Goes on with calls that began at another desk, in the parent of this process.
     ///
     /// # Safety
     /// There is one thread, and it is at neither.
-    pub unsafe fn go_on_with(&self, old: &Desk, now: u64) {
+    pub unsafe fn go_on_with(&self, old: &Desk, now: Option<u64>) {
         if old.is_on.is_null() {
             return;
         }
@@ -339,6 +348,7 @@ unsafe fn make_at(mut place: NonNull<Place>, numbers: (u32, u32)) -> Result<&'st
         return Err(libc::ENOMEM);
     };
     let clock = match USES_CPU.load(Ordering::Relaxed) {
+        _ if is_counted_by(BEGINNINGS) => call_clock::NONE,
         true => call_clock::CPU,
         false => call_clock::WALL,
     };

@@ -1,12 +1,13 @@
 //! Counting the calls of native functions that were built to tell of them (`-finstrument-functions` of gcc and clang).
 //!
-//! Such a function calls `__cyg_profile_func_enter` where it begins, and another one where it ends. Each thread has a tree of calls
+//! Those of `-pg`, which tell less, are in `entries`. Such a function calls `__cyg_profile_func_enter` where it begins, and another one where it ends. Each thread has a tree of calls
 //! for itself, its desk, so nobody waits for anybody. A signal handler that comes while its thread is at its desk takes another one
 //! until its own calls have ended.
 
 mod catches;
 mod cost;
 mod desk;
+mod entries;
 mod hooks;
 mod jumps;
 mod local;
@@ -38,10 +39,32 @@ static MISSED: AtomicU64 = AtomicU64::new(0);
 /// By the CPU time of each thread.
 static USES_CPU: AtomicBool = AtomicBool::new(false);
 
+/// Who tells of calls: the first that comes. A program that has both would have everything twice.
+static TOLD_BY: AtomicU32 = AtomicU32::new(0);
+/// Those that tell of ends as well, and those that do not.
+const ENDS: u32 = 1;
+const BEGINNINGS: u32 = 2;
+
+/// Whether it is these.
+#[inline]
+fn is_counted_by(these: u32) -> bool {
+    let told_by = TOLD_BY.load(Ordering::Relaxed);
+    told_by == these || told_by == 0 && is_first_told_by(these)
+}
+
+#[cold]
+fn is_first_told_by(these: u32) -> bool {
+    let first = TOLD_BY.compare_exchange(0, these, Ordering::Relaxed, Ordering::Relaxed);
+    first.is_ok() || first == Err(these)
+}
+
 /// Of [`counting`]. It is zero again in the child of a fork, whoever made that: then our files are the parent's.
 static IS_ON: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
 
 unsafe extern "C" fn enter(function: u64, stack: u64) {
+    if !is_counted_by(ENDS) {
+        return;
+    }
     let Some(desk) = sit_down() else {
         return missed();
     };
@@ -58,6 +81,9 @@ unsafe extern "C" fn enter(function: u64, stack: u64) {
 }
 
 unsafe extern "C" fn leave(function: u64, stack: u64) {
+    if !is_counted_by(ENDS) {
+        return;
+    }
     let Some(desk) = sit_down() else { return };
     let end = now();
     // SAFETY: as above.
@@ -178,7 +204,7 @@ fn sit_down_anew() -> Option<&'static Desk> {
             }
         },
     };
-    if is_first {
+    if is_first && is_counted_by(ENDS) {
         desk.leave();
         cost::measure(desk);
         if !desk.sit_down() {
@@ -389,7 +415,7 @@ pub fn enter_child(number: u32) {
         match desk::take(number, null_mut()) {
             Ok(new) => {
                 // SAFETY: there is one thread, and it is at no other one.
-                unsafe { new.go_on_with(old, now()) };
+                unsafe { new.go_on_with(old, is_counted_by(ENDS).then(now)) };
                 local::set_desk(new);
                 new.leave();
             }
