@@ -10,6 +10,10 @@ use profundo_probe::urgent;
 
 use crate::{calls, fork, memory, real, signals, threads, traps};
 
+/// Lets the program be told of each reading of the cycle counter, by a signal that kills it.
+const PR_SET_TSC: c_int = 26;
+const PR_TSC_SIGSEGV: c_ulong = 2;
+
 static LEFT: AtomicBool = AtomicBool::new(false);
 
 /// Whether the agent has left this process.
@@ -47,6 +51,8 @@ pub unsafe extern "C" fn prctl(
     if option == libc::PR_SET_SECCOMP {
         // In strict mode the kernel forbids that as well.
         leave(first != libc::SECCOMP_MODE_STRICT.into());
+    } else if (option, first) == (PR_SET_TSC, PR_TSC_SIGSEGV) {
+        leave(false);
     }
     match real::prctl() {
         // SAFETY: the caller's arguments, passed on.

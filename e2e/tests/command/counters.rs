@@ -18,7 +18,7 @@ const CLANG: &[&str] = &["-g", "-fprofile-instr-generate", "-fcoverage-mapping"]
 const RUST: &[&str] = &["--edition=2021", "-Cinstrument-coverage"];
 
 /// The clang of this machine, if it has any.
-fn clang() -> &'static str {
+pub fn clang() -> &'static str {
     let names = ["clang", "clang-19", "clang-17", "clang-16", "clang-15"];
     let works = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
     names.iter().find(works).copied().unwrap_or("clang-14")

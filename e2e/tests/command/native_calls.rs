@@ -1,6 +1,7 @@
 //! Calls of native functions that tell of them: as often as the program knows.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use profundo_e2e::sys::skip;
@@ -8,7 +9,8 @@ use serde_json::Value;
 
 use crate::calls::{calls_of, report, run, text};
 use crate::command::profundo;
-use crate::targets::{c, cpp, scratch};
+use crate::counters::clang;
+use crate::targets::{by, c, cpp, scratch};
 
 pub const TELLS: &[&str] = &["-finstrument-functions"];
 
@@ -32,15 +34,25 @@ pub fn is_called_by(table: &Value, name: &str, caller: &str) -> bool {
 
 #[test]
 fn every_call_is_counted_however_it_ends() {
-    let Some(program) = cpp("known_calls.cpp", TELLS) else {
-        return;
-    };
+    if let Some(program) = cpp("known_calls.cpp", TELLS) {
+        let table = check_known_calls(&program);
+        assert!(is_called_by(&table, "after_catch", "catches"));
+    }
+    let clang = format!("clang++{}", clang().trim_start_matches("clang"));
+    let flags = ["-O1", "-g", "-pthread", "-std=c++17", TELLS[0]];
+    // Its functions do not tell of their ends when an exception passes.
+    if let Some(program) = by(&clang, "known_calls.cpp", &flags) {
+        check_known_calls(&program);
+    }
+}
+
+fn check_known_calls(program: &Path) -> Value {
     let recording = scratch().join("native_calls.profundo");
     let told = scratch().join("native_calls.told");
-    let plain = run(&mut Command::new(&program));
+    let plain = run(&mut Command::new(program));
     let mut command = Command::new(profundo());
     command.args(["trace", "-o"]).arg(&recording).arg("--");
-    let output = run(command.arg(&program).arg(&told));
+    let output = run(command.arg(program).arg(&told));
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert_eq!(output.stdout, plain.stdout, "{output:?}");
     let table = report(&recording, "trace");
@@ -80,13 +92,75 @@ fn every_call_is_counted_however_it_ends() {
     }
     assert!(is_called_by(&table, "in_child", "forks"));
     assert!(is_called_by(&table, "after_jump", "jumps"));
-    assert!(is_called_by(&table, "after_catch", "catches"));
     assert!(is_called_by(&table, "after_signal", "escapes"));
     assert!(is_called_by(&table, "in_handler", "on_signal"));
     let said = text(&output.stderr);
     assert!(said.contains("-finstrument-functions has put"), "{said}");
     assert!(!said.contains("did not fit"), "{said}");
     assert!(!said.contains("calls are not counted"), "{said}");
+    table
+}
+
+#[test]
+fn ends_of_all_kinds_and_libraries_are_counted_with_their_times() {
+    let all = [
+        ("fib", 1974),
+        ("in_one_line", 1),
+        ("branches", 1),
+        ("jumps", 20),
+        ("caught", 1),
+        ("after_main", 1),
+        ("main", 1),
+        ("twice", 21),
+    ];
+    let ends = [
+        ("fib", 1973 + 52 + 3),
+        ("in_child", 52),
+        ("child", 5),
+        ("jumps", 20),
+        ("after_main", 3),
+        ("main", 2),
+    ];
+    // It ends without its destructors, and where times must not be read any more nothing is counted.
+    let restricted = [("fib", 1973), ("jumps", 20), ("caught", 1), ("main", 1)];
+    for (compiler, options) in [("gcc", &[][..]), ("gcc", &["--cpu"]), (clang(), &[])] {
+        let flags = ["-g", "-O1", TELLS[0]];
+        let library = by(
+            compiler,
+            "counted_library.c",
+            &["-shared", "-fPIC", TELLS[0]],
+        );
+        let program = by(compiler, "known_counts.c", &flags);
+        let (Some(program), Some(library)) = (program, library) else {
+            continue;
+        };
+        let library = library.to_str().unwrap();
+        let told: [(&[&str], &[_]); 3] = [
+            (&["ends"], &ends),
+            (&["library", library], &all),
+            (&["restricted"], &restricted),
+        ];
+        for (words, expected) in told {
+            let recording = scratch().join("native_ends.profundo");
+            let plain = run(Command::new(&program).args(words));
+            let mut command = Command::new(profundo());
+            command.arg("trace").args(options).arg("-o").arg(&recording);
+            let output = run(command.arg("--").arg(&program).args(words));
+            assert_eq!(
+                output.status.code(),
+                Some(3),
+                "{compiler} {words:?} {output:?}"
+            );
+            assert_eq!(output.stdout, plain.stdout, "{output:?}");
+            let table = report(&recording, "trace");
+            let said = text(&output.stderr);
+            for &(name, calls) in expected {
+                let found = calls_of(&table, name);
+                assert_eq!(found, calls, "{compiler} {words:?} {name}: {said}");
+            }
+            assert!(table["groups"][0]["all"]["self_seconds"].as_f64() > Some(0.0));
+        }
+    }
 }
 
 #[test]

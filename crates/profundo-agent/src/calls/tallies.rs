@@ -9,6 +9,7 @@ use core::sync::atomic::Ordering;
 use profundo_probe::shared::{tallies_moment, tallies_state};
 use profundo_probe::sys;
 
+use super::native;
 use crate::home::Home;
 use crate::{fork, process, real, restrict, session, threads};
 
@@ -38,8 +39,14 @@ fn show(home: Home, moment: u32) {
     let alive = session::control().filter(|control| session::is_alive(control));
     let Some(control) = alive else { return };
     let tallies = &home.ring().header.tallies;
-    // A library that came a moment ago may have some that nobody has seen yet; it writes them, at least.
-    if moment != tallies_moment::WRITTEN && tallies.are_absent.load(Ordering::Relaxed) != 0 {
+    // A library that came a moment ago may have some that nobody has seen yet; it writes them, at least. And what was called in one
+    // has a name only if it is seen before the end.
+    let is_wanted = match moment {
+        tallies_moment::WRITTEN => true,
+        tallies_moment::LAST if native::is_on() => true,
+        _ => tallies.are_absent.load(Ordering::Relaxed) == 0,
+    };
+    if !is_wanted {
         return;
     }
     let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);

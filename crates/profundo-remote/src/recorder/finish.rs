@@ -25,6 +25,10 @@ impl Recorder {
             .values()
             .filter_map(|program| program.pidfd.as_ref());
         let ended = sys::which_ended(pidfds);
+        if ended.contains(&true) {
+            // Children that they have left: what those have from their parents is known as long as these are.
+            self.greet(sink);
+        }
         for (key, ended) in watched.into_iter().zip(ended) {
             if ended && !self.is_waited_for(key) {
                 self.end_program(key, HowEnded::Unknown, sink);

@@ -10,7 +10,7 @@
 use core::arch::naked_asm;
 use core::sync::atomic::AtomicU32;
 
-use super::{is_counted_by, place, sit_down};
+use super::{is_counted_by, missed, place, sit_down};
 use crate::real;
 
 /// How vector registers are kept: not known yet; the lower halves are all; also the upper ones, where they are in use; the same,
@@ -144,9 +144,9 @@ unsafe extern "C" fn nothing() {
 /// Counts a call of the function that this address is in, and says what is to be called next. `frame`: where the function keeps its
 /// caller's frame pointer and, above that, where it returns to.
 unsafe extern "C" fn count(address: u64, frame: *const [u64; 2]) -> usize {
-    if is_counted_by(super::BEGINNINGS)
-        && let Some(desk) = sit_down()
-    {
+    if !is_counted_by(super::BEGINNINGS) {
+        // The other ones tell of it.
+    } else if let Some(desk) = sit_down() {
         // SAFETY: this thread is at the desk, and nobody else is. The frame is the function's own. That of its caller is looked at if it
         // is where one was that was counted.
         unsafe {
@@ -157,21 +157,25 @@ unsafe extern "C" fn count(address: u64, frame: *const [u64; 2]) -> usize {
             tree.enter_from(calls, (address, from), places, returns_to);
         }
         desk.leave_at_once();
+    } else {
+        missed();
     }
     real::mcount().map_or(nothing as *const () as usize, |it| it as *const () as usize)
 }
 
 /// The same where its caller is not known.
 unsafe extern "C" fn count_alone(address: u64, _: *const [u64; 2]) -> usize {
-    if is_counted_by(super::BEGINNINGS)
-        && let Some(desk) = sit_down()
-    {
+    if !is_counted_by(super::BEGINNINGS) {
+        // The other ones tell of it.
+    } else if let Some(desk) = sit_down() {
         // SAFETY: as above.
         unsafe {
             let (tree, calls) = desk.work();
             tree.enter_alone(calls, address);
         }
         desk.leave_at_once();
+    } else {
+        missed();
     }
     real::__fentry__().map_or(nothing as *const () as usize, |it| it as *const () as usize)
 }
