@@ -91,7 +91,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
 const HOW_CALLS: &str = "\
 no call was counted: the program is not Python's, and was not built to tell of its calls, or is linked statically. Built by gcc, g++ or \
 clang with -finstrument-functions, it is counted whole, each call with its time; by rustc with -Cinstrument-coverage, by clang with \
--fprofile-instr-generate or by gcc with --coverage, each call without; as it is, root counts some of its functions with \
+-fprofile-instr-generate, by gcc with --coverage or by either with -pg, each call without; as it is, root counts some of its functions with \
 --functions=GLOB, and `profundo run` samples it";
 const HOW_LINES: &str = "\
 no line was counted: either no function fits, or the program is not Python's, and has no counters of lines, or is linked statically. It \

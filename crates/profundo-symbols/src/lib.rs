@@ -5,6 +5,9 @@
 //! (in the file itself or beside it), else from the symbol tables, else none. What it could not
 //! find it says in a [`Summary`], module by module.
 //!
+//! It also reads what compilers leave about the counters that they put into programs: which function and which lines each
+//! stands for.
+//!
 //! It is **not** for unwinding, for type information, or for code without a file: what JIT
 //! compilers tell of theirs has its names before it comes here.
 //!

@@ -13,7 +13,7 @@ Examples:
   profundo trace --lines app.py               each line, as line_profiler prints them
   profundo trace --lines --once app.py        which lines ran, and which did not
   profundo trace -o app.profundo -- app.py    and `profundo report` for other views
-  profundo trace -- ./prog                    if built with -finstrument-functions
+  profundo trace -- ./prog                    if built with -finstrument-functions or for coverage
   profundo trace --functions 'parse_*' -- ./prog    by the kernel, without times
   profundo export app.profundo --to pstats -o app.pstats
 

@@ -1,6 +1,6 @@
 //! What counting calls has added to their times, which is taken off again.
 
-use profundo_wire::traced::{TracedCalls, TracedNode, TracedPlace};
+use profundo_wire::traced::{TracedCalls, TracedKind, TracedNode, TracedPlace};
 
 use super::{Times, row_of};
 
@@ -101,7 +101,7 @@ fn cost(calls: &TracedCalls, node: &TracedNode) -> [u64; 2] {
         return [0; 2];
     };
     let function = calls.functions.get(function as usize);
-    let is_builtin = function.is_some_and(|it| it.is_builtin);
+    let is_builtin = function.is_some_and(|it| it.kind == TracedKind::Builtin);
     let count = u128::from(node.calls.saturating_add(node.resumes));
     calls.cost[usize::from(is_builtin)]
         .map(|each| u64::try_from(count * u128::from(each) / CALLS).unwrap_or(u64::MAX))

@@ -82,7 +82,11 @@ impl Recorder {
                  not read in time"
             )));
         }
-        if !tallies.is_whole {
+        if tallies.is_unreadable {
+            sink(Event::Note(format!(
+                "the compiler's counters in {name} ({pid}) are not all known: its memory could not be read"
+            )));
+        } else if !tallies.is_whole {
             sink(Event::Note(format!(
                 "the compiler's counters in {name} ({pid}) are gone with it: it was killed by a signal, or ended in a way that is \
                  out of sight"

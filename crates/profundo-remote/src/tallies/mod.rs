@@ -149,6 +149,8 @@ pub(crate) struct Accounts {
     pub(crate) has_any: bool,
     /// Whether it was read at the end, or as late as anybody may look.
     pub(crate) is_whole: bool,
+    /// Whether some could not be read.
+    pub(crate) is_unreadable: bool,
     /// Whether it is a child whose beginning was not read: what it has counted itself is not known.
     pub(crate) has_no_beginning: bool,
 }
@@ -159,6 +161,7 @@ impl Accounts {
         for module in modules {
             let places = known.of(pid, module);
             let Some(read) = read(pid, module, places) else {
+                self.is_unreadable |= !places.is_empty();
                 continue;
             };
             self.has_any = true;
