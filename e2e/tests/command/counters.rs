@@ -260,6 +260,20 @@ fn what_rustc_counts_is_counted() {
 }
 
 #[test]
+fn children_that_all_begin_at_once_are_counted() {
+    for (compiler, flags) in [("gcc", GCC), (clang(), CLANG)] {
+        let Some(program) = by(compiler, "known_counts.c", flags) else {
+            continue;
+        };
+        let traced = traced(&folder("counters_storm"), &[], &program, &["storm"]);
+        check(
+            &traced,
+            &[("in_child", 60), ("in_one_line", 61), ("fib", 1974 + 60)],
+        );
+    }
+}
+
+#[test]
 fn lines_of_some_functions_are_asked_for_by_name_or_file() {
     let Some(program) = by("rustc", "known_counts.rs", RUST) else {
         return;

@@ -13,9 +13,12 @@ use super::native;
 use crate::home::Home;
 use crate::{fork, process, real, restrict, session, threads};
 
-/// So long the process waits for the command to begin, in nanoseconds, and to read.
-const TO_BEGIN: u64 = 200_000_000;
-const TO_READ: u64 = 1_000_000_000;
+/// So long the process waits for the command to begin, in nanoseconds: where counters would be lost, and where only the names of
+/// libraries would be. Of many children that begin at one time each waits for those before it.
+const TO_BEGIN: u64 = 5_000_000_000;
+const TO_BEGIN_WITHOUT: u64 = 100_000_000;
+/// And so long until they were read.
+const TO_READ: u64 = 2_000_000_000;
 /// So often it is looked whether the command is still there.
 const TURN: u64 = 20_000_000;
 
@@ -41,14 +44,20 @@ fn show(home: Home, moment: u32) {
     let tallies = &home.ring().header.tallies;
     // A library that came a moment ago may have some that nobody has seen yet; it writes them, at least. And what was called in one
     // has a name only if it is seen before the end.
+    let are_absent = tallies.are_absent.load(Ordering::Relaxed) != 0;
     let is_wanted = match moment {
         tallies_moment::WRITTEN => true,
         tallies_moment::LAST if native::is_on() => true,
-        _ => tallies.are_absent.load(Ordering::Relaxed) == 0,
+        _ => !are_absent,
     };
     if !is_wanted {
         return;
     }
+    let to_begin = if are_absent {
+        TO_BEGIN_WITHOUT
+    } else {
+        TO_BEGIN
+    };
     let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
     let (none, wanted) = (tallies_state::NONE, tallies_state::WANTED);
     tallies.moment.store(moment, Ordering::Relaxed);
@@ -63,7 +72,7 @@ fn show(home: Home, moment: u32) {
     loop {
         let state = tallies.state.load(success);
         let patience = match state {
-            tallies_state::WANTED => TO_BEGIN,
+            tallies_state::WANTED => to_begin,
             tallies_state::BEGUN => TO_READ,
             _ => break,
         };

@@ -168,6 +168,7 @@ impl Recorder {
             told: Told::default(),
             untold: Default::default(),
             known_tallies: Default::default(),
+            missed_tallies: BTreeMap::new(),
             options,
         })
     }

@@ -242,6 +242,7 @@ impl Recorder {
         };
         self.tell_of_readings();
         self.say_untold();
+        self.say_missed_tallies(sink);
         for note in std::mem::take(&mut self.notes) {
             sink(Event::Note(note));
         }

@@ -140,6 +140,8 @@ pub struct Recorder {
     told: Told,
     untold: allocations::Untold,
     known_tallies: Known,
+    /// By program and reason the first process, and how many.
+    missed_tallies: BTreeMap<(String, tallies::Missed), (u32, u32)>,
 }
 
 /// What is told once.

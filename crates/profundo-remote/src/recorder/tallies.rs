@@ -61,10 +61,11 @@ impl Recorder {
             program.tallies.look(program.pid, modules, known, is_child);
             if let Some(agent) = program.agent() {
                 let state = &agent.header().tallies.state;
-                // Who has not waited any longer has taken it back. What was read is as good.
                 let over = tallies_state::OVER;
-                let _ = state.compare_exchange(begun, over, success, failure);
+                let in_time = state.compare_exchange(begun, over, success, failure);
                 sys::futex_wake(state);
+                // Who has not waited any longer has counted meanwhile.
+                program.tallies.has_no_beginning |= is_child && in_time.is_err();
             }
         }
     }
@@ -75,26 +76,56 @@ impl Recorder {
         if !tallies.has_any {
             return;
         }
-        let (name, pid) = (name_of(&program.command), program.pid);
-        if tallies.has_no_beginning {
-            return sink(Event::Note(format!(
-                "what the compiler's counters in {name} ({pid}) say is left out: it was forked, and what its parent had counted was \
-                 not read in time"
-            )));
+        let missed = match &tallies {
+            it if it.has_no_beginning => Some(Missed::Beginning),
+            it if it.is_unreadable => Some(Missed::Unreadable),
+            it if !it.is_whole => Some(Missed::Killed),
+            _ => None,
+        };
+        if let Some(why) = missed {
+            let key = (name_of(&program.command).to_owned(), why);
+            let (_, count) = (self.missed_tallies.entry(key)).or_insert((program.pid, 0));
+            *count += 1;
         }
-        if tallies.is_unreadable {
-            sink(Event::Note(format!(
-                "the compiler's counters in {name} ({pid}) are not all known: its memory could not be read"
-            )));
-        } else if !tallies.is_whole {
-            sink(Event::Note(format!(
-                "the compiler's counters in {name} ({pid}) are gone with it: it was killed by a signal, or ended in a way that is \
-                 out of sight"
-            )));
+        if missed == Some(Missed::Beginning) {
+            return;
         }
         for tallies in tallies.finish() {
             let process = program.key;
             sink(Event::Tallies { process, tallies });
         }
     }
+    /// Says at the end of which programs it is not known what they have counted.
+    pub(super) fn say_missed_tallies(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        for ((name, why), (pid, count)) in std::mem::take(&mut self.missed_tallies) {
+            let who = match count {
+                1 => format!("{name} ({pid})"),
+                _ => format!("{count} processes of {name} (the first: {pid})"),
+            };
+            sink(Event::Note(match why {
+                Missed::Beginning => format!(
+                    "what the compiler's counters in {who} say is left out: it was forked, and what its parent had counted was \
+                     not read in time"
+                ),
+                Missed::Unreadable => format!(
+                    "the compiler's counters in {who} are not all known: its memory could not be read"
+                ),
+                Missed::Killed => format!(
+                    "the compiler's counters in {who} are gone with it: it was killed by a signal, or ended in a way that is \
+                     out of sight"
+                ),
+            }));
+        }
+    }
+}
+
+/// Why it is not known what a process has counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Missed {
+    /// What its parent had counted was not read.
+    Beginning,
+    /// It could not be read.
+    Unreadable,
+    /// Nobody was there to read it.
+    Killed,
 }
