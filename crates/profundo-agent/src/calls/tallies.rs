@@ -24,6 +24,10 @@ const TURN: u64 = 20_000_000;
 
 /// It ends, or nothing of ours may be done from here on.
 pub fn show_last() {
+    // Even to ask whose memory this is takes a call.
+    if restrict::has_left() || super::wanted() == 0 {
+        return;
+    }
     if let Some(home) = fork::home_of_this_process() {
         show(home, tallies_moment::LAST);
     }
@@ -36,7 +40,7 @@ pub fn show_forked(home: Home) {
 
 /// Asks, and waits, unless there is nothing to be read.
 fn show(home: Home, moment: u32) {
-    if super::wanted() == 0 || restrict::has_left() {
+    if super::wanted() == 0 {
         return;
     }
     let alive = session::control().filter(|control| session::is_alive(control));
@@ -94,7 +98,7 @@ const ENDING: [u8; 5] = *b".gcda";
 /// # Safety
 /// `path` is null or a string.
 unsafe fn before_open(path: *const c_char) {
-    if path.is_null() || super::wanted() == 0 {
+    if path.is_null() || super::wanted() == 0 || restrict::has_left() {
         return;
     }
     let mut last = [0; ENDING.len()];
