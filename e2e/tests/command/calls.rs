@@ -208,6 +208,16 @@ fn threads_and_children_count() {
     }
 }
 
+#[test]
+fn workers_of_multiprocessing_count() {
+    for version in pythons_for("calls_pool.py") {
+        let _alone = alone();
+        let (recording, output) = traced(&version.path, &[], &["calls_pool.py"]);
+        let calls = calls_of(&report(&recording, "trace"), "square");
+        assert_eq!(calls, 3 * 20, "{output:?}");
+    }
+}
+
 /// A process that finds no place waits for one.
 #[test]
 fn children_that_live_at_the_same_time_all_count() {
