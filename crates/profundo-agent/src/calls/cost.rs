@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::api::{Calls, Method, Object};
 use super::state::{state, time};
 use crate::door::table;
+use crate::process;
 
 table! {
     /// What is called for this alone.
@@ -169,7 +170,10 @@ impl Measure {
     unsafe fn least(&self, mut also: impl FnMut() -> [u64; 2]) -> Option<[[u64; 2]; 2]> {
         /// The interpreter becomes faster at first.
         const WARM: usize = 3;
-        const RUNS: usize = 20;
+        const RUNS: usize = 64;
+        /// Nobody waits longer for it, once there are some: in nanoseconds.
+        const ENOUGH: u64 = 4_000_000;
+        const SOME: usize = 8;
         let [_, few, many, ..] = self.functions;
         let mut least = [[u64::MAX; 2]; 2];
         for _ in 0..WARM {
@@ -177,7 +181,11 @@ impl Measure {
             unsafe { self.run(few) }?;
             also();
         }
-        for _ in 0..RUNS {
+        let began = process::time(libc::CLOCK_MONOTONIC);
+        for run in 0..RUNS {
+            if run >= SOME && process::time(libc::CLOCK_MONOTONIC).wrapping_sub(began) > ENOUGH {
+                break;
+            }
             // SAFETY: as above.
             let both = [unsafe { self.run(many) }?, also()];
             for (least, now) in least.iter_mut().flatten().zip(both.into_iter().flatten()) {
