@@ -722,13 +722,13 @@ fn a_terminal_shows_the_first_functions() {
     let rows = |view: Trace, terminal: bool| {
         let look = Look::new().terminal(terminal).colors(When::Never).width(90);
         let text = view.look(look).render(&profile).unwrap();
-        let said = text.contains("… and 66 more: `--limit 106` shows all");
+        let said = text.contains("… and 91 more: `--limit 106` shows all");
         (
             text.lines().filter(|line| line.ends_with(')')).count() - 1,
             said,
         )
     };
-    assert_eq!(rows(Trace::new(), true), (40, true));
+    assert_eq!(rows(Trace::new(), true), (15, true));
     assert!(!rows(Trace::new(), false).1);
     assert!(rows(Trace::new(), false).0 > 100);
     assert!(rows(Trace::new().only(Only::First(106)), true).0 > 100);

@@ -55,9 +55,10 @@ impl<'a> Sheet<'a> {
         sheet
     }
 
-    /// Keeps the first rows only, as many as anybody reads at a terminal.
+    /// Keeps the first rows only, as many as stand on a small terminal with what is said above and below: the first ones are what
+    /// is asked for, and must not scroll away.
     pub(super) fn for_terminal(mut self) -> Self {
-        const MOST: usize = 40;
+        const MOST: usize = 15;
         self.unseen = self.rows.len().saturating_sub(MOST);
         self.rows.truncate(MOST);
         self
