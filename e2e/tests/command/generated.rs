@@ -95,7 +95,7 @@ fn node_by_both_of_its_ways() {
             .hot("burn", 60.0)
             .hot("sixParts", 60.0)
             .hot("threeParts", 20.0)
-            .whole(97.0);
+            .whole(95.0);
         let found = frames_of(&recording, "burn");
         let file = source("hot_names.js").to_string_lossy().into_owned();
         assert!(!found.is_empty(), "{}", recording.outline());
