@@ -341,3 +341,20 @@ fn a_program_without_what_its_counters_mean_says_so() {
     }
     fs::write(&notes, kept).unwrap();
 }
+
+/// We look at the paths of what is opened: what is none is the kernel's to refuse.
+#[test]
+fn a_path_that_is_none_is_refused_as_ever() {
+    let Some(target) = by("gcc", "bad_path.c", &["-O0"]) else {
+        return;
+    };
+    let plain = run(&mut Command::new(&target));
+    let mut command = Command::new(profundo());
+    command
+        .args(["trace", "-o"])
+        .arg(scratch().join("path.profundo"));
+    let traced = run(command.arg("--").arg(&target));
+    assert_eq!(traced.status, plain.status, "{traced:?}");
+    assert_eq!(text(&traced.stdout), text(&plain.stdout));
+    assert_eq!(text(&plain.stdout), "-1 1\n".repeat(3));
+}

@@ -98,7 +98,9 @@ const ENDING: [u8; 5] = *b".gcda";
 /// # Safety
 /// `path` is null or a string.
 unsafe fn before_open(path: *const c_char) {
-    if path.is_null() || super::wanted() == 0 || restrict::has_left() {
+    /// Nothing is mapped below: the kernel refuses such a path with an error, and so it is left to it. Nor above what is the program's.
+    const LOWEST: isize = 1 << 16;
+    if (path as isize) < LOWEST || super::wanted() == 0 || restrict::has_left() {
         return;
     }
     let mut last = [0; ENDING.len()];
