@@ -34,8 +34,8 @@ pub unsafe fn word(address: u64) -> u64 {
     unsafe { (address as *const u64).read_unaligned() }
 }
 
-/// What is known to be there.
-struct There;
+/// Memory that is known to be there.
+pub struct There;
 
 impl Memory for There {
     fn word(&mut self, address: u64) -> Option<u64> {

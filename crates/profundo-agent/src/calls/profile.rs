@@ -6,12 +6,12 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use profundo_cpython::{Layout, Memory, is_holder};
+use profundo_cpython::{Layout, is_holder};
 use profundo_probe::calls::Described;
 use profundo_probe::shared::refusal;
 
 use super::api::{Calls, Object};
-use super::describe::{self, word};
+use super::describe::{self, There, word};
 use super::frames;
 use super::state::{State, Wanted, state};
 use crate::door::Api;
@@ -240,20 +240,6 @@ pub fn new_thread() {
                 set_for_all(api, calls);
             }
         }
-    }
-}
-
-/// What is known to be there.
-struct There;
-
-impl Memory for There {
-    fn word(&mut self, address: u64) -> Option<u64> {
-        // SAFETY: only parts of the interpreter's lists are asked for.
-        Some(unsafe { word(address) })
-    }
-
-    fn bytes(&mut self, _: u64, _: &mut [u8]) -> bool {
-        false
     }
 }
 
