@@ -16,12 +16,12 @@ mod side;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
-use std::{env, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::metadata::{self, cargo};
+use crate::metadata;
 use crate::test::tally::Tally;
 use judgement::Judgement;
 use pythons::Python;
@@ -122,7 +122,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
         }
     }
     let at_once = wanted.at_once.unwrap_or(AT_ONCE);
-    compare(&build(root)?, &modules, at_once, &mut tally)?;
+    compare(&metadata::profundo(root)?, &modules, at_once, &mut tally)?;
     println!("{}", tally.closing_line());
     Ok(tally.failed == 0)
 }
@@ -136,27 +136,8 @@ pub fn short(root: &Path) -> Result<Tally> {
         return Ok(tally);
     }
     let modules = daily::modules(&pythons, &mut tally);
-    compare(&build(root)?, &modules, AT_ONCE, &mut tally)?;
+    compare(&metadata::profundo(root)?, &modules, AT_ONCE, &mut tally)?;
     Ok(tally)
-}
-
-fn build(root: &Path) -> Result<PathBuf> {
-    if let Some(path) = env::var_os("PROFUNDO_COMMAND") {
-        return Ok(path.into());
-    }
-    let metadata = metadata::load(root)?;
-    let mut command = cargo();
-    command.args([
-        "build",
-        "--quiet",
-        "--package",
-        "profundo-cli",
-        "--bin",
-        "profundo",
-    ]);
-    let status = command.current_dir(root).status()?;
-    ensure!(status.success(), "profundo does not build");
-    Ok(metadata.target.join("debug/profundo"))
 }
 
 /// Runs each module without and with the profiler, and what differs again.

@@ -8,6 +8,7 @@
 )]
 
 mod cpython;
+mod field;
 mod metadata;
 mod test;
 mod tidy;
@@ -25,6 +26,9 @@ tasks:
   cpython-tests [--all | --short] [--jobs N] [PYTHON…] [test_MODULE…]
           CPython's own tests without and with `profundo record`: those that a profiler is most
           likely to break, with --all every one, with --short those that `test` runs
+  field [--load N] [--list] [NAME…]
+          real programs without and with `profundo record`: sanitizers, other loaders, emulators,
+          servers under load; with --load beside so many busy processes
   tidy    the rules of the house that no compiler knows: arrows between crates, file headers and
           lengths, links in documents, unfinished business, manifests";
 
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
         }
         ["test"] => test::run(&root()),
         ["cpython-tests", ref rest @ ..] => cpython::run(&root(), rest),
+        ["field", ref rest @ ..] => field::run(&root(), rest),
         ["tidy"] => tidy::run(&root()),
         ["test" | "tidy", unknown, ..] => {
             eprintln!("xtask: {unknown} is not known: it takes no options");
@@ -45,7 +50,7 @@ fn main() -> ExitCode {
         }
         [unknown, ..] => {
             eprintln!(
-                "xtask: there is no task {unknown}: the tasks are test, tidy and cpython-tests"
+                "xtask: there is no task {unknown}: the tasks are test, tidy, field and cpython-tests"
             );
             return ExitCode::from(2);
         }

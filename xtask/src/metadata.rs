@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 /// The workspace.
@@ -51,6 +51,26 @@ pub fn load(root: &Path) -> Result<Metadata> {
     }
     let value = serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")?;
     parse(&value)
+}
+
+/// The `profundo` to be tried: the one that the environment names, or else a fresh debug build.
+pub fn profundo(root: &Path) -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("PROFUNDO_COMMAND") {
+        return Ok(path.into());
+    }
+    let metadata = load(root)?;
+    let mut command = cargo();
+    command.args([
+        "build",
+        "--quiet",
+        "--package",
+        "profundo-cli",
+        "--bin",
+        "profundo",
+    ]);
+    let status = command.current_dir(root).status()?;
+    ensure!(status.success(), "profundo does not build");
+    Ok(metadata.target.join("debug/profundo"))
 }
 
 fn parse(value: &Value) -> Result<Metadata> {

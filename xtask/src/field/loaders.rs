@@ -1,0 +1,35 @@
+//! Programs of other loaders and machines, and programs that emulate one. Nothing of ours can be loaded
+//! into these, so they are sampled from outside.
+
+use super::entry::{Entry, without_numbers};
+use super::shape::Shape;
+
+pub fn entries() -> Vec<Entry> {
+    let hot = |name: &str, build: &str| {
+        Entry::new(name, "$P $HERE/hot 0.5")
+            .prepare(format!("{build} -g -O1 $ROOT/e2e/targets/hot.c -o hot"))
+            .shape(Shape::Hot("six_parts", 30.0))
+            .shape(Shape::NoNote("cannot be sampled"))
+    };
+    let emulated = |name: &str, program: &str| {
+        Entry::new(name, format!("$P {program} $HERE/hot 0.1"))
+            .needs(&["gcc"])
+            .prepare("gcc -g -O1 $ROOT/e2e/targets/hot.c -o hot")
+            .modes(&["", "--memory", "--memory=exact", "--wall"])
+            .even(without_numbers)
+    };
+    vec![
+        hot("loader-musl", "musl-gcc").needs(&["musl-gcc"]),
+        hot("loader-32-bit", "gcc -m32").needs(&["gcc"]),
+        emulated("valgrind-memcheck", "valgrind --leak-check=full").needs(&["valgrind"]),
+        emulated(
+            "valgrind-massif",
+            "valgrind --tool=massif --massif-out-file=out",
+        )
+        .needs(&["valgrind"]),
+        emulated("valgrind-callgrind", "valgrind --tool=callgrind").needs(&["valgrind"]),
+        emulated("qemu-user", "qemu-x86_64").needs(&["qemu-x86_64"]),
+        // Most virtual machines have not the counters that it needs; then both sides end alike.
+        emulated("rr", "rr record").needs(&["rr"]),
+    ]
+}
