@@ -1,7 +1,10 @@
 //! Where threads wait, and for how long: compared with what the program itself has measured.
 
+use std::collections::HashMap;
 use std::fs;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -84,4 +87,90 @@ fn nothing_that_waits_is_disturbed() {
     };
     let recording = Program::new(target).options(&["--wall"]).same();
     assert!(recording.share("burn_between_calls") > 0.0);
+}
+
+/// Seconds that each line of `hangs.py` waited, by the recording, and how long it lasted.
+fn waits_of_hangs(file: &std::path::Path) -> (f64, HashMap<String, f64>) {
+    let text = fs::read_to_string(source("hangs.py")).unwrap();
+    let text: Vec<&str> = text.lines().collect();
+    let mut seconds = HashMap::new();
+    for row in waits(file) {
+        let line = row["at"]["line"].as_u64().unwrap_or(0) as usize;
+        let name = text
+            .get(line.wrapping_sub(1))
+            .and_then(|it| it.split_once("# "));
+        if let Some((_, name)) = name {
+            *seconds.entry(name.to_owned()).or_default() += row["seconds"].as_f64().unwrap();
+        }
+    }
+    let mut command = Command::new(profundo());
+    let output = command.args(["report", "--json"]).arg(file).output();
+    let summary: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+    let whole = summary["recording"]["duration_seconds"].as_f64();
+    (whole.unwrap(), seconds)
+}
+
+/// A thread that hangs waits at the end of the recording too, whatever ends it.
+#[test]
+fn a_wait_that_goes_on_counts_when_recording_stops() {
+    let target = source("hangs.py");
+    for python in pythons_for("hangs.py") {
+        for options in [
+            &["--wall", "-d", "1"][..],
+            &["--wall", "--start-after", "0.5", "-d", "1"],
+            &["--wall"],
+        ] {
+            let _alone = alone();
+            let file = scratch().join("hangs.profundo");
+            let program = Program::new(&python.path).with(&[target.to_str().unwrap(), "2.2"]);
+            let program = program.options(options);
+            let output = program.command(Some(&file)).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            let (whole, seconds) = waits_of_hangs(&file);
+            for name in ["hangs", "reads", "main"] {
+                let waited = seconds.get(name).copied().unwrap_or(0.0);
+                // A busy machine starts the interpreter late.
+                assert!(
+                    waited > whole / 3.0 && waited <= whole + 0.05,
+                    "{options:?}: {name} waited {waited:.3} s of {whole:.3}: {seconds:?}"
+                );
+            }
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+#[test]
+fn nor_is_it_lost_when_another_command_stops_or_clears() {
+    let target = source("hangs.py");
+    let Some(python) = pythons_for("hangs.py").into_iter().next() else {
+        return;
+    };
+    let _alone = alone();
+    let file = scratch().join("hangs-stopped.profundo");
+    let program = Program::new(&python.path).with(&[target.to_str().unwrap(), "3"]);
+    let mut command = program.options(&["--wall"]).command(Some(&file));
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let out = child.stdout.take().unwrap();
+    BufReader::new(out).read_line(&mut line).unwrap();
+    assert_eq!(line, "begun\n");
+    let pid = child.id().to_string();
+    let tell = |word: &str| {
+        std::thread::sleep(Duration::from_millis(600));
+        let status = Command::new(profundo()).args(["ctl", &pid, word]).status();
+        assert!(status.unwrap().success(), "{word}");
+    };
+    // What was before is forgotten, what is between the two others does not count.
+    for word in ["clear", "stop", "start", "stop"] {
+        tell(word);
+    }
+    assert!(child.wait().unwrap().success());
+    let (whole, seconds) = waits_of_hangs(&file);
+    let waited = seconds.get("hangs").copied().unwrap_or(0.0);
+    assert!(
+        (waited - whole).abs() < 0.1 * whole + 0.03,
+        "waited {waited:.3} s of {whole:.3}: {seconds:?}"
+    );
+    let _ = fs::remove_file(file);
 }

@@ -31,6 +31,7 @@ impl Recorder {
         let was_running = self.running;
         if was_running {
             self.run(false);
+            self.forget_stopped_waits();
         }
         // What has a name or a number by now has to be known later on.
         self.drain(sink);

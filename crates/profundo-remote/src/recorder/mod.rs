@@ -275,6 +275,9 @@ impl Recorder {
 
     /// Begins to sample, or stops.
     fn run(&mut self, wanted: bool) {
+        if !wanted {
+            self.stop_waits();
+        }
         self.running = wanted;
         self.scale.look();
         let now = profundo_probe::clock::now();
@@ -291,7 +294,9 @@ impl Recorder {
         if wanted && let Some(polling) = &mut self.polling {
             polling.begin_anew();
         }
-        self.wall_set_running(wanted);
+        if wanted {
+            self.resume_waits();
+        }
         self.meter_set_running(wanted);
     }
 
@@ -367,6 +372,8 @@ impl Recorder {
         self.greet(sink);
         self.rings.provide(self.directory.control());
         self.heed_state();
+        // Before anybody is buried whose waits they are.
+        self.tell_stopped_waits(sink);
         self.store.collect();
         self.follow(sink);
         self.attend(sink);

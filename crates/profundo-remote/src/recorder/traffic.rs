@@ -29,6 +29,8 @@ pub(super) struct Watched {
     has_told: bool,
     /// When descriptors of processes were last seen open.
     seen: HashMap<(u32, u32), u64>,
+    /// What was read and written up to the moment when sampling stopped. It is told with the next words.
+    pub(super) stopped: Vec<Stretch>,
 }
 
 impl Watched {
@@ -131,10 +133,31 @@ impl Recorder {
 
     /// What is left of a program that has ended or has become another one; of all at the end.
     pub(super) fn finish_traffic(&mut self, of: Option<u32>, sink: &mut dyn FnMut(Event<'_>)) {
+        let told = self.rest_of_traffic(of);
+        self.tell_traffic(&told, sink);
+    }
+
+    /// Sampling is about to stop: what is left of all is kept until it can be told.
+    pub(super) fn stop_traffic(&mut self) {
+        let told = self.rest_of_traffic(None);
+        if let Some(watched) = self.wall.as_mut().and_then(|wall| wall.watched.as_mut()) {
+            watched.stopped.extend(told);
+        }
+    }
+
+    /// Tells what was kept when sampling stopped.
+    pub(super) fn tell_stopped_traffic(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        if let Some(watched) = self.wall.as_mut().and_then(|wall| wall.watched.as_mut()) {
+            let told = std::mem::take(&mut watched.stopped);
+            self.tell_traffic(&told, sink);
+        }
+    }
+
+    fn rest_of_traffic(&mut self, of: Option<u32>) -> Vec<Stretch> {
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let mut told = Vec::new();
         let Some(watched) = self.wall.as_mut().and_then(|wall| wall.watched.as_mut()) else {
-            return;
+            return told;
         };
         let Watched { traffic, files, .. } = watched;
         let pids = of.map_or_else(|| traffic.pids(), |pid| vec![pid]);
@@ -156,7 +179,7 @@ impl Recorder {
                 traffic.forget(pid, now, files);
             }
         }
-        self.tell_traffic(&told, sink);
+        told
     }
 
     fn tell_traffic(&self, told: &[Stretch], sink: &mut dyn FnMut(Event<'_>)) {

@@ -40,6 +40,12 @@ pub(super) struct Wall {
     has_switched: bool,
     /// Whether changes were lost, which is told once.
     has_lost: bool,
+    /// Up to when all changes are known.
+    known_until: u64,
+    /// Whether threads that wait are to be found again, because changes were lost.
+    has_to_find: bool,
+    /// Waits that were still open when sampling stopped, up to that moment. They are told with the next words.
+    stopped: Vec<Told>,
 }
 
 #[derive(Debug)]
@@ -103,6 +109,9 @@ impl Recorder {
                     random: profundo_probe::clock::now() | 1,
                     has_switched: false,
                     has_lost: false,
+                    known_until: now,
+                    has_to_find: false,
+                    stopped: Vec::new(),
                 });
                 if self.running {
                     self.find_waiting(now);
@@ -125,6 +134,9 @@ impl Recorder {
                     let pid = program.pid;
                     let spans = Spans::new(wall.tick);
                     let thread = wall.threads.entry(tid).or_insert(Thread { pid, spans });
+                    if thread.spans.is_off() {
+                        continue;
+                    }
                     thread.spans.change(Change::Out, now, &mut none);
                     wall.unread.insert(tid);
                 }
@@ -132,26 +144,72 @@ impl Recorder {
         }
     }
 
-    /// Sampling goes on, or stops.
-    pub(super) fn wall_set_running(&mut self, running: bool) {
+    /// Sampling goes on: what happened meanwhile does not count.
+    pub(super) fn resume_waits(&mut self) {
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let Some(wall) = &mut self.wall else { return };
         let _ = wall.switches.read();
         for thread in wall.threads.values_mut() {
             thread.spans.lose_track();
         }
-        if running {
-            if let Some(watched) = &mut wall.watched {
-                for program in self.programs.values() {
-                    watched.begin_anew(program.pid, now);
-                }
+        (wall.known_until, wall.has_to_find) = (now, false);
+        if let Some(watched) = &mut wall.watched {
+            for program in self.programs.values() {
+                watched.begin_anew(program.pid, now);
             }
-            self.find_waiting(now);
+        }
+        self.find_waiting(now);
+    }
+
+    /// Sampling is about to stop. A wait that is still open counts up to now: a thread that hangs may never be
+    /// given a CPU again.
+    pub(super) fn stop_waits(&mut self) {
+        if !self.running || self.wall.is_none() {
+            return;
+        }
+        let mut told = Vec::new();
+        self.follow_switches(&mut told);
+        self.stop_traffic();
+        self.settle_all(&mut told);
+        if let Some(wall) = &mut self.wall {
+            wall.stopped.append(&mut told);
+        }
+    }
+
+    /// Tells the waits that were open when sampling stopped.
+    pub(super) fn tell_stopped_waits(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        let Some(wall) = &mut self.wall else { return };
+        let told = std::mem::take(&mut wall.stopped);
+        if !told.is_empty() {
+            self.tell_waits(told, sink);
+        }
+        self.tell_stopped_traffic(sink);
+    }
+
+    /// They are not wanted any more.
+    pub(super) fn forget_stopped_waits(&mut self) {
+        if let Some(wall) = &mut self.wall {
+            wall.stopped.clear();
+            if let Some(watched) = &mut wall.watched {
+                watched.stopped.clear();
+            }
+        }
+    }
+
+    /// All waits that are open, up to now, and all that has not been told.
+    fn settle_all(&mut self, told: &mut Vec<Told>) {
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        let Some(wall) = &mut self.wall else { return };
+        for (&tid, thread) in &mut wall.threads {
+            let mut out = Vec::new();
+            thread.spans.settle(now, true, &mut out);
+            told.extend(out.into_iter().map(|it| (thread.pid, tid, it)));
         }
     }
 
     /// Does what is due of it.
     pub(super) fn look_at_waits(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        self.tell_stopped_waits(sink);
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let due = self.wall.as_ref().is_some_and(|wall| now >= wall.next);
         if !due {
@@ -177,11 +235,15 @@ impl Recorder {
             // Not at each tick: of many threads that would be all that there is to do.
             if now.saturating_sub(wall.settled) >= SETTLE {
                 wall.settled = now;
+                let has_to_find = std::mem::take(&mut wall.has_to_find);
                 for (&tid, thread) in &mut wall.threads {
                     let mut out = Vec::new();
                     thread.spans.progress(now, &mut out);
                     thread.spans.settle(now, false, &mut out);
                     told.extend(out.into_iter().map(|it| (thread.pid, tid, it)));
+                }
+                if has_to_find {
+                    self.find_waiting(now);
                 }
             }
         }
@@ -190,22 +252,9 @@ impl Recorder {
 
     /// All that is left, at the end.
     pub(super) fn finish_waits(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
-        let mut told = Vec::new();
-        self.follow_switches(&mut told);
-        if self.running {
-            self.finish_traffic(None, sink);
-        }
-        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
-        let Some(wall) = &mut self.wall else { return };
-        if self.running {
-            for (&tid, thread) in &mut wall.threads {
-                let mut out = Vec::new();
-                thread.spans.settle(now, true, &mut out);
-                told.extend(out.into_iter().map(|it| (thread.pid, tid, it)));
-            }
-        }
+        self.stop_waits();
+        self.tell_stopped_waits(sink);
         self.wall = None;
-        self.tell_waits(told, sink);
     }
 
     /// Of a program that has ended, what is left.
@@ -238,9 +287,15 @@ impl Recorder {
         if !self.running {
             return;
         }
+        let known_until = wall.known_until;
+        wall.known_until = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        let mut out = Vec::new();
         if lost {
-            for thread in wall.threads.values_mut() {
-                thread.spans.lose_track();
+            // Who hangs has no more changes: it is found again by looking at all threads.
+            wall.has_to_find = true;
+            for (&tid, thread) in &mut wall.threads {
+                thread.spans.lose_track_since(known_until, &mut out);
+                told.extend(out.drain(..).map(|it| (thread.pid, tid, it)));
             }
             if let Some(watched) = &mut wall.watched {
                 watched.lose_track(sys::nanoseconds(libc::CLOCK_MONOTONIC));
@@ -251,7 +306,6 @@ impl Recorder {
                 );
             }
         }
-        let mut out = Vec::new();
         for switch in switches {
             // Of a thread that has ended there are no numbers any more.
             if switch.tid == 0 || switch.tid as i32 == -1 {

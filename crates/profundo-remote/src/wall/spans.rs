@@ -102,6 +102,16 @@ impl Spans {
         self.state = State::On;
     }
 
+    /// Changes after this time were lost: a wait that was open then counts up to it.
+    pub(crate) fn lose_track_since(&mut self, time: u64, out: &mut Vec<Emission>) {
+        self.end(time, out);
+    }
+
+    /// Whether it is known to wait.
+    pub(crate) fn is_off(&self) -> bool {
+        matches!(self.state, State::Off { .. })
+    }
+
     /// Since when it waits and has not been read.
     pub(crate) fn unread_since(&self) -> Option<u64> {
         match self.state {
@@ -315,5 +325,20 @@ mod tests {
         spans.change(Change::Out, 70 * MS, &mut out);
         spans.give_up();
         assert_eq!(spans.unread_since(), None);
+    }
+
+    #[test]
+    fn a_wait_counts_up_to_where_changes_are_lost() {
+        let mut spans = Spans::new(10 * MS);
+        let mut out = Vec::new();
+        spans.change(Change::Out, 0, &mut out);
+        spans.read(place(3));
+        spans.lose_track_since(400 * MS, &mut out);
+        assert!(!spans.is_off());
+        // It was found again.
+        spans.change(Change::Out, 900 * MS, &mut out);
+        spans.read(place(3));
+        spans.settle(1000 * MS, true, &mut out);
+        assert_eq!(weights(&out), [(3, 400 * MS), (3, 100 * MS)]);
     }
 }
