@@ -49,10 +49,11 @@ fn any_profile() -> impl Strategy<Value = Profile> {
 
 proptest! {
     #[test]
-    fn a_tree_adds_up(profile in any_profile(), c: bool, combine: bool, recur in 0..3_usize) {
+    fn a_tree_adds_up(profile in any_profile(), c: bool, combine: bool, fold_recursion: bool, recur in 0..3_usize) {
         let recur = Recur::CHOICES[recur].1;
         let selection = all(&profile);
-        let tree = tree(&profile, &selection, &TreeOptions { shown: c.into(), combine, recur, ..TreeOptions::default() });
+        let options = TreeOptions { shown: c.into(), combine, recur, fold_recursion, ..TreeOptions::default() };
+        let tree = tree(&profile, &selection, &options);
         let root = tree.node(tree.root());
         prop_assert_eq!(root.count, selection.total(&profile));
         let mut seen = 0;

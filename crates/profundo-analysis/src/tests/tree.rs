@@ -163,3 +163,37 @@ fn a_stack_that_ends_for_a_reason_keeps_its_weight() {
         );
     }
 }
+
+#[test]
+fn folded_recursion_is_one_node_and_adds_up() {
+    let options = TreeOptions {
+        by_function: true,
+        fold_recursion: true,
+        ..TreeOptions::default()
+    };
+    check_tree(
+        "top;f;f;f;g 2\ntop;f;f 1\ntop;f;g;h 1",
+        options,
+        &[
+            "0 ? 4/0/4 1+0",
+            "1 top 4/0/4 1+0",
+            "2 f 4/1/4 1+0",
+            "3 g 3/2/3 1+0",
+            "4 h 1/1/1 1+0",
+        ],
+    );
+    // A cycle of two, entered in its middle and left anywhere.
+    check_tree(
+        "a;b;a;b;a;b 3\na;b;a;c 1\nb;a;b;a 1",
+        options,
+        &[
+            "0 ? 5/0/5 1+0",
+            "1 a 4/0/4 1+0",
+            "2 b 4/3/4 1+0",
+            "3 a 1/0/1 1+0",
+            "4 c 1/1/1 1+0",
+            "1 b 1/0/1 1+0",
+            "2 a 1/1/1 1+0",
+        ],
+    );
+}

@@ -20,11 +20,15 @@ pub(super) fn build(profile: &Profile, selection: &Selection, options: &TreeOpti
     for stack in stacks {
         let end = builder.place(stack.stack);
         let is_called = stack.calls > 0 && builder.is_end(stack.stack, end);
+        let is_folded = End(builder.ends[stack.stack.index()]).is_folded();
         let node = &mut builder.nodes[end.index()];
         node.overhead = node.overhead.saturating_add(stack.count);
         node.flat_count = node.flat_count.saturating_add(stack.count);
         node.own_weight = node.own_weight.saturating_add(stack.weight);
         node.weight = node.weight.saturating_add(stack.weight);
+        if is_folded {
+            node.folded_weight = node.folded_weight.saturating_add(stack.weight);
+        }
         node.sleeping &= stack.asleep == stack.count;
         if is_called {
             node.calls = node.calls.saturating_add(stack.calls);
@@ -59,28 +63,39 @@ struct Builder<'a> {
     shown: Vec<Place>,
     /// By node, whether it is of a library, where libraries are folded.
     in_library: Vec<bool>,
+    /// By node, what tells it from its siblings.
+    keys: Vec<u32>,
 }
 
+/// So many functions that call one another in turn are known as recursion.
+const LONGEST_CYCLE: usize = 8;
+
 /// Where a stack ends, in one word: the node plus one, so that 0 stands for "not placed yet",
-/// and in the highest bit whether the stack's last location went back to an earlier call of
-/// itself.
+/// in the highest bit whether the stack's last location went back to an earlier call of
+/// itself, and in the next one whether the stack ends in a function that is folded into the node.
 #[derive(Clone, Copy)]
 struct End(u32);
 
 impl End {
     const BACK: u32 = 1 << 31;
+    const FOLDED: u32 = 1 << 30;
+    const NODE: u32 = Self::FOLDED - 1;
 
-    fn new(node: NodeId, back: bool) -> Self {
-        assert!(node.0 + 1 < Self::BACK, "a tree has fewer than 2^31 nodes");
-        Self((node.0 + 1) | if back { Self::BACK } else { 0 })
+    fn new(node: NodeId, flags: u32) -> Self {
+        assert!(node.0 < Self::NODE, "a tree has fewer than 2^30 nodes");
+        Self((node.0 + 1) | flags)
     }
 
     fn node(self) -> Option<NodeId> {
-        (self.0 & !Self::BACK).checked_sub(1).map(NodeId)
+        (self.0 & Self::NODE).checked_sub(1).map(NodeId)
     }
 
     fn went_back(self) -> bool {
         self.0 & Self::BACK != 0
+    }
+
+    fn is_folded(self) -> bool {
+        self.0 & Self::FOLDED != 0
     }
 }
 
@@ -100,27 +115,30 @@ impl<'a> Builder<'a> {
             pending: Vec::new(),
             shown: Vec::new(),
             in_library: vec![false],
+            keys: vec![u32::MAX],
         }
     }
 
     /// The node where `stack` ends.
     fn place(&mut self, stack: StackId) -> NodeId {
         let mut pending = std::mem::take(&mut self.pending);
-        let mut node = NodeId(0);
+        let mut end = End::new(NodeId(0), 0);
         let mut next = Some(stack);
         while let Some(id) = next {
-            if let Some(end) = End(self.ends[id.index()]).node() {
-                node = end;
+            let known = End(self.ends[id.index()]);
+            if known.node().is_some() {
+                end = known;
                 break;
             }
             pending.push(id);
             next = self.profile.stacks.get(id).parent;
         }
         while let Some(id) = pending.pop() {
-            node = self.place_below(node, id);
+            end = self.place_below(end, id);
+            self.ends[id.index()] = end.0;
         }
         self.pending = pending;
-        node
+        end.node().unwrap_or(NodeId(0))
     }
 
     /// Whether a stack that was placed at `node` ends in what that stands for, and not in something hidden.
@@ -130,22 +148,35 @@ impl<'a> Builder<'a> {
         innermost == Some(self.nodes[node.index()].place)
     }
 
-    /// Places a stack whose caller's stack ended at `node`.
-    fn place_below(&mut self, node: NodeId, id: StackId) -> NodeId {
+    /// Places a stack whose caller's stack ended at `caller`.
+    fn place_below(&mut self, caller: End, id: StackId) -> End {
         let location = self.profile.stacks.get(id).location;
         if let Some(earlier) = self.earlier_call(id, location) {
-            self.ends[id.index()] = End::new(earlier, true).0;
-            return earlier;
+            return End::new(earlier, End::BACK);
         }
-        let mut node = node;
+        let mut node = caller.node().unwrap_or(NodeId(0));
+        // What is hidden belongs to its caller, folded or not.
+        let mut is_folded = caller.is_folded();
         let mut shown = std::mem::take(&mut self.shown);
         shown.extend(self.sieve.places(location));
         for place in shown.drain(..) {
             node = self.child(node, place, location);
+            is_folded = !self.stands_for(node, place);
         }
         self.shown = shown;
-        self.ends[id.index()] = End::new(node, false).0;
-        node
+        End::new(node, if is_folded { End::FOLDED } else { 0 })
+    }
+
+    /// Whether a place is of the function that a node shows.
+    fn stands_for(&self, node: NodeId, place: Place) -> bool {
+        let shown = self.nodes[node.index()].place;
+        match &self.functions {
+            _ if !self.sieve.folds() => true,
+            Some(functions) => {
+                functions.of(self.profile, shown) == functions.of(self.profile, place)
+            }
+            None => shown == place,
+        }
     }
 
     /// Where the nearest earlier call of `location` ended, where recursion is flattened.
@@ -182,8 +213,15 @@ impl<'a> Builder<'a> {
             Some(functions) => functions.of(self.profile, place),
             None => place.key(),
         };
-        let key = (u64::from(parent.0) << 32) | u64::from(key);
-        *self.child.entry(key).or_insert_with(|| {
+        let edge = (u64::from(parent.0) << 32) | u64::from(key);
+        if let Some(&child) = self.child.get(&edge) {
+            return child;
+        }
+        let earlier = match self.options.fold_recursion {
+            true => self.repeated(parent, key),
+            false => None,
+        };
+        let child = earlier.unwrap_or_else(|| {
             let id = NodeId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes"));
             let level = self.nodes[parent.index()].level + 1;
             self.nodes.push(Node::new(
@@ -193,8 +231,29 @@ impl<'a> Builder<'a> {
                 level,
             ));
             self.in_library.push(in_library);
+            self.keys.push(key);
             id
-        })
+        });
+        self.child.insert(edge, child);
+        child
+    }
+
+    /// The node of the earlier call, if a call of `key` by `caller` ends a sequence of calls that
+    /// stands right before itself: `a a`, or `a b a b`.
+    fn repeated(&self, caller: NodeId, key: u32) -> Option<NodeId> {
+        // What is called, and its callers from here on.
+        let mut chain = [key; 2 * LONGEST_CYCLE];
+        let mut nodes = [caller; 2 * LONGEST_CYCLE];
+        let mut length = 1;
+        let mut node = caller;
+        while length < chain.len() && node != NodeId(0) {
+            (chain[length], nodes[length]) = (self.keys[node.index()], node);
+            length += 1;
+            node = self.nodes[node.index()].parent;
+        }
+        let longest = length / 2;
+        let is_repeated = |&cycle: &usize| chain[..cycle] == chain[cycle..2 * cycle];
+        (1..=longest).find(is_repeated).map(|cycle| nodes[cycle])
     }
 
     /// Adds each node's samples to its caller's, the last node first.
@@ -299,6 +358,7 @@ impl Node {
             count_recur: 0,
             weight: 0,
             own_weight: 0,
+            folded_weight: 0,
             calls: 0,
             children: (0, 0),
         }

@@ -55,6 +55,9 @@ pub struct TreeOptions {
     pub by_function: bool,
     /// What becomes of recursion.
     pub recur: Recur,
+    /// Whether a function that calls itself, directly or by a cycle of calls, is one node. Its
+    /// time at any depth is that node's, so siblings still add up to their parent.
+    pub fold_recursion: bool,
 }
 
 impl Default for TreeOptions {
@@ -64,6 +67,7 @@ impl Default for TreeOptions {
             combine: true,
             by_function: false,
             recur: Recur::Off,
+            fold_recursion: false,
         }
     }
 }
@@ -108,6 +112,8 @@ pub struct Node {
     pub weight: u64,
     /// The weight of the samples that ended here.
     pub own_weight: u64,
+    /// How much of that is not the function's own, but of library functions that are folded into it.
+    pub folded_weight: u64,
     /// How often it was called from here, where calls were counted.
     pub calls: u64,
     children: (u32, u32),

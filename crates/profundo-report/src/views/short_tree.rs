@@ -1,5 +1,8 @@
-//! A call tree that fits on a screen: of functions, with the runs of library frames folded, cut to
-//! the hottest branches, and with chains of calls that split nowhere on one line.
+//! A call tree that fits on a screen: of functions, with recursion and the runs of library frames
+//! folded, cut to the hottest branches, and with chains of calls that split nowhere on one line.
+//!
+//! Self is what the table of functions calls self. What is folded into a function is in its total
+//! alone, and ` › …` behind its name says that there is some.
 
 use std::collections::BinaryHeap;
 
@@ -30,6 +33,8 @@ pub(super) struct Branch {
     pub total: f64,
     /// Its own share.
     pub own: f64,
+    /// Whether it calls functions that are folded into it.
+    pub folds: bool,
     /// What stands before the name: for each level whether more of it follows below.
     pub guides: Vec<bool>,
 }
@@ -53,6 +58,7 @@ pub(super) fn branches(
         by_function: true,
         combine: true,
         recur: Recur::Off,
+        fold_recursion: true,
     };
     let mut tree = tree(profile, selection, &options);
     tree.sort_children(|a, b| b.weight.cmp(&a.weight).then(a.place.cmp(&b.place)));
@@ -61,6 +67,8 @@ pub(super) fn branches(
         tree: &tree,
         all,
         floor: (limits.min_share * all as f64).ceil() as u64,
+        // Where the reader has libraries folded, the other tables give their time to the caller too.
+        is_folded_own: shown.libraries == Libraries::Folded,
     };
     pruned.branches(limits)
 }
@@ -69,6 +77,8 @@ struct Pruned<'a> {
     tree: &'a Tree,
     all: u64,
     floor: u64,
+    /// Whether what is folded into a function is its own.
+    is_folded_own: bool,
 }
 
 /// A chain of nodes that make one line.
@@ -150,6 +160,10 @@ impl Pruned<'_> {
 
     fn branch(&self, chain: &Chain, guides: &[bool]) -> Branch {
         let last = self.tree.node(chain.nodes[chain.nodes.len() - 1]);
+        let folded = match self.is_folded_own {
+            true => 0,
+            false => last.folded_weight,
+        };
         let share = |weight: u64| weight as f64 / self.all as f64;
         let places = chain.nodes.iter().map(|&node| self.tree.node(node).place);
         let mut places: Vec<Place> = places.collect();
@@ -162,7 +176,8 @@ impl Pruned<'_> {
             chain: places,
             skipped,
             total: share(last.weight),
-            own: share(last.own_weight),
+            own: share(last.own_weight - folded),
+            folds: folded >= self.floor.max(1),
             guides: guides.to_vec(),
         }
     }

@@ -1,12 +1,12 @@
 //! The command's reports on programs as they are.
 
 use expect_test::{Expect, expect};
-use profundo_model::{LocationKind, Reason, Sample};
+use profundo_model::{LocationKind, Reason, Sample, State};
 use profundo_report::{
     Callers, Choices, Filter, Functions, Libraries, Lines, Look, SortBy, Stacks, Statprof, Summary,
 };
 
-use crate::mixed::{crowd, metered, python, rust, waiting};
+use crate::mixed::{APP, Maker, crowd, metered, python, rust, waiting};
 
 fn look() -> Look {
     Look::new().width(80)
@@ -141,9 +141,9 @@ fn a_summary_fits_on_a_screen() {
               100.0        <module> › main  confidence.py:54
                93.8   0.1  ├ bootstrap  confidence.py:29
                81.8  39.9  │ ├ resample  confidence.py:16
-               41.9  41.9  │ │ └ Random.randint  random.py:336
+               41.9        │ │ └ Random.randint › …  random.py:336
                12.0  12.0  │ └ mean › builtin_sum
-                5.0   5.0  ├ zlib_compress
+                5.0        ├ zlib_compress › …
                 1.2   1.2  └ __read
 
             Quality: 4960 samples (counted as 5014) of 4960 expected (99.9 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
@@ -154,29 +154,29 @@ fn a_summary_fits_on_a_screen() {
     check(
         summary.render(&rust()),
         expect![[r#"
-        target/release/wordcount big.txt
-        1.02 s wall · 1.00 s CPU (98 %) · 1 process · 1 thread
-        ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓  ▓ native 100.0 %  ░ system 0 %
+            target/release/wordcount big.txt
+            1.02 s wall · 1.00 s CPU (98 %) · 1 process · 1 thread
+            ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓  ▓ native 100.0 %  ░ system 0 %
 
-        Time %       Nat Sys  Hottest lines
-          92.0 ±1.8   92      @wordcount/src/main.rs:21  in wordcount::count
-           8.0 ±1.8    8      @wordcount/src/main.rs:8   in wordcount::main
+            Time %       Nat Sys  Hottest lines
+              92.0 ±1.8   92      @wordcount/src/main.rs:21  in wordcount::count
+               8.0 ±1.8    8      @wordcount/src/main.rs:8   in wordcount::main
 
-        Self %       Nat Sys  Total %  Hottest functions
-          50.0 ±3.1   50         50.0  …sh::BuildHasher::hash_one  @core/hash/mod.rs:652
-          30.0 ±2.9   30         80.0  …:HashMap<K,V,S>::insert  …tions/hash/map.rs:1200
-          12.0 ±2.2   12         92.0  wordcount::count  @wordcount/src/main.rs:21
-           8.0 ±1.8    8        100.0  wordcount::main  @wordcount/src/main.rs:8
+            Self %       Nat Sys  Total %  Hottest functions
+              50.0 ±3.1   50         50.0  …sh::BuildHasher::hash_one  @core/hash/mod.rs:652
+              30.0 ±2.9   30         80.0  …:HashMap<K,V,S>::insert  …tions/hash/map.rs:1200
+              12.0 ±2.2   12         92.0  wordcount::count  @wordcount/src/main.rs:21
+               8.0 ±1.8    8        100.0  wordcount::main  @wordcount/src/main.rs:8
 
-        Total %  Self  Calls
-          100.0   8.0  wordcount::main  @wordcount/src/main.rs:8
-           92.0  12.0  └ wordcount::count  @wordcount/src/main.rs:21
-           80.0  80.0    └ std::collections::hash::map::HashMap<K,V,S>::insert
+            Total %  Self  Calls
+              100.0   8.0  wordcount::main  @wordcount/src/main.rs:8
+               92.0  12.0  └ wordcount::count  @wordcount/src/main.rs:21
+               80.0  30.0    └ std::collections::hash::map::HashMap<K,V,S>::insert › …
 
-        Quality: 1000 samples of 1000 expected (100.0 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 3.1 points (95 %).
-        Next: profundo report x
-              profundo flame x
-    "#]],
+            Quality: 1000 samples of 1000 expected (100.0 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 3.1 points (95 %).
+            Next: profundo report x
+                  profundo flame x
+        "#]],
     );
     check(
         summary.render(&crowd()),
@@ -292,9 +292,9 @@ fn a_wide_screen_shows_ranges() {
               100.0        <module> › main  confidence.py:54
                93.8   0.1  ├ bootstrap  confidence.py:29
                81.8  39.9  │ ├ resample  confidence.py:16
-               41.9  41.9  │ │ └ Random.randint  random.py:336
+               41.9        │ │ └ Random.randint › …  random.py:336
                12.0  12.0  │ └ mean › builtin_sum
-                5.0   5.0  ├ zlib_compress
+                5.0        ├ zlib_compress › …
                 1.2   1.2  └ __read
 
             Quality: 4960 samples (counted as 5014) of 4960 expected (99.9 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
@@ -522,6 +522,101 @@ fn folded_libraries_are_what_was_called() {
                       12.0 ±0.9       12         600  mean  confidence.py:10
 
     "#]],
+    );
+}
+
+#[test]
+fn self_in_the_tree_is_that_of_the_table_of_functions() {
+    let mut it = Maker::new();
+    let root = it.python(APP, "<module>", 60, true);
+    let parse = it.python(APP, "parse", 10, true);
+    let decoder = "/usr/lib/python3.12/json/decoder.py";
+    let decode = it.python(decoder, "decode", 337, true);
+    let scan = it.python(decoder, "raw_decode", 353, true);
+    let hook = it.python(APP, "hook", 16, false);
+    it.samples(100, &[root, parse], State::Running);
+    it.samples(142, &[root, parse, decode], State::Running);
+    it.samples(495, &[root, parse, decode, scan], State::Running);
+    it.samples(263, &[root, parse, decode, scan, hook], State::Running);
+    let tables = |choices: Choices| {
+        let summary = Summary::new().look(look()).quality(false).choices(choices);
+        let text = summary.render(&it.profile).unwrap();
+        let from = text.find("Self %").unwrap();
+        text[from..].to_owned()
+    };
+    check(
+        Ok(tables(Choices::command())),
+        expect![[r#"
+            Self %        Py Nat Sys  Total %  Hottest functions
+              49.5 ±3.1   50             75.8  raw_decode  json/decoder.py:353
+              26.3 ±2.8   26             26.3  hook  confidence.py:16
+              14.2 ±2.3   14             90.0  decode  json/decoder.py:337
+              10.0 ±2.0   10            100.0  parse  confidence.py:10
+
+            Total %  Self  Calls
+              100.0  10.0  <module> › parse  confidence.py:10
+               90.0  14.2  └ decode › …  json/decoder.py:337
+               26.3  26.3    └ hook  confidence.py:16
+
+        "#]],
+    );
+    // Who asks for folded libraries gets their time as that of what was called, in both tables.
+    check(
+        Ok(tables(Choices::command().libraries(Libraries::Folded))),
+        expect![[r#"
+            Self %        Py Nat Sys  Total %  Hottest functions
+              63.7 ±3.0   64             90.0  decode  json/decoder.py:337
+              26.3 ±2.8   26             26.3  hook  confidence.py:16
+              10.0 ±2.0   10            100.0  parse  confidence.py:10
+
+            Total %  Self  Calls
+              100.0  10.0  <module> › parse  confidence.py:10
+               90.0  63.7  └ decode  json/decoder.py:337
+               26.3  26.3    └ hook  confidence.py:16
+
+        "#]],
+    );
+}
+
+#[test]
+fn a_function_that_calls_itself_is_one_row() {
+    let mut it = Maker::new();
+    let root = it.python(APP, "<module>", 60, true);
+    let fact = it.python(APP, "fact", 10, true);
+    let leaf = it.python(APP, "leaf", 16, false);
+    // It calls itself by way of two others.
+    let [visit, call, each] =
+        ["visit", "call", "each"].map(|function| it.python(APP, function, 31, true));
+    for depth in [1, 2, 5, 30] {
+        let mut stack = vec![root];
+        stack.extend(vec![fact; depth]);
+        it.samples(100, &stack, State::Running);
+        stack.push(leaf);
+        it.samples(50, &stack, State::Running);
+        let mut stack = vec![root];
+        stack.extend([visit, call, each].repeat(depth));
+        it.samples(50, &stack, State::Running);
+        it.samples(25, &[&stack[..], &[visit, leaf]].concat(), State::Running);
+    }
+    // One that is called again from elsewhere does not call itself.
+    let timed = it.python(APP, "timed", 17, true);
+    let [one, other] = ["one", "other"].map(|name| it.python(APP, name, 30, true));
+    it.samples(100, &[root, timed, one, timed, other], State::Running);
+    let summary = Summary::new().look(look()).quality(false);
+    let text = summary.render(&it.profile).unwrap();
+    let from = text.find("Total %  Self").unwrap();
+    check(
+        Ok(text[from..].to_owned()),
+        expect![[r#"
+            Total %  Self  Calls
+              100.0        <module>  confidence.py:60
+               60.0  40.0  ├ fact  confidence.py:10
+               20.0  20.0  │ └ leaf  confidence.py:16
+               30.0  20.0  ├ visit › call › each  confidence.py:31
+               10.0  10.0  │ └ visit › leaf  confidence.py:16
+               10.0  10.0  └ timed › one › timed › other  confidence.py:30
+
+        "#]],
     );
 }
 

@@ -368,6 +368,9 @@ fn write_tree(page: &mut Page<'_>, branches: &[Branch], names: &Names<'_>) -> io
                 false => line.push(&names.alone(place), Style::PLAIN),
             }
         }
+        if branch.folds {
+            line.push(" › …", GRAY);
+        }
         let at = branch
             .chain
             .last()
