@@ -8,6 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use profundo_formats::{Error, heapsnapshot};
 
 use crate::options::Assemble;
+use crate::output::{self, Detour};
 use crate::{heap, reading, say};
 
 /// What the name of a snapshot ends with: DevTools open no other.
@@ -27,11 +28,16 @@ pub fn assemble(options: &Assemble) -> Result<ExitCode> {
         Some(out) => out.clone(),
         None => with_ending(&options.prefix),
     };
-    may_replace(&out)?;
-    let counts = heapsnapshot::assemble(&options.prefix, &out).map_err(|error| why(&out, error))?;
+    let parts = heapsnapshot::parts(&options.prefix);
+    let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
+    output::check(&out, output::Kind::Snapshot, &parts, options.force)?;
+    let detour = Detour::of(&out, "heap snapshot")?;
+    let counts =
+        heapsnapshot::assemble(&options.prefix, detour.path()).map_err(|error| why(&out, error))?;
+    let shown = detour.shown();
+    detour.arrive()?;
     say::note(&format!(
-        "wrote {}: {}",
-        out.display(),
+        "wrote {shown}: {}",
         say::graph(counts.nodes, counts.edges)
     ));
     if counts.string_bytes > MOST_TEXT {
@@ -53,23 +59,26 @@ fn with_ending(prefix: &Path) -> PathBuf {
     name.into()
 }
 
-/// Whether a snapshot may be written there.
-pub fn may_replace(path: &Path) -> Result<()> {
-    reading::may_replace_only(path, "heap snapshot", heapsnapshot::is_heapsnapshot)
-}
-
 /// Whether part files may be written there: those of an earlier snapshot go, and nothing else that has their names.
-pub fn may_replace_parts(prefix: &Path) -> Result<()> {
+pub fn may_replace_parts(prefix: &Path, force: bool) -> Result<(), output::Refused> {
+    if output::is_stdout(prefix) {
+        return Err(output::Refused::new(
+            "four files cannot go to the standard output; name them with -o PREFIX",
+        ));
+    }
+    if force {
+        return Ok(());
+    }
     // Only the last one says what the files are.
     let parts = heapsnapshot::parts(prefix);
     let [.., last] = &parts;
     let is_snapshot = heap::is_snapshot(last);
     let mut all = parts.iter();
-    match all.find(|path| reading::is_foreign(path, |_| is_snapshot)) {
-        Some(path) => bail!(
-            "{} is there and is no part of a heap snapshot; name others with -o PREFIX",
+    match all.find(|path| output::is_foreign(path, |_| is_snapshot)) {
+        Some(path) => Err(output::Refused::new(&format!(
+            "{} is there and is no part of a heap snapshot; name others with -o PREFIX (`--force` replaces it)",
             path.display()
-        ),
+        ))),
         None => Ok(()),
     }
 }

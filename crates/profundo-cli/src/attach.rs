@@ -34,7 +34,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         None => default_path(options.pid),
     };
     if recording.output.is_some() {
-        reading::may_replace(&path).context(UNBEGUN)?;
+        reading::may_replace(&path, options.looking.style.force).context(UNBEGUN)?;
     }
     let mut recorder = Recorder::create(Options {
         period: recording.period(),

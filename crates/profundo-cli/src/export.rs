@@ -11,7 +11,7 @@ use profundo_model::Profile;
 
 use crate::options::{self, Export, ExportFormat, Flame};
 use crate::report::is_untimed;
-use crate::{reading, say};
+use crate::{output, reading, say};
 
 pub fn export(options: &Export) -> Result<ExitCode> {
     let (format, until) = options.format().unwrap_or_else(|why| options::refuse(&why));
@@ -34,7 +34,7 @@ pub fn export(options: &Export) -> Result<ExitCode> {
     write(
         format,
         &options.recording,
-        output,
+        (output, options.force),
         &filter,
         &options.options(),
     )
@@ -52,7 +52,7 @@ pub fn flame(options: &Flame) -> Result<ExitCode> {
     write(
         Format::Flame,
         &options.recording,
-        output,
+        (output, options.force),
         &filter,
         &options.options(),
     )
@@ -61,13 +61,16 @@ pub fn flame(options: &Flame) -> Result<ExitCode> {
 fn write(
     format: Format,
     file: &Path,
-    output: Option<&Path>,
+    (output, force): (Option<&Path>, bool),
     filter: &Filter,
     options: &Options,
 ) -> Result<ExitCode> {
     if let Some(why) = options::misfit(format, options) {
         options::refuse(why);
     }
+    let beside = beside(file, format);
+    let output = output.unwrap_or(&beside);
+    output::check(output, output::Kind::Export(format), &[file], force)?;
     let mut profile = reading::open(file)?;
     if let Some(why) = misses(&profile, format, options) {
         bail!("{why}; nothing was written");
@@ -98,8 +101,6 @@ fn write(
         };
         bail!("no {what} pass the filter ({words}); nothing was written");
     }
-    let beside = beside(file, format);
-    let output = output.unwrap_or(&beside);
     to_path(&profile, Some(format), options, output)?;
     if output != Path::new("-") {
         let empty = match had_samples {

@@ -16,8 +16,7 @@ use profundo_wire::recording::{Collection, Event};
 use crate::attach::{HEED, is_over};
 use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, mind};
 use crate::options::GcLog;
-use crate::reading::may_replace_only;
-use crate::{carried, say};
+use crate::{carried, output, say};
 
 pub fn gc_log(options: &GcLog) -> Result<ExitCode> {
     match options.pid {
@@ -258,8 +257,10 @@ struct Sum {
 impl Log {
     fn create(options: &GcLog, otherwise: Box<dyn Write>) -> Result<Self> {
         let out: Box<dyn Write> = match &options.output {
+            Some(path) if output::is_stdout(path) => Box::new(io::stdout()),
             Some(path) => {
-                may_replace_only(path, "log of collections", is_log)?;
+                output::check(path, output::Kind::GcLog, &[], options.force)?;
+                // Whoever watches it grow finds it under its name from the beginning.
                 let file = File::create(path);
                 Box::new(BufWriter::new(
                     file.with_context(|| format!("cannot write {}", path.display()))?,
@@ -409,11 +410,6 @@ fn tells_of_collections(runtime: &str) -> bool {
     minor.is_some_and(|minor: u8| (8..=13).contains(&minor))
 }
 
-/// Whether a file that begins like this is one of these logs.
-fn is_log(start: &[u8]) -> bool {
-    start.starts_with(b"GC: ") || start.starts_with(JSON_START.as_bytes())
-}
-
 fn objects(count: u64) -> String {
     match count {
         1 => "1 object".into(),
@@ -501,9 +497,13 @@ mod tests {
     #[test]
     fn a_log_begins_like_one() {
         assert!(
-            is_log(b"GC: no collections\n") && is_log(json(1, Duration::ZERO, &SOME).as_bytes())
+            output::Kind::GcLog.is_start_of(b"GC: no collections\n")
+                && output::Kind::GcLog.is_start_of(json(1, Duration::ZERO, &SOME).as_bytes())
         );
-        assert!(!is_log(b"import gc") && !is_log(b"{\"schema\":\"profundo-heap/1\"}"));
+        assert!(
+            !output::Kind::GcLog.is_start_of(b"import gc")
+                && !output::Kind::GcLog.is_start_of(b"{\"schema\":\"profundo-heap/1\"}")
+        );
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod launch;
 mod manual;
 mod naming;
 mod options;
+mod output;
 mod peek;
 mod perf_map;
 mod progress;
@@ -82,6 +83,9 @@ fn main() -> ExitCode {
         Err(error) if say::is_broken_pipe(&error) => launch::end_by_broken_pipe(),
         Err(error) => {
             say::error(&error);
+            if error.downcast_ref::<output::Refused>().is_some() {
+                return ExitCode::from(USAGE);
+            }
             let unstarted = error.downcast_ref::<Unstarted>();
             ExitCode::from(unstarted.map_or(FAILURE, |unstarted| unstarted.code))
         }

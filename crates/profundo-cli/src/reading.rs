@@ -3,12 +3,13 @@
 use std::io;
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use profundo_formats::{Error, Warning};
 use profundo_model::Profile;
 
 use crate::heap;
 use crate::naming;
+use crate::output;
 use crate::say;
 
 /// Why there is nothing to say about memory.
@@ -39,42 +40,15 @@ fn read(path: &Path) -> Result<(Profile, Vec<Warning>)> {
     Ok((profile, warnings))
 }
 
-/// Whether a recording may take the place of what is there: of nothing, or of another recording. A
-/// slip of the hand must not cost a source file.
-pub fn may_replace(path: &Path) -> Result<()> {
-    use std::os::unix::fs::FileTypeExt;
-    let shown = path.display();
-    // What cannot be asked about cannot be written either, and that is said in due time.
-    let Ok(metadata) = std::fs::metadata(path) else {
-        return Ok(());
-    };
-    let kind = metadata.file_type();
-    if kind.is_fifo() || kind.is_socket() {
-        bail!("cannot write {shown}: a recording has to be a file");
+/// Refuses to put a recording in the place of anything else than nothing or another recording, or where it could
+/// not be read again.
+pub fn may_replace(path: &Path, force: bool) -> Result<(), output::Refused> {
+    if output::is_stdout(path) {
+        return Err(output::Refused::new(
+            "the report goes to the standard output; name a file for the recording",
+        ));
     }
-    may_replace_only(path, "recording", profundo_formats::is_profundo)
-}
-
-/// A slip of the hand must not cost a source file: what is there has to be empty, or to begin as what takes its place.
-pub fn may_replace_only(path: &Path, what: &str, is_it: impl Fn(&[u8]) -> bool) -> Result<()> {
-    match is_foreign(path, is_it) {
-        true => bail!(
-            "{} is there and is no {what}; name another file with -o FILE",
-            path.display()
-        ),
-        false => Ok(()),
-    }
-}
-
-/// Whether there is a file that has something in it, and does not begin as `is_it` wants.
-pub fn is_foreign(path: &Path, is_it: impl Fn(&[u8]) -> bool) -> bool {
-    use std::io::Read;
-    let mut start = Vec::new();
-    path.is_file()
-        && std::fs::File::open(path)
-            .is_ok_and(|file| file.take(4096).read_to_end(&mut start).is_ok())
-        && !start.is_empty()
-        && !is_it(&start)
+    output::check(path, output::Kind::Recording, &[], force)
 }
 
 /// Why a file cannot be written.

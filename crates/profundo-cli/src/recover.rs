@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -15,10 +14,15 @@ use profundo_wire::recording::{Engine, Event, Finish, Instant, ModuleInfo, Start
 use rustc_hash::FxHashMap;
 
 use crate::options::Recover;
+use crate::output::{self, Detour};
 use crate::{naming, reading, say, sink, sources};
 
 pub fn recover(options: &Recover) -> Result<ExitCode> {
     let path = &options.file;
+    let output = options.output.as_deref().unwrap_or(path);
+    if options.output.is_some() {
+        output::check(output, output::Kind::Recording, &[], options.force)?;
+    }
     let (profile, warnings) = read_file(path).map_err(|error| reading::why(path, error))?;
     let is_cut = warnings
         .iter()
@@ -33,6 +37,7 @@ pub fn recover(options: &Recover) -> Result<ExitCode> {
         ));
         return Ok(ExitCode::SUCCESS);
     }
+    let detour = Detour::of(output, "recording")?;
     let before = profile.samples.len();
     let mut profile = finish(profile, remains.as_ref())?;
     let found = profile.samples.len() - before;
@@ -46,14 +51,14 @@ pub fn recover(options: &Recover) -> Result<ExitCode> {
     sink::weigh(&mut weights, &profile);
     sink::weigh_sums(&mut weights, &profile);
     sources::keep(&mut profile, &weights);
-    let output = options.output.as_deref().unwrap_or(path);
-    write_file(output, &profile).map_err(|error| reading::why_not_written(output, error))?;
-    tell(output, samples, found);
+    let place = detour.path();
+    write_file(place, &profile).map_err(|error| reading::why_not_written(place, error))?;
+    tell(&detour.shown(), samples, found);
+    detour.arrive()?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(output: &Path, samples: usize, found: usize) {
-    let output = output.display();
+fn tell(output: &str, samples: usize, found: usize) {
     say::note(&format!(
         "{samples} samples in {output}, {found} of them from memory; `profundo report {output}` \
          shows them"

@@ -1,6 +1,5 @@
 //! `report`, and the report that follows a run: which shape, where to, and how it looks there.
 
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,7 +13,7 @@ use profundo_report::{
 };
 
 use crate::options::{Looking, Report, Style, What};
-use crate::{options, reading};
+use crate::{options, output, reading};
 
 pub fn report(options: &Report) -> Result<ExitCode> {
     let what = options.what.or(options.format).unwrap_or_default();
@@ -127,18 +126,15 @@ impl<'a> Shape<'a> {
                 &of_memory
             }
         };
-        if let Some(path) = &style.report_to {
-            let file = File::create(path)
-                .with_context(|| format!("cannot write the report to {}", path.display()))?;
-            let look = look(style, false);
-            // Nothing has to be cut where one can scroll.
-            let look = look.width(style.width.unwrap_or(1000));
-            let mut out = BufWriter::new(file);
-            return self
-                .write(profile, recording, look, &mut out)
-                .and_then(|()| Ok(out.flush()?))
-                .with_context(|| format!("cannot write the report to {}", path.display()));
+        if let Some(path) = style.report_to.as_deref()
+            && !output::is_stdout(path)
+        {
+            return self.print_to(path, profile, recording);
         }
+        let stream = match style.report_to {
+            Some(_) => Stream::Out,
+            None => stream,
+        };
         match stream {
             Stream::Out => {
                 let stdout = io::stdout();
@@ -155,12 +151,26 @@ impl<'a> Shape<'a> {
         }
     }
 
+    /// Writes it to a file, where a line says what it is: by that it is known when it is to be replaced.
+    fn print_to(&self, path: &Path, profile: &Profile, recording: &Path) -> Result<()> {
+        let style = &self.looking.style;
+        let text = output::Text::create(path, output::Kind::Report, &[recording], style.force)?;
+        // Nothing has to be cut where one can scroll.
+        let look = look(style, false).width(style.width.unwrap_or(1000));
+        text.write(|out| {
+            if !style.json {
+                writeln!(out, "{}: {}", output::REPORT, self.what.name())?;
+            }
+            self.write(profile, recording, look, out)
+        })
+    }
+
     fn write(
         &self,
         profile: &Profile,
         recording: &Path,
         look: Look,
-        out: &mut impl Write,
+        out: &mut (impl Write + ?Sized),
     ) -> Result<()> {
         let style = &self.looking.style;
         macro_rules! write_view {

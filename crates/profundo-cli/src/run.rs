@@ -13,6 +13,7 @@ use crate::asked::Asked;
 use crate::functions::Functions;
 use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, mind};
 use crate::options::{self, Record, Recording, Run};
+use crate::output::{self, Detour};
 use crate::report::{Shape, Stream};
 use crate::sink::{Done, Sink};
 use crate::{carried, perf_map, reading, say};
@@ -26,7 +27,8 @@ pub fn run(options: &Run) -> Result<ExitCode> {
         ));
     }
     let shape = Shape::new(what, None, &options.looking);
-    let recorded = whole(&options.recording, &options.command.words)?;
+    let force = options.looking.style.force;
+    let recorded = whole(&options.recording, force, &options.command.words)?;
     tell_failure(&recorded);
     // The program has ended as it has, whatever becomes of the report.
     let shown = reading::open_quietly(&recorded.path)
@@ -36,22 +38,22 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     {
         say::error(&error);
     }
-    Ok(end_as(recorded.ended))
+    recorded.arrive()
 }
 
 pub fn record(options: &Record) -> Result<ExitCode> {
-    let recorded = whole(&options.recording, &options.command.words)?;
+    let recorded = whole(&options.recording, options.force, &options.command.words)?;
     for note in &recorded.done.notes {
         say::note(note);
     }
     if !tell_failure(&recorded) {
-        let path = recorded.path.display();
-        say::note(&format!(
-            "{} samples in {path}; `profundo report {path}` shows them",
-            recorded.done.samples
-        ));
+        let (samples, path) = (recorded.done.samples, recorded.path.display());
+        say::note(&match recorded.goes_to_stdout() {
+            true => format!("{samples} samples in the standard output"),
+            false => format!("{samples} samples in {path}; `profundo report {path}` shows them"),
+        });
     }
-    Ok(end_as(recorded.ended))
+    recorded.arrive()
 }
 
 /// What comes before each reason why there is no recording.
@@ -64,6 +66,25 @@ pub struct Recorded {
     pub done: Done,
     /// How many instructions it has executed, where that was wanted, or why that is not known.
     pub instructions: Option<io::Result<u64>>,
+    detour: Option<Detour>,
+}
+
+impl Recorded {
+    /// Whether the recording is to be sent to the standard output.
+    pub fn goes_to_stdout(&self) -> bool {
+        self.detour.as_ref().is_some_and(Detour::is_stdout)
+    }
+
+    /// Nothing more is to be read of the recording: brings it to where it was to go, and ends as the program did.
+    pub fn arrive(self) -> Result<ExitCode> {
+        // The program has ended as it has, whatever becomes of the recording.
+        if let Some(Err(error)) = self.detour.map(Detour::arrive)
+            && !say::is_broken_pipe(&error)
+        {
+            say::error(&error);
+        }
+        Ok(end_as(self.ended))
+    }
 }
 
 /// Says why the file is not whole. Returns whether it is not.
@@ -85,6 +106,8 @@ pub struct Plan<'a> {
     pub options: Options,
     /// Where the recording goes, unless it is called by the program.
     pub output: Option<&'a Path>,
+    /// Whether it replaces a file that is no recording.
+    pub force: bool,
     /// How large it may grow.
     pub max_size: u64,
     /// Whether it keeps lines of source code.
@@ -102,7 +125,7 @@ pub struct Plan<'a> {
 }
 
 /// Runs a program and records it, whole, as the options for that say.
-pub fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
+pub fn whole(options: &Recording, force: bool, words: &[OsString]) -> Result<Recorded> {
     let agent = match options.engine {
         options::EngineChoice::PerfRing => None,
         _ => Some(carried::file(match options.memory() {
@@ -130,6 +153,7 @@ pub fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
         Plan {
             options: how,
             output: options.output.as_deref(),
+            force,
             max_size: options.max_size.0,
             keeps_source: !options.no_source,
             perf_map: options.perf_map,
@@ -145,9 +169,13 @@ pub fn whole(options: &Recording, words: &[OsString]) -> Result<Recorded> {
 /// Runs a program and records it, whole.
 pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
     let program = Program::find(words)?;
-    if let Some(path) = plan.output {
-        reading::may_replace(path).context(UNBEGUN)?;
-    }
+    let detour = match plan.output {
+        Some(path) => {
+            output::check(path, output::Kind::Recording, &[], plan.force).context(UNBEGUN)?;
+            Some(Detour::of(path, "recording").context(UNBEGUN)?)
+        }
+        None => None,
+    };
     let lines = plan.options.calls.as_ref().and_then(|it| it.lines.clone());
     let mut recorder = Recorder::create(plan.options)?;
     let counters = plan.functions.map(Functions::count).transpose()?;
@@ -157,11 +185,11 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
         .then(|| (perf_map::VARIABLE.into(), "1".into()));
     let child = fork_recorded(&program, &recorder, perf_map, &signals, None)?;
     let pid = child.pid();
-    let path = match plan.output {
-        Some(path) => path.to_owned(),
+    let path = match &detour {
+        Some(detour) => detour.path().to_owned(),
         None => default_path(&program, pid),
     };
-    let sink = Sink::create(&path, recorder.start(), plan.max_size)?;
+    let sink = Sink::create_beside(&path, recorder.start(), plan.max_size)?;
     let mut sink = sink.asked(plan.asked).with_lines(lines);
     // Should we be killed, this tells whose memory it is. Without it, the file alone is left.
     let _ = std::path::absolute(&path).map(|recording| {
@@ -180,9 +208,10 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
     let watch = signals.watch(move || wake.wake())?;
     if let Err(error) = child.release() {
         // Nothing ran, so nothing was recorded.
-        let _ = std::fs::remove_file(&path);
+        sink.discard();
         bail!(Unstarted::refused(&program.path, &error));
     }
+    sink.take_place()?;
     let ended = accompany(&mut recorder, &mut sink, &signals, pid, plan.schedule)?;
     let finish = recorder.finish(&mut |event| sink.event(event));
     drop(watch);
@@ -205,6 +234,7 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
         ended,
         done,
         instructions,
+        detour,
     })
 }
 

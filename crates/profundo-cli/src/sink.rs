@@ -1,7 +1,8 @@
 //! From what the recorder tells to the file: the profile grows in memory, and what is complete is
 //! written at once, so that little is lost if this process is killed.
 
-use std::fs::File;
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -30,6 +31,8 @@ pub struct Sink {
     writer: Option<StreamWriter<BufWriter<File>>>,
     failure: Option<Error>,
     path: PathBuf,
+    /// Where the file goes as soon as there is something to record. Until then an older recording stays there.
+    place: Option<PathBuf>,
     max_size: u64,
     /// What each stack weighs: the samples themselves leave the memory.
     weights: Vec<u64>,
@@ -66,6 +69,7 @@ impl Sink {
             writer: Some(writer),
             failure: None,
             path: path.to_owned(),
+            place: None,
             max_size,
             weights: Vec::new(),
             flushed: now,
@@ -73,6 +77,39 @@ impl Sink {
             asked: None,
             tallied: Tallied::default(),
         })
+    }
+
+    /// Begins the file, but leaves an older recording where it is, up to [`Sink::take_place`].
+    pub fn create_beside(path: &Path, start: Start, max_size: u64) -> Result<Self> {
+        // A symbolic link stays one.
+        let place = fs::canonicalize(path).ok().filter(|it| it.is_file());
+        let Some((place, name)) =
+            place.and_then(|it| Some((it.clone(), it.file_name()?.to_owned())))
+        else {
+            return Self::create(path, start, max_size);
+        };
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}.new", std::process::id()));
+        let mut sink = Self::create(&place.with_file_name(hidden), start, max_size)?;
+        sink.place = Some(place);
+        Ok(sink)
+    }
+
+    /// The program has begun: from now on the file has its name.
+    pub fn take_place(&mut self) -> Result<()> {
+        if let Some(place) = self.place.take() {
+            fs::rename(&self.path, &place)
+                .with_context(|| format!("cannot replace {}", place.display()))?;
+            self.path = place;
+        }
+        Ok(())
+    }
+
+    /// Nothing will be recorded: no file is left.
+    pub fn discard(self) {
+        // What cannot be removed stays.
+        let _ = fs::remove_file(&self.path);
     }
 
     /// What is to be traced, if anything is.

@@ -16,10 +16,11 @@ use profundo_ingest::Objects;
 use profundo_model::graph::Sink;
 use profundo_remote::door::{CopiedMemory, Door, Refused, Told};
 
-use crate::assemble::{may_replace, may_replace_parts};
+use crate::assemble::may_replace_parts;
 use crate::attach::is_over;
 use crate::launch::Signals;
 use crate::options::{Snapshot, Through};
+use crate::output::{self, Detour};
 use crate::progress::Progress;
 use crate::{carried, say};
 
@@ -36,15 +37,16 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
         redact: !options.no_redact,
         all_one: options.all_one,
     };
+    let detour = Detour::of(&out, "heap snapshot")?;
     let prefix = match options.streaming {
         true => {
-            may_replace_parts(&out)?;
+            may_replace_parts(&out, options.force)?;
             out.clone()
         }
         false => {
-            may_replace(&out)?;
-            remove_stale(&out);
-            beside(&out)
+            output::check(&out, output::Kind::Snapshot, &[], options.force)?;
+            remove_stale(detour.path());
+            beside(detour.path())
         }
     };
     // No half file is left, whenever somebody wants it to end.
@@ -62,7 +64,7 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
     parts.finish().with_context(unwritten)?;
     if !options.streaming {
         let progress = Progress::start("writing the snapshot");
-        let done = heapsnapshot::assemble_and_remove(&prefix, &out);
+        let done = heapsnapshot::assemble_and_remove(&prefix, detour.path());
         drop(progress);
         if let Err(error) = done {
             let _ = heapsnapshot::remove_parts(&prefix);
@@ -83,9 +85,10 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
         ),
         false => format!(
             "wrote {0}; look at it with `profundo heap {0}`, or in Chrome's DevTools (Memory, Load profile)",
-            out.display()
+            detour.shown()
         ),
     });
+    detour.arrive()?;
     Ok(ExitCode::SUCCESS)
 }
 

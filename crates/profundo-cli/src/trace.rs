@@ -10,7 +10,6 @@ use profundo_remote::{Calls, EngineChoice, Lines, LinesOf, Options};
 
 use crate::asked::{Asked, has_interpreter};
 use crate::functions::Functions;
-use crate::launch::end_as;
 use crate::options::Trace;
 use crate::report::{Shape, Stream};
 use crate::run::{Plan, Schedule, carry_out, tell_failure};
@@ -53,6 +52,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
         Plan {
             options: how,
             output: options.output.as_deref(),
+            force: options.looking.style.force,
             max_size: MOST,
             keeps_source: !options.no_source,
             perf_map: false,
@@ -84,7 +84,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
     {
         say::error(&error);
     }
-    Ok(end_as(recorded.ended))
+    recorded.arrive()
 }
 
 /// What a native program needs to have its calls or lines counted.

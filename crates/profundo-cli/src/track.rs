@@ -16,6 +16,7 @@ use profundo_model::{FrameId, Profile};
 
 use crate::launch::{Program, end_as};
 use crate::options::{Recording, Scope, TrackAllocation};
+use crate::output::{Kind, Text};
 use crate::{code_lines, reading, run, say};
 
 pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
@@ -39,11 +40,15 @@ pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
     };
     let name = format!("profundo-track.{}.profundo", std::process::id());
     let file = std::env::temp_dir().join(name);
-    let recorded = run::whole(&Recording::of_allocations(file.clone()), &options.words);
+    let recorded = run::whole(
+        &Recording::of_allocations(file.clone()),
+        false,
+        &options.words,
+    );
     let written = recorded.and_then(|recorded| {
         run::tell_failure(&recorded);
         let profile = reading::open_quietly(&file)?;
-        write_all(&profile, &scope, options.output.as_deref())?;
+        write_all(&profile, &scope, (options.output.as_deref(), options.force))?;
         Ok(end_as(recorded.ended))
     });
     let _ = fs::remove_file(&file);
@@ -51,7 +56,11 @@ pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
 }
 
 /// Writes the files of all sources in the scope.
-fn write_all(profile: &Profile, scope: &Scope, output: Option<&Path>) -> Result<()> {
+fn write_all(
+    profile: &Profile,
+    scope: &Scope,
+    (output, force): (Option<&Path>, bool),
+) -> Result<()> {
     let owners = Ownership::new(profile);
     let is_meant = |frame: FrameId| {
         let row = profile.frames.get(frame);
@@ -86,16 +95,27 @@ fn write_all(profile: &Profile, scope: &Scope, output: Option<&Path>) -> Result<
         };
         let pid = profile.processes[tracked.process.index()].pid;
         let target = target(Path::new(source_path), pid, output);
-        match write_one(&target, &source, tracked, code.get(source_path)) {
+        match write_one(
+            &target,
+            &source,
+            tracked,
+            code.get(source_path),
+            (Path::new(source_path), force),
+        ) {
             Ok(()) => written += 1,
             Err(error) => refused = Some((target, error)),
         }
     }
     if let Some((target, error)) = refused {
-        let (target, reason) = (target.display(), say::reason(&error));
-        say::note(&format!(
-            "cannot write {target} ({reason}); --output DIR writes elsewhere"
-        ));
+        let io = error.root_cause().downcast_ref::<io::Error>();
+        say::note(&match io {
+            Some(io) => format!(
+                "cannot write {} ({}); --output DIR writes elsewhere",
+                target.display(),
+                say::reason(io)
+            ),
+            None => say::chain(error.as_ref()),
+        });
     }
     let place = match output {
         Some(folder) => format!("below {}", folder.display()),
@@ -117,7 +137,8 @@ fn write_one(
     source: &[u8],
     tracked: &Tracked,
     code: Option<&BTreeSet<u32>>,
-) -> io::Result<()> {
+    (of, force): (&Path, bool),
+) -> Result<()> {
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -125,9 +146,8 @@ fn write_one(
         Some(&bytes) => Some(bytes),
         None => code.is_some_and(|code| code.contains(&line)).then_some(0),
     };
-    let mut out = BufWriter::new(fs::File::create(target)?);
-    mem::write(source, bytes_of, &mut out)?;
-    out.flush()
+    let text = Text::create(target, Kind::Mem, &[of], force)?;
+    text.write(|out| Ok(mem::write(source, bytes_of, &mut &mut *out)?))
 }
 
 /// The text of a source file, if it is the one that ran.

@@ -16,9 +16,8 @@ mod saved;
 mod statements;
 mod words;
 
-use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -28,8 +27,8 @@ use profundo_report::{Benchmark, Look, When, this_machine};
 
 use crate::launch::{Ended, Interrupt, Interrupted, end_as};
 use crate::options::{self, Bench as Options};
+use crate::output::{Kind, Text};
 use crate::progress::Progress;
-use crate::reading::is_foreign;
 use crate::say;
 use check::Found;
 use commands::Runs;
@@ -59,7 +58,7 @@ pub fn bench(options: &Options) -> Result<ExitCode> {
     let plan = Plan::of(options).unwrap_or_else(|why| options::refuse(&why));
     let earlier = options.later.against.as_deref();
     let earlier = earlier.map(saved::read).transpose()?;
-    let saving = options.later.save.as_deref().map(Saving::to).transpose()?;
+    let saving = saving(options)?;
     let mut bench = Bench {
         subject: plan.subject(),
         cpu_clock: options.process,
@@ -102,7 +101,7 @@ pub fn bench(options: &Options) -> Result<ExitCode> {
         return end_by(cut);
     }
     if let Some(saving) = saving {
-        saving.write(&report)?;
+        saving.write(|out| Ok(report.write_json(out)?))?;
     }
     Ok(verdict(&report, options))
 }
@@ -314,53 +313,14 @@ fn now() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-/// A file that will be written at the end: whether it can be is known at the beginning.
-struct Saving {
-    path: PathBuf,
-    beside: PathBuf,
-}
-
-impl Saving {
-    fn to(path: &Path) -> Result<Self> {
-        let name = path.file_name().filter(|_| !path.is_dir());
-        let Some(name) = name else {
-            bail!("cannot write {}: it is no file", path.display());
-        };
-        let is_measurement =
-            |start: &[u8]| String::from_utf8_lossy(start).contains("\"report\": \"bench\"");
-        if is_foreign(path, is_measurement) {
-            bail!(
-                "{} is there and is no measurement; name another file to save it in",
-                path.display()
-            );
-        }
-        let mut beside = name.to_owned();
-        beside.push(format!(".{}.new", std::process::id()));
-        let saving = Self {
-            beside: path.with_file_name(beside),
-            path: path.to_owned(),
-        };
-        fs::write(&saving.beside, "").with_context(|| saving.cannot())?;
-        Ok(saving)
+/// The file that will be written at the end: whether it can be is known at the beginning.
+fn saving(options: &Options) -> Result<Option<Text>> {
+    let Some(path) = &options.later.save else {
+        return Ok(None);
+    };
+    if path.is_dir() {
+        bail!("cannot write {}: it is no file", path.display());
     }
-
-    fn write(self, report: &Benchmark<'_>) -> Result<()> {
-        let mut text = Vec::new();
-        report
-            .write_json(&mut text)
-            .with_context(|| self.cannot())?;
-        fs::write(&self.beside, text).with_context(|| self.cannot())?;
-        fs::rename(&self.beside, &self.path).with_context(|| self.cannot())
-    }
-
-    fn cannot(&self) -> String {
-        format!("cannot write {}", self.path.display())
-    }
-}
-
-impl Drop for Saving {
-    fn drop(&mut self) {
-        // It is there only if it was not written.
-        let _ = fs::remove_file(&self.beside);
-    }
+    let force = options.later.force;
+    Text::create(path, Kind::Bench, &[], force).map(Some)
 }

@@ -139,9 +139,12 @@ pub struct OfCommands {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Now and later")]
 pub struct Later {
-    /// Write the measurement there
+    /// Write the measurement there; `-` is the standard output
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
+    /// Replace a file of another kind, too
+    #[arg(long, requires = "save")]
+    pub force: bool,
     /// Compare with the measurement that was saved there
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,

@@ -122,6 +122,9 @@ pub struct Export {
     /// Where to write it; `-` is the standard output
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
+    /// Replace a file of another kind, too
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub filters: Filters,
     #[command(flatten)]
@@ -143,6 +146,9 @@ pub struct Flame {
     /// Where to write it; `-` is the standard output
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
+    /// Replace a file of another kind, too
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub filters: Filters,
     #[command(flatten)]

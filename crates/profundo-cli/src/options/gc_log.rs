@@ -32,9 +32,12 @@ pub struct GcLog {
     /// A program to start, and its arguments; a `.py` file is run by python3
     #[arg(value_name = "CMD", last = true)]
     pub words: Vec<OsString>,
-    /// Where the lines go [default: stderr, with PID stdout]
+    /// Where the lines go; `-` is the standard output [default: stderr, with PID stdout]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Replace a file of another kind, too
+    #[arg(long)]
+    pub force: bool,
     /// Lines of JSON instead
     #[arg(long)]
     pub json: bool,

@@ -99,7 +99,10 @@ pub struct Assemble {
     /// PREFIX.metadata.json
     #[arg(value_name = "PREFIX")]
     pub prefix: PathBuf,
-    /// Where to write the snapshot [default: PREFIX.heapsnapshot]
+    /// Where to write the snapshot; `-` is the standard output [default: PREFIX.heapsnapshot]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Replace a file of another kind, too
+    #[arg(long)]
+    pub force: bool,
 }

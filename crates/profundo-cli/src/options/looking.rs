@@ -142,9 +142,12 @@ pub struct Style {
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
-    /// Write the report there
+    /// Write the report there; `-` is the standard output
     #[arg(long, value_name = "FILE")]
     pub report_to: Option<PathBuf>,
+    /// Replace a file that is no report, or no recording, too
+    #[arg(long)]
+    pub force: bool,
     /// Leave out the line on quality, and the notes
     #[arg(long)]
     pub no_quality: bool,

@@ -175,6 +175,9 @@ pub struct Record {
     pub command: Command,
     #[command(flatten)]
     pub recording: Recording,
+    /// Replace a file that is no recording, too
+    #[arg(long, help_heading = "The recording")]
+    pub force: bool,
 }
 
 // The program and its arguments.
@@ -257,9 +260,12 @@ pub struct Recover {
     /// The recording, as it was left
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Where to write the mended one [default: in its place]
+    /// Where to write the mended one; `-` is the standard output [default: in its place]
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
+    /// Replace a file of another kind, too
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Ends the program because of wrong usage that no single option can tell.

@@ -25,9 +25,12 @@ pub struct Snapshot {
     /// The process
     #[arg(value_name = "PID")]
     pub pid: u32,
-    /// Where to write it [default: profundo.<name>.<PID>.heapsnapshot]
+    /// Where to write it; `-` is the standard output [default: profundo.<name>.<PID>.heapsnapshot]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Replace a file of another kind, too
+    #[arg(long)]
+    pub force: bool,
     /// Write four part files, which take no memory to write: `profundo assemble` makes a snapshot of them
     #[arg(long)]
     pub streaming: bool,

@@ -34,9 +34,12 @@ pub struct Time {
     /// Run it so many times before, without measuring: caches are warm then
     #[arg(long, value_name = "COUNT", default_value = "0", hide_default_value = true, value_parser = runs, allow_negative_numbers = true)]
     pub warmup: u32,
-    /// Write the report there instead of to stderr
+    /// Write the report there instead of to stderr; `-` is the standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Replace a file of another kind, too
+    #[arg(long)]
+    pub force: bool,
     /// Write it behind what is in FILE
     #[arg(short, long, requires = "output")]
     pub append: bool,

@@ -55,6 +55,9 @@ pub struct Live {
     /// Record into this file, too
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Replace files that are no recording, or not empty, too
+    #[arg(long)]
+    pub force: bool,
     /// Samples per second of a thread's CPU time
     #[arg(short, long, value_name = "HZ", default_value = "100", value_parser = rate, allow_negative_numbers = true)]
     pub rate: f64,

@@ -24,7 +24,7 @@ Exit codes: the program's own (or its signal); 2 for wrong usage; 126, 127 if it
 pub struct Trace {
     #[command(flatten)]
     pub command: Command,
-    /// Where the recording goes [default: profundo.<command>.<pid>.profundo]
+    /// Where the recording goes; `-` is the standard output [default: profundo.<command>.<pid>.profundo]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Leave out the functions of C's that Python calls

@@ -57,6 +57,9 @@ pub struct TrackAllocation {
     /// Write the files below this folder instead of beside the sources
     #[arg(short, long, value_name = "DIR", conflicts_with = "analyze")]
     pub output: Option<PathBuf>,
+    /// Replace files that are no .mem files, too
+    #[arg(long)]
+    pub force: bool,
     /// List what .mem files say, the largest number last: of these files, or of all below these folders
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub analyze: Vec<PathBuf>,

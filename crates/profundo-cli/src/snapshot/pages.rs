@@ -1,20 +1,18 @@
 //! `snapshot --pages`: what is in each page that the interpreter makes small objects in, as Julia's page profile has it.
 
-use std::fs::OpenOptions;
-use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use profundo_cpython::{Pool, pool_bytes};
 use profundo_model::graph::{Builder, Graph, NodeId};
 use profundo_remote::door::CopiedMemory;
 
-use super::{Asked, beside, remove_stale, tell};
+use super::{Asked, tell};
 use crate::attach::name_of;
 use crate::options::Snapshot;
-use crate::reading::may_replace_only;
+use crate::output::{Kind, Text};
 use crate::say;
 
 /// What stands for a block that is free, for one with an object that nothing can come to any more, and for one
@@ -29,7 +27,7 @@ pub fn pages(options: &Snapshot) -> Result<ExitCode> {
         Some(out) => out.clone(),
         None => PathBuf::from(format!("profundo.{}.{pid}.pages.json", name_of(pid))),
     };
-    may_replace_only(&out, "list of pages", is_list)?;
+    let text = Text::create(&out, Kind::Pages, &[], options.force)?;
     let mut heap = Builder::redacted();
     let mut pools = Vec::new();
     let asked = Asked {
@@ -44,16 +42,7 @@ pub fn pages(options: &Snapshot) -> Result<ExitCode> {
     })?;
     let graph = heap.finish();
     let objects = Objects::of(&graph);
-    remove_stale(&out);
-    let temporary = beside(&out);
-    let written = write(&temporary, &pools, &objects)
-        .and_then(|()| std::fs::rename(&temporary, &out))
-        .with_context(|| format!("cannot write {}", out.display()));
-    if written.is_err() {
-        // What has failed is said; that this fails too says nothing more.
-        let _ = std::fs::remove_file(&temporary);
-    }
-    written?;
+    text.write(|out| Ok(write(out, &pools, &objects)?))?;
     let room: u64 = pools.iter().map(|it| it.size * it.used.len() as u64).sum();
     let used = pools.iter().map(|it| it.size * it.in_use());
     let milliseconds = (told.pause + told.borrowed).as_secs_f64() * 1e3;
@@ -190,17 +179,7 @@ fn garbage(graph: &Graph) -> Vec<bool> {
 /// How the file begins.
 const START: &[u8] = b"{\"pages\": [";
 
-/// Whether a file that begins like this is one of these, or of Julia's page profiles.
-fn is_list(start: &[u8]) -> bool {
-    let start = start.iter().filter(|byte| !byte.is_ascii_whitespace());
-    let wanted = START.iter().filter(|byte| !byte.is_ascii_whitespace());
-    start.take(START.len() - 1).eq(wanted)
-}
-
-fn write(path: &Path, pools: &[Found], objects: &Objects<'_>) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let options = options.write(true).create(true).truncate(true).mode(0o600);
-    let mut out = BufWriter::new(options.open(path)?);
+fn write(out: &mut dyn Write, pools: &[Found], objects: &Objects<'_>) -> io::Result<()> {
     out.write_all(START)?;
     for (index, pool) in pools.iter().enumerate() {
         let separator = if index > 0 { ",\n" } else { "\n" };
@@ -220,8 +199,7 @@ fn write(path: &Path, pools: &[Found], objects: &Objects<'_>) -> io::Result<()> 
         }
         out.write_all(b"]}")?;
     }
-    out.write_all(b"\n]}\n")?;
-    out.flush()
+    out.write_all(b"\n]}\n")
 }
 
 /// As a string of JSON.

@@ -1,33 +1,39 @@
 //! Where the report goes: to stderr, because the standard output is the program's, or to a file.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use anyhow::{Context, Result};
 use profundo_report::{Look, When};
 
 use crate::options::Time;
+use crate::output::{Kind, TIME, Text};
 
 /// The place.
 #[derive(Debug)]
 pub struct Output {
-    file: Option<File>,
+    text: Option<Text>,
+    /// Whether a line says what the file is.
+    has_head: bool,
 }
 
 impl Output {
     /// Opens the file, if one is named: what cannot be written shall be known before the program runs.
     pub fn open(options: &Time) -> Result<Self> {
         let Some(path) = &options.output else {
-            return Ok(Self { file: None });
+            return Ok(Self {
+                text: None,
+                has_head: false,
+            });
         };
-        let file = OpenOptions::new()
-            .create(true)
-            .write(true)
-            .append(options.append)
-            .truncate(!options.append)
-            .open(path)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { file: Some(file) })
+        let text = match options.append {
+            true => Text::append(path)?,
+            false => Text::create(path, Kind::Time, &[], options.force)?,
+        };
+        let has_head = !options.posix && !options.paper.json && text.begins_a_file();
+        Ok(Self {
+            text: Some(text),
+            has_head,
+        })
     }
 
     /// Writes the report as it was asked for.
@@ -35,12 +41,15 @@ impl Output {
         let look = Look::new()
             .width(options.paper.width)
             .colors(options.paper.color.unwrap_or(When::Auto));
-        match &self.file {
-            Some(file) => {
+        match self.text.take() {
+            Some(text) => {
+                let has_head = self.has_head;
                 let report = report.look(look);
-                print(&report, BufWriter::new(file), options).with_context(|| {
-                    let path = options.output.as_deref().unwrap_or_else(|| "".as_ref());
-                    format!("cannot write {}", path.display())
+                text.write(|out| {
+                    if has_head {
+                        writeln!(out, "{TIME}")?;
+                    }
+                    Ok(print(&report, out, options)?)
                 })
             }
             None => {

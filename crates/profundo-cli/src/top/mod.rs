@@ -105,14 +105,14 @@ impl Running {
         let is_plain = options.is_plain();
         let live = &options.recording;
         if let Some(path) = &live.output {
-            reading::may_replace(path).context(UNBEGUN)?;
+            reading::may_replace(path, live.force).context(UNBEGUN)?;
         }
         let (target, output) = match options.pid {
             Some(pid) => (Target::Process(pid), None),
             None => {
                 let program = Program::find(&options.words)?;
                 let named = options.output_to.as_deref();
-                let (output, streams) = Output::create(named, &program.name)?;
+                let (output, streams) = Output::create(named, &program.name, live.force)?;
                 (Target::Program { program, streams }, Some(output))
             }
         };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::launch::Streams;
+use crate::output;
 
 /// The file.
 #[derive(Debug)]
@@ -19,9 +20,11 @@ pub struct Output {
 
 impl Output {
     /// The file that was named, or a new one, and what the program is started with.
-    pub fn create(named: Option<&Path>, program: &str) -> Result<(Self, Streams)> {
+    pub fn create(named: Option<&Path>, program: &str, force: bool) -> Result<(Self, Streams)> {
         let (file, path) = match named {
             Some(path) => {
+                output::check(path, output::Kind::Printed, &[], force)
+                    .context("nothing was run")?;
                 let file = File::create(path);
                 let why = || format!("nothing was run: cannot write {}", path.display());
                 (file.with_context(why)?, path.to_owned())

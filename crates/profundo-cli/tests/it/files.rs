@@ -181,7 +181,7 @@ fn what_is_there_and_no_recording_is_not_replaced() {
     let source = folder.file("app.py", "print('precious')\n");
     folder
         .said(&["record", "-o", "app.py", "touch", "ran"])
-        .refused(1, "app.py is there and is no recording");
+        .refused(2, "app.py is there and is no recording");
     assert_eq!(fs::read_to_string(source).unwrap(), "print('precious')\n");
     folder
         .said(&["record", "-o", ".", "touch", "ran"])
@@ -192,7 +192,7 @@ fn what_is_there_and_no_recording_is_not_replaced() {
     assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
     folder
         .said(&["record", "-o", "pipe", "touch", "ran"])
-        .refused(1, "has to be a file");
+        .refused(2, "has to be a file");
     assert!(!folder.path().join("ran").exists());
     // A recording gives way to the next one, and so does an empty file.
     folder.file("x.profundo", "");
@@ -201,6 +201,165 @@ fn what_is_there_and_no_recording_is_not_replaced() {
             .said(&["record", "-o", "x.profundo", "true"])
             .succeeded();
     }
+}
+
+/// Each verb that writes, and how it is told where.
+const WRITERS: [&[&str]; 9] = [
+    &["flame", "made.profundo", "-o"],
+    &["export", "made.profundo", "--to", "collapsed", "-o"],
+    &["export", "made.profundo", "--to", "pprof", "-o"],
+    &["export", "made.profundo", "--to", "speedscope", "-o"],
+    &["report", "made.profundo", "--report-to"],
+    &["report", "made.profundo", "--json", "--report-to"],
+    &["recover", "cut.profundo", "-o"],
+    &["time", "-o"],
+    &["time", "-p", "-o"],
+];
+
+fn with_recordings() -> Folder {
+    let folder = Folder::new();
+    let made = folder.path().join("made.profundo");
+    let profile = crate::options::profile(&folder.file("app.py", "main()\n"));
+    profundo_formats::write_file(&made, &profile).unwrap();
+    let bytes = fs::read(&made).unwrap();
+    fs::write(
+        folder.path().join("cut.profundo"),
+        &bytes[..bytes.len() - 20],
+    )
+    .unwrap();
+    folder
+}
+
+#[test]
+fn no_output_costs_a_file_of_another_kind() {
+    let folder = with_recordings();
+    let source = "int main() { return 0; }\n";
+    for writer in WRITERS {
+        let to = |name: &'static str| {
+            let mut words = [writer, &[name]].concat();
+            if writer[0] == "time" {
+                words.extend(["--", "true"]);
+            }
+            words
+        };
+        folder.file("main.c", source);
+        let said = folder.said(&to("main.c"));
+        said.refused(2, "main.c is there and is no ");
+        let text = fs::read_to_string(folder.path().join("main.c")).unwrap();
+        assert_eq!(text, source, "{writer:?}");
+        let mut forced = to("main.c");
+        forced.insert(1, "--force");
+        folder.said(&forced).succeeded();
+        let text = fs::read(folder.path().join("main.c")).unwrap();
+        assert_ne!(text, source.as_bytes(), "{writer:?}");
+        // What was written so once is of its kind, and so is nothing at all.
+        folder.said(&to("main.c")).succeeded();
+        folder.file("empty", "");
+        folder.said(&to("empty")).succeeded();
+    }
+    folder
+        .said(&["bench", "--save", "app.py", "1"])
+        .refused(2, "app.py is there and is no measurement");
+}
+
+#[test]
+fn no_output_costs_its_input() {
+    let folder = with_recordings();
+    let made = folder.path().join("made.profundo");
+    let before = fs::read(&made).unwrap();
+    std::os::unix::fs::symlink("made.profundo", folder.path().join("soft")).unwrap();
+    fs::hard_link(&made, folder.path().join("hard")).unwrap();
+    let writers = WRITERS.iter().filter(|it| it[1] == "made.profundo");
+    for writer in writers {
+        for name in ["made.profundo", "soft", "hard", "./made.profundo"] {
+            for force in [&[][..], &["--force"]] {
+                let words = [*writer, &[name], force].concat();
+                let said = folder.said(&words);
+                said.refused(2, "is what is being read");
+                assert_eq!(fs::read(&made).unwrap(), before, "{words:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dash_is_the_standard_output() {
+    let folder = with_recordings();
+    for writer in WRITERS {
+        let mut words = [writer, &["-"]].concat();
+        if writer[0] == "time" {
+            words.extend(["--", "true"]);
+        }
+        let mut command = folder.profundo(&words);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{words:?} {output:?}");
+        assert!(!output.stdout.is_empty(), "{words:?}");
+        assert!(!folder.path().join("-").exists(), "{words:?}");
+    }
+    let output = folder
+        .profundo(&["record", "-o", "-", "true"])
+        .output()
+        .unwrap();
+    assert!(
+        profundo_formats::is_profundo(&output.stdout),
+        "{:?}",
+        Said::of(output)
+    );
+    assert!(!folder.path().join("-").exists());
+}
+
+#[test]
+fn pipes_and_devices_are_written_to() {
+    let folder = with_recordings();
+    for writer in WRITERS {
+        let mut words = [writer, &["/dev/null"]].concat();
+        if writer[0] == "recover" {
+            continue;
+        }
+        if writer[0] == "time" {
+            words.extend(["--", "true"]);
+        }
+        folder.said(&words).succeeded();
+    }
+    let words = [
+        "export",
+        "made.profundo",
+        "--to",
+        "collapsed",
+        "-o",
+        "/dev/stdout",
+    ];
+    let piped = folder.said(&words);
+    piped.succeeded();
+    assert_eq!(
+        piped.out,
+        folder
+            .said(&["export", "made.profundo", "--to", "collapsed", "-o", "-"])
+            .out
+    );
+}
+
+/// A program that cannot be started must not cost the recording of the last one.
+#[test]
+fn an_older_recording_stays_until_there_is_a_newer_one() {
+    let folder = with_recordings();
+    let made = folder.path().join("made.profundo");
+    let before = fs::read(&made).unwrap();
+    let broken = folder.file("broken", "#!/no/such/interpreter\n");
+    fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+    let said = folder.said(&["record", "-o", "made.profundo", "./broken"]);
+    assert!(matches!(said.code, Some(126 | 127)), "{said:#?}");
+    assert_eq!(fs::read(&made).unwrap(), before);
+    let names = fs::read_dir(folder.path()).unwrap().flatten();
+    let hidden: Vec<_> = names
+        .map(|it| it.file_name())
+        .filter(|it| it.to_string_lossy().starts_with('.'))
+        .collect();
+    assert!(hidden.is_empty(), "{hidden:?}");
+    folder
+        .said(&["record", "-o", "made.profundo", "true"])
+        .succeeded();
+    assert_ne!(fs::read(&made).unwrap(), before);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn no_foreign_file_is_written_over() {
     folder.file("victim.py", "import gc\n");
     folder
         .said(&["gc-log", "-o", "victim.py", "--", "true"])
-        .refused(1, "victim.py is there and is no log of collections");
+        .refused(2, "victim.py is there and is no log of collections");
     let text = fs::read_to_string(folder.path().join("victim.py")).unwrap();
     assert_eq!(text, "import gc\n");
     // An earlier log may go, and an empty file.

@@ -94,7 +94,7 @@ fn what_cannot_be_assembled_is_one_sentence_and_costs_nothing() {
     folder.file("p.heapsnapshot", "my own text");
     folder
         .said(&["assemble", "p"])
-        .refused(1, "p.heapsnapshot is there and is no heap snapshot");
+        .refused(2, "p.heapsnapshot is there and is no heap snapshot");
     folder
         .said(&["assemble", "p", "-o", "no/such/folder/x"])
         .refused(1, "cannot write no/such/folder/x");
@@ -123,14 +123,14 @@ fn a_snapshot_takes_the_place_of_nothing_else() {
     folder.file("pages.json", "{\"own\": 1}");
     folder
         .said(&["snapshot", &own, "--pages", "-o", "pages.json"])
-        .refused(1, "pages.json is there and is no list of pages");
+        .refused(2, "pages.json is there and is no list of pages");
     for ending in ["nodes", "edges", "strings", "metadata.json"] {
         let part = format!("{ending}.{ending}");
         folder.file(&part, "my own text");
         folder
             .said(&["snapshot", &own, "--streaming", "-o", ending])
             .refused(
-                1,
+                2,
                 &format!("{part} is there and is no part of a heap snapshot"),
             );
         let text = fs::read_to_string(folder.path().join(&part)).unwrap();
@@ -200,7 +200,7 @@ fn what_is_no_snapshot_is_said() {
     // A recording never takes a snapshot's place.
     folder
         .said(&["record", "-o", "p.heapsnapshot", "true"])
-        .refused(1, "is there and is no recording");
+        .refused(2, "is there and is no recording");
 }
 
 #[test]

@@ -39,6 +39,7 @@ mod path;
 mod pickle;
 pub mod pprof;
 pub mod pstats;
+mod sniff;
 pub mod speedscope;
 mod view;
 
