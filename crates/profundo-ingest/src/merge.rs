@@ -9,6 +9,10 @@
 //! below all that it did. Otherwise the run is put innermost, where its lines keep their time, and
 //! a reason says that the order of what follows is a guess. A reason why one of the walks ended
 //! early stands where the missing frames would: at the root, or where the other walk goes on.
+//!
+//! Of a stack that is deeper than is kept, the innermost frames are kept, and how many of them depends on
+//! where it was sampled. So the reason stands at the root, above all that is kept: each function is found
+//! below it once, and not below whatever happens to be the outermost frame.
 
 use profundo_model::Reason;
 use profundo_wire::{End, PythonEnd, PythonWord};
@@ -61,23 +65,30 @@ pub(crate) fn merge(
     }
     let lost = &words[homeless..];
     let rest = next..native;
-    let (native_reason, python_reason) = (reason(end), python_reason(python_end));
-    if native_reason.is_some() && !lost.is_empty() {
+    if end != End::Root && !lost.is_empty() {
         levels.extend(rest.map(Level::Native));
-        levels.extend(native_reason);
+        levels.extend(reason(end));
         python(lost, levels);
-        levels.extend(python_reason);
-        return;
-    }
-    python(lost, levels);
-    if !lost.is_empty() && !rest.is_empty() {
-        levels.push(python_reason.unwrap_or(Level::Reason(Reason::Unmerged)));
-        levels.extend(rest.map(Level::Native));
+        levels.extend(python_reason(python_end));
     } else {
-        levels.extend(rest.map(Level::Native));
-        levels.extend(python_reason);
+        python(lost, levels);
+        if !lost.is_empty() && !rest.is_empty() {
+            // What is known of the order is not more for a stack that was cut.
+            let order = python_reason(python_end);
+            levels.push(order.unwrap_or(Level::Reason(Reason::Unmerged)));
+            levels.extend(rest.map(Level::Native));
+        } else {
+            levels.extend(rest.map(Level::Native));
+            levels.extend(python_reason(python_end));
+        }
+        levels.extend(reason(end));
     }
-    levels.extend(native_reason);
+    let cut = match (python_end, end) {
+        (PythonEnd::Truncated, _) => Some(Reason::PythonTruncated),
+        (_, End::Truncated) => Some(Reason::Truncated),
+        _ => None,
+    };
+    levels.extend(cut.map(Level::Reason));
 }
 
 /// Marks where the interpreter began to collect garbage: above its innermost frame. What a finalizer does in Python is
@@ -111,18 +122,18 @@ fn python(words: &[u64], levels: &mut Vec<Level>) {
     );
 }
 
+/// Why frames are missing where the interpreter's walk ended. Of a stack that was cut the root says so.
 fn python_reason(end: PythonEnd) -> Option<Level> {
     match end {
-        PythonEnd::Whole => None,
-        PythonEnd::Truncated => Some(Level::Reason(Reason::PythonTruncated)),
+        PythonEnd::Whole | PythonEnd::Truncated => None,
         PythonEnd::Broken => Some(Level::Reason(Reason::PythonBroken)),
     }
 }
 
+/// The same of the native walk.
 fn reason(end: End) -> Option<Level> {
     let reason = match end {
-        End::Root => return None,
-        End::Truncated => Reason::Truncated,
+        End::Root | End::Truncated => return None,
         End::Broken => Reason::Broken,
         End::FramePointerUnknown => Reason::FramePointerUnknown,
         End::ParkedBeforeSession => Reason::ParkedBeforeSession,
@@ -224,7 +235,7 @@ mod tests {
     #[test]
     fn what_a_cut_native_walk_did_not_reach_is_below_it() {
         let words = [frame(2), entry(1), frame(1), entry(None)];
-        check(3, End::Truncated, &words, Whole, "p1 [truncated] n2 p2 n0");
+        check(3, End::Truncated, &words, Whole, "[truncated] p1 n2 p2 n0");
         check(
             1,
             End::Broken,
@@ -277,27 +288,36 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_walk_of_the_interpreter_says_so_where_it_was_cut() {
-        let words = [frame(2), entry(0), frame(1)];
-        let expected = "n2 n1 [truncated-Python-stack] p1 p2";
+    fn all_that_is_kept_of_a_stack_that_was_cut_is_below_the_reason() {
+        // The frames of one run, a native function that the innermost calls, and what runs the interpreter.
+        let words = [frame(2), frame(1), entry(1)];
+        let expected = "[truncated-Python-stack] n2 p1 p2 n0";
         check(3, End::Root, &words, Truncated, expected);
+        // The native walk was cut too, inside of that run or outside.
+        check(3, End::Truncated, &words, Truncated, expected);
+        let words = [frame(2), entry(1), frame(1), entry(None)];
+        let expected = "[truncated-Python-stack] p1 n2 p2 n0";
+        check(3, End::Truncated, &words, Truncated, expected);
         check(
             1,
             End::Root,
-            &words,
+            &[frame(2), entry(0), frame(1)],
             Truncated,
             "[truncated-Python-stack] p1 p2",
         );
-        let expected = "[truncated] n1 [broken-Python-stack]";
-        check(
-            2,
-            End::Truncated,
-            &[],
-            PythonEnd::Broken,
-            &format!(
-                "{} n0",
-                expected.replace("n1 [broken-Python-stack]", "[broken-Python-stack] n1")
-            ),
-        );
+        // Nothing says what belongs where.
+        let words = [frame(2), entry(0), frame(1)];
+        let expected = "[truncated-Python-stack] n2 n1 [native-and-Python-do-not-fit] p1 p2";
+        check(3, End::Root, &words, Truncated, expected);
+        check(2, End::Truncated, &[], Whole, "[truncated] n1 n0");
+    }
+
+    #[test]
+    fn a_broken_walk_of_the_interpreter_says_so_where_it_broke() {
+        let words = [frame(2), entry(0), frame(1)];
+        let expected = "n2 n1 [broken-Python-stack] p1 p2";
+        check(3, End::Root, &words, PythonEnd::Broken, expected);
+        let expected = "[truncated] [broken-Python-stack] n1 n0";
+        check(2, End::Truncated, &[], PythonEnd::Broken, expected);
     }
 }

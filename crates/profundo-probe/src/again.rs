@@ -196,8 +196,10 @@ pub fn walk_again(
     let mut merge = python::Merge::again(python, again.places);
     let (depth, end) = walk_observed(registers, &general, modules, None, memory, out, &mut merge);
     merge.finish();
-    if again.head.is_by_order {
-        let stack = out.get(..depth).unwrap_or_default();
+    let stack = out.get(..depth).unwrap_or_default();
+    if !again.head.is_by_order {
+        python::close_again(python, stack, evaluation);
+    } else {
         let is_whole = end == End::Root && again.is_all_of_python(python_end);
         python::pair_again(python, stack, evaluation, is_whole);
     }

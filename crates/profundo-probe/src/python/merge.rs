@@ -118,25 +118,62 @@ impl Observer for Merge<'_> {
 /// than that, they are another stack's: that of whoever started a greenlet, which has no frames of the
 /// interpreter's on this one.
 pub fn pair(words: &mut [u64], native: &[u64], ranges: &Ranges, is_whole: bool) {
+    let count = words.iter().filter(|word| is_entry(**word)).count();
+    let most = loops(native, ranges).count();
+    let entries = words.iter_mut().filter(|word| is_entry(**word));
+    if is_whole && most <= count + 1 {
+        let mut loops = loops(native, ranges).rev();
+        for word in entries.rev() {
+            *word = entry(loops.next());
+        }
+    } else {
+        let mut loops = loops(native, ranges);
+        for word in entries {
+            *word = entry(loops.next());
+        }
+    }
+}
+
+/// Whether the last run has no entry: the walk was cut within it.
+pub fn is_open(words: &[u64]) -> bool {
+    words.last().is_some_and(|&word| !is_entry(word))
+}
+
+/// Finds the native frame of the outermost run, whose walk was cut before its end, so that nobody knows its
+/// place on the C stack: it is the first of the loop's that is further out than those of the other runs.
+pub fn close(words: &mut [u64], native: &[u64], ranges: &Ranges) {
+    let Some((last, others)) = words.split_last_mut() else {
+        return;
+    };
+    let found = |word: &u64| match PythonWord::from_word(*word) {
+        PythonWord::Entry { native } => native.map(|index| usize::from(index) + 1),
+        PythonWord::Frame { .. } => None,
+    };
+    if !is_entry(*last) || found(last).is_some() {
+        return;
+    }
+    let is_known = |word: &&u64| is_entry(**word);
+    let from = match others.iter().rev().find(is_known) {
+        // Where the run before has none, nobody knows where this one begins.
+        Some(before) => found(before),
+        None => Some(0),
+    };
+    let Some(from) = from else { return };
+    let mut loops = loops(native, ranges).skip_while(|&index| index < from);
+    *last = entry(loops.next());
+}
+
+/// The native frames of the loop.
+fn loops<'a>(
+    native: &'a [u64],
+    ranges: &'a Ranges,
+) -> impl DoubleEndedIterator<Item = usize> + 'a {
     let is_loop = |(index, address): (usize, &u64)| {
         // All but the first are return addresses.
         let address = address.wrapping_sub(u64::from(index > 0));
         ranges.hold(address).then_some(index)
     };
-    let count = words.iter().filter(|word| is_entry(**word)).count();
-    let most = native.iter().enumerate().filter_map(is_loop).count();
-    let entries = words.iter_mut().filter(|word| is_entry(**word));
-    if is_whole && most <= count + 1 {
-        let mut loops = native.iter().enumerate().rev().filter_map(is_loop);
-        for word in entries.rev() {
-            *word = entry(loops.next());
-        }
-    } else {
-        let mut loops = native.iter().enumerate().filter_map(is_loop);
-        for word in entries {
-            *word = entry(loops.next());
-        }
-    }
+    native.iter().enumerate().filter_map(is_loop)
 }
 
 /// As [`pair`], with the ranges as pairs of start and end.
@@ -148,6 +185,12 @@ pub(crate) fn pair_again(
     is_whole: bool,
 ) {
     pair(words, native, &Ranges::of(evaluation), is_whole);
+}
+
+/// As [`close`], with the ranges as pairs of start and end.
+#[cold]
+pub(crate) fn close_again(words: &mut [u64], native: &[u64], evaluation: &[(u64, u64)]) {
+    close(words, native, &Ranges::of(evaluation));
 }
 
 #[cfg(test)]
@@ -218,6 +261,32 @@ mod tests {
         assert_eq!(paired(4, &native, true), [None, Some(1), Some(3), Some(5)]);
         // Loops of another stack below this one.
         assert_eq!(paired(1, &native, true), [Some(1)]);
+    }
+
+    #[test]
+    fn a_run_that_was_cut_is_the_next_loop() {
+        let ranges = Ranges::of(&[(100, 200)]);
+        let native = [5, 150, 6, 110, 7];
+        let closed = |words: &[u64]| {
+            let mut words = words.to_vec();
+            close(&mut words, &native, &ranges);
+            words
+        };
+        assert_eq!(
+            closed(&[FRAME, entry_at(0)]),
+            [FRAME, entry(Some(1))],
+            "the innermost"
+        );
+        let before = [FRAME, entry(Some(1)), FRAME, entry(None)];
+        assert_eq!(closed(&before)[3], entry(Some(3)));
+        // There is no other one, the one before has none, or it is known.
+        let before = [FRAME, entry(Some(3)), FRAME, entry(None)];
+        assert_eq!(closed(&before), before);
+        let before = [FRAME, entry(None), FRAME, entry(None)];
+        assert_eq!(closed(&before), before);
+        assert_eq!(closed(&[FRAME, entry(Some(3))]), [FRAME, entry(Some(3))]);
+        assert_eq!(closed(&[FRAME]), [FRAME]);
+        assert_eq!(closed(&[]), []);
     }
 
     #[test]

@@ -17,13 +17,13 @@ pub(crate) mod record;
 mod table;
 mod task;
 
-pub(crate) use merge::pair_again;
+pub(crate) use merge::{close_again, pair_again};
 pub(crate) use record::Sampled;
 
 // What whoever reads another process's stacks does in the same way.
 pub use chain::{code_head, copy_code};
 pub use interpreter::{Ranges, start_of};
-pub use merge::{Merge, entry_at, pair};
+pub use merge::{Merge, close, entry_at, is_open, pair};
 pub use name::tell_from as tell_thread_name;
 pub use task::{Outermost, Task};
 

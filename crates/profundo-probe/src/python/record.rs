@@ -22,7 +22,7 @@ use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State};
 
 use super::chain::Chain;
 use super::interpreter::{Interpreter, Ranges};
-use super::merge::{Merge, is_entry, pair};
+use super::merge::{Merge, close, entry_at, is_entry, is_open, pair};
 use super::pages::{Page, ProcessMemory};
 use crate::again::{Beginning, Entries, Told};
 use crate::buffer::{Buffer, CHUNK_WORDS, Room};
@@ -62,6 +62,8 @@ struct Filled {
     codes: usize,
     end: End,
     python_end: PythonEnd,
+    /// Whether the last entry stands for a run that was cut, and has no place.
+    is_cut: bool,
     task: u64,
     /// Whether frames in another interpreter are missing.
     is_partial: bool,
@@ -272,6 +274,7 @@ impl<'a> Writer<'a> {
         let python = used.saturating_sub(filled.python)..used;
         let python = words.get(python).unwrap_or_default();
         let count = python.iter().filter(|word| is_entry(**word)).count();
+        let count = count.saturating_sub(usize::from(filled.is_cut));
         Entries {
             count: if is_by_order { 0 } else { count },
             is_by_order,
@@ -362,18 +365,26 @@ impl<'a> Writer<'a> {
             _ => 0,
         };
         let Chain {
-            at,
+            mut at,
             codes,
             is_partial,
             is_short,
             ..
         } = chain;
+        // What is kept of a run that was cut has its place among the native frames all the same.
+        let python = words.get(SAMPLE_HEAD_WORDS..at).unwrap_or_default();
+        let is_cut = python_end != PythonEnd::Whole && at < codes && is_open(python);
+        if is_cut && let Some(word) = words.get_mut(at) {
+            *word = entry_at(0);
+            at += 1;
+        }
         let mut filled = Filled {
             python: at.saturating_sub(SAMPLE_HEAD_WORDS),
             native: 0,
             codes,
             end: End::Truncated,
             python_end,
+            is_cut,
             task,
             is_partial,
             is_short,
@@ -394,6 +405,9 @@ impl<'a> Writer<'a> {
             pair(python, stack, &self.ranges, is_whole);
         } else {
             merge.finish();
+            if is_cut {
+                close(python, out.get(..filled.native).unwrap_or_default(), &self.ranges);
+            }
         }
         filled
     }

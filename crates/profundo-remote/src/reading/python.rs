@@ -7,7 +7,7 @@ use profundo_cpython::{
     is_in_lock, running_of, walk,
 };
 use profundo_probe::python::{
-    MAX_PYTHON, Outermost, Task, code_head, copy_code, entry_at, start_of, tell_thread_name,
+    MAX_PYTHON, Outermost, Task, code_head, copy_code, entry_at, is_open, start_of, tell_thread_name,
 };
 use profundo_unwind::Regs;
 use profundo_wire::{Gil, PythonEnd, PythonWord, SampleHead};
@@ -131,6 +131,10 @@ impl Python {
             End::Stopped => PythonEnd::Truncated,
             End::Broken => PythonEnd::Broken,
         };
+        // What is kept of a run that was cut has its place among the native frames all the same.
+        if end != PythonEnd::Whole && is_open(python) {
+            python.push(entry_at(0));
+        }
         let mut task = 0;
         if end == PythonEnd::Whole {
             if let Some(first) = first {

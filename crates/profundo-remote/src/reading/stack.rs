@@ -1,7 +1,7 @@
 //! One reading of one thread: both stacks, from one instant, as the words of a sample.
 
 use profundo_probe::MAX_DEPTH;
-use profundo_probe::python::{Merge, pair};
+use profundo_probe::python::{Merge, close, pair};
 use profundo_probe::sample::wire_end;
 use profundo_unwind::{
     General, Module, Modules, Observer, Regs, walk_observed, walk_without_frame_pointer,
@@ -347,7 +347,7 @@ impl Reader {
             sample.gil = walked.gil;
             sample.task = walked.task;
             let interpreter = &python.interpreter;
-            ranges = (interpreter.layout.owner == 0).then_some(interpreter.evaluation);
+            ranges = Some((interpreter.layout.owner == 0, interpreter.evaluation));
         }
         self.places.clear();
         let mut merge = Noted {
@@ -372,9 +372,13 @@ impl Reader {
         sample.end = wire_end(end);
         self.native.truncate(depth);
         match ranges {
-            Some(ranges) => {
+            Some((true, ranges)) => {
                 let is_whole = sample.end == End::Root && sample.python_end == PythonEnd::Whole;
                 pair(&mut self.python, &self.native, &ranges, is_whole);
+            }
+            Some((false, ranges)) => {
+                merge.merge.finish();
+                close(&mut self.python, &self.native, &ranges);
             }
             None => merge.merge.finish(),
         }
