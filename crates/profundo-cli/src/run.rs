@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use profundo_remote::{EngineChoice, Instructions, Options, Recorder, Remains};
+use profundo_wire::recording::Event;
 
 use crate::asked::Asked;
+use crate::attach::HEED;
 use crate::functions::Functions;
-use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, mind};
+use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, heed, mind};
 use crate::options::{self, Record, Recording, Run};
 use crate::output::{self, Detour};
 use crate::report::{Shape, Stream};
@@ -58,6 +60,9 @@ pub fn record(options: &Record) -> Result<ExitCode> {
 
 /// What comes before each reason why there is no recording.
 pub const UNBEGUN: &str = "nothing was run, because the recording could not be begun";
+
+/// So long processes may take to say who they are that were started just before the program's end.
+const SETTLING: Duration = Duration::from_millis(100);
 
 /// A program that has run.
 pub struct Recorded {
@@ -122,6 +127,8 @@ pub struct Plan<'a> {
     pub asked: Option<Asked>,
     /// Whether its instructions are counted.
     pub counts_instructions: bool,
+    /// Whether it is recorded until the last of its processes has ended.
+    pub wait_all: bool,
 }
 
 /// Runs a program and records it, whole, as the options for that say.
@@ -161,6 +168,7 @@ pub fn whole(options: &Recording, force: bool, words: &[OsString]) -> Result<Rec
             functions: None,
             asked: None,
             counts_instructions: false,
+            wait_all: options.wait_all,
         },
         words,
     )
@@ -213,6 +221,20 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
     }
     sink.take_place()?;
     let ended = accompany(&mut recorder, &mut sink, &signals, pid, plan.schedule)?;
+    if plan.wait_all {
+        outlast(&mut recorder, &mut sink, &signals, pid)?;
+    }
+    // Who was started in the last moment says so now. The kernel tells of it some milliseconds late.
+    let began = Instant::now();
+    loop {
+        recorder.turn_within(SETTLING / 20, &mut |event| sink.event(event));
+        if !recorder.has_newcomers() || began.elapsed() >= SETTLING {
+            break;
+        }
+    }
+    if let Some(note) = left_behind(&recorder) {
+        sink.event(Event::Note(note));
+    }
     let finish = recorder.finish(&mut |event| sink.event(event));
     drop(watch);
     bury(pid);
@@ -259,6 +281,57 @@ fn accompany(
             recorder.set_paused(true);
         }
     }
+}
+
+/// Records on until the last process has ended, or somebody wants it to end.
+fn outlast(recorder: &mut Recorder, sink: &mut Sink, signals: &Signals, pid: i32) -> Result<()> {
+    let mut has_said = false;
+    loop {
+        recorder.turn_within(HEED, &mut |event| sink.event(event));
+        let living = recorder.living();
+        if living.is_empty() && !recorder.has_programs() || heed(signals, pid)?.is_interrupted {
+            return Ok(());
+        }
+        if !living.is_empty() && !std::mem::replace(&mut has_said, true) {
+            let names = named(&living);
+            say::note(&format!(
+                "the program has ended, and is recorded until {names} has, too; Ctrl-C ends it"
+            ));
+        }
+        if !sink.turn() && !recorder.is_paused() {
+            recorder.set_paused(true);
+        }
+    }
+}
+
+/// Says that processes live on that the program has started.
+fn left_behind(recorder: &Recorder) -> Option<String> {
+    let living = recorder.living();
+    let (live, them) = match living.len() {
+        0 => return None,
+        1 => ("1 process lives", "it"),
+        _ => ("processes live", "them"),
+    };
+    let count = match living.len() {
+        1 => String::new(),
+        some => format!("{some} "),
+    };
+    Some(format!(
+        "{count}{live} on that the program has started: {}; `profundo attach PID` looks at {them}, and `--wait-all` records until the \
+         last one has ended",
+        named(&living)
+    ))
+}
+
+/// Some processes by number and name.
+fn named(living: &[(u32, String)]) -> String {
+    const MOST: usize = 5;
+    let names = living.iter().take(MOST);
+    let mut names: Vec<String> = names.map(|(pid, name)| format!("{pid} ({name})")).collect();
+    if living.len() > MOST {
+        names.push(format!("{} more", living.len() - MOST));
+    }
+    names.join(", ")
 }
 
 /// When sampling starts and stops by itself.

@@ -60,6 +60,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             functions: functions.as_ref(),
             asked: Some(Asked::new(options)),
             counts_instructions: options.lines.is_empty(),
+            wait_all: false,
         },
         &options.command.words,
     )?;

@@ -69,6 +69,7 @@ mod time;
 mod told;
 mod tree;
 mod units;
+mod unsampled;
 mod views;
 mod warning;
 mod weighs;

@@ -57,7 +57,7 @@ pub(crate) fn write(printer: &mut Printer<'_>) -> io::Result<()> {
         warnings.push(Warning::full(profile, report.unit));
     }
     for warning in warnings {
-        let text = warning.text(report.choices.is_command);
+        let text = warning.said(profile, report.choices.is_command);
         printer.marked("Warning:", Color::Yellow, &format!(" {text}"))?;
     }
     quality::write(printer, &all, report.quality)

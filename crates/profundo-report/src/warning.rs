@@ -5,7 +5,7 @@ use std::fmt;
 use profundo_analysis::Selection;
 use profundo_model::{Profile, SampleKind};
 
-use crate::Unit;
+use crate::{Unit, unsampled};
 
 /// A warning, without the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,18 @@ impl Warning {
         match unit {
             Unit::Snapshots => Self::BufferFull,
             Unit::Bytes | Unit::Allocations => Self::AllocationsLost(profile.meta.loss.buffer_full),
+        }
+    }
+
+    /// What is said of this recording: why there is nothing, where that is known.
+    pub(crate) fn said(&self, profile: &Profile, is_command: bool) -> String {
+        let why = match self {
+            Self::NoSamples if is_command => unsampled::reason(profile),
+            _ => None,
+        };
+        match why {
+            Some(why) => format!("no samples were taken: {why}"),
+            None => self.text(is_command),
         }
     }
 

@@ -82,6 +82,9 @@ pub struct Recording {
     /// Stay with the first process
     #[arg(long, overrides_with = "children")]
     pub no_children: bool,
+    /// Record until all processes that it has started have ended, daemons too
+    #[arg(long, conflicts_with = "no_children")]
+    pub wait_all: bool,
     /// What makes the samples
     #[arg(long, value_enum, default_value_t, hide_possible_values = false)]
     pub engine: EngineChoice,
@@ -171,6 +174,7 @@ impl Recording {
             paused: false,
             children: true,
             no_children: false,
+            wait_all: false,
             engine: EngineChoice::default(),
             max_size: Size(1 << 30),
             perf_map: false,

@@ -5,6 +5,7 @@ mod asked;
 mod bench;
 mod cache;
 mod doctor;
+mod endings;
 mod energy;
 mod files;
 mod gc_log;

@@ -242,6 +242,28 @@ impl Recorder {
         !self.programs.is_empty() || !self.newcomers.is_empty()
     }
 
+    /// Whether there are processes of which it is not known yet how they can be sampled.
+    pub fn has_newcomers(&self) -> bool {
+        !self.newcomers.is_empty()
+    }
+
+    /// The processes that are recorded and live, but for the first one, with their names.
+    pub fn living(&self) -> Vec<(u32, String)> {
+        let mut pids: Vec<u32> = (self.programs.values())
+            .map(|program| program.pid)
+            .chain(self.newcomers.keys().copied())
+            .filter(|&pid| Some(pid) != self.root)
+            .filter(|&pid| crate::proc::stat(pid).is_some_and(|stat| !stat.has_ended()))
+            .collect();
+        pids.sort_unstable();
+        pids.dedup();
+        let name = |pid: u32| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            (pid, name.trim_end().to_owned())
+        };
+        pids.into_iter().map(name).collect()
+    }
+
     /// CPU time of all that descends from the watched process, in user code and in the kernel,
     /// if the kernel counts it for us.
     pub fn tree_cpu(&self) -> Option<u64> {

@@ -125,6 +125,7 @@ macro_rules! view {
         }
     };
 }
+pub(crate) use totals::signal_name;
 pub(crate) use view;
 
 /// From how many columns on there is room for ranges in full.
@@ -205,7 +206,7 @@ fn write_empty(page: &mut Page<'_>, choices: &Choices, selection: &Selection) ->
                     " no samples were taken, although the program used {} of CPU time.",
                     duration(cpu)
                 ),
-                _ => format!(" {}", warning.text(true)),
+                _ => format!(" {}", warning.said(page.profile, true)),
             }
         }
     };

@@ -171,7 +171,7 @@ pub(super) fn end(end: ProcessEnd) -> Option<String> {
     }
 }
 
-fn signal_name(signal: u8) -> String {
+pub(crate) fn signal_name(signal: u8) -> String {
     let name = match signal {
         1 => "SIGHUP",
         2 => "SIGINT",
