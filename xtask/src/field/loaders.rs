@@ -5,22 +5,26 @@ use super::entry::{Entry, without_numbers};
 use super::shape::Shape;
 
 pub fn entries() -> Vec<Entry> {
-    let hot = |name: &str, build: &str| {
-        Entry::new(name, "$P $HERE/hot 0.5")
-            .prepare(format!("{build} -g -O1 $ROOT/e2e/targets/hot.c -o hot"))
-            .shape(Shape::Hot("six_parts", 30.0))
-            .shape(Shape::NoNote("cannot be sampled"))
-    };
     let emulated = |name: &str, program: &str| {
         Entry::new(name, format!("$P {program} $HERE/hot 0.1"))
             .needs(&["gcc"])
             .prepare("gcc -g -O1 $ROOT/e2e/targets/hot.c -o hot")
             .modes(&["", "--memory", "--memory=exact", "--wall"])
             .even(without_numbers)
+            .shape(Shape::Without("profundo_agent"))
+            .shape(Shape::Note("emulates the program"))
     };
     vec![
-        hot("loader-musl", "musl-gcc").needs(&["musl-gcc"]),
-        hot("loader-32-bit", "gcc -m32").needs(&["gcc"]),
+        Entry::new("loader-musl", "$P $HERE/hot 0.5")
+            .needs(&["musl-gcc"])
+            .prepare("musl-gcc -g -O1 $ROOT/e2e/targets/hot.c -o hot")
+            .shape(Shape::Hot("six_parts", 30.0))
+            .shape(Shape::NoNote("cannot be sampled")),
+        // Its stacks are not walked.
+        Entry::new("loader-32-bit", "$P $HERE/hot 0.5")
+            .needs(&["gcc"])
+            .prepare("gcc -m32 -g -O1 $ROOT/e2e/targets/hot.c -o hot")
+            .shape(Shape::Seconds(0.3)),
         emulated("valgrind-memcheck", "valgrind --leak-check=full").needs(&["valgrind"]),
         emulated(
             "valgrind-massif",

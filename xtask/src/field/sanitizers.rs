@@ -9,6 +9,7 @@ use super::shape::Shape;
 const SANITIZERS: &[(&str, &str)] = &[
     ("address", "overflow"),
     ("address", "leak"),
+    ("address", "thread-overflow"),
     ("leak", "leak"),
     ("thread", "race"),
     ("undefined", "undefined"),
@@ -22,6 +23,9 @@ const MODES: &[&str] = &[
     "--wall",
     "--engine cpu-timer",
 ];
+
+/// Those in which a program is sampled into which nothing can be loaded.
+const OUTSIDE_MODES: &[&str] = &["", "--memory", "--memory=exact", "--wall"];
 
 /// How the program is started: what stands before it.
 const STARTS: &[(&str, &str)] = &[
@@ -44,18 +48,23 @@ pub fn entries() -> Vec<Entry> {
             }
             for (suffix, start) in STARTS {
                 let name = format!("sanitizer-{compiler}-{sanitizer}-{mistake}{suffix}");
-                let modes = if suffix.is_empty() { MODES } else { &[""] };
+                let modes = match (suffix.is_empty(), compiler) {
+                    (false, _) => &[""],
+                    (true, "clang") => OUTSIDE_MODES,
+                    (true, _) => MODES,
+                };
                 let script = format!("$P {start}$HERE/sanitized {mistake}");
-                entries.push(
-                    Entry::new(name, script)
-                        .needs(&[compiler, "python3"])
-                        .prepare(build(compiler, sanitizer))
-                        .modes(modes)
-                        .even(without_numbers)
-                        .shape(Shape::Hot("burn_sanitized", 20.0))
-                        .shape(Shape::Without("profundo_agent"))
-                        .shape(Shape::Note("sanitizer")),
-                );
+                let entry = Entry::new(name, script)
+                    .needs(&[compiler, "python3"])
+                    .prepare(build(compiler, sanitizer))
+                    .modes(modes)
+                    .even(comparable)
+                    .shape(Shape::Hot("burn_sanitized", 5.0));
+                // UBSan replaces nothing, so its programs are like all others.
+                entries.push(match sanitizer {
+                    "undefined" => entry,
+                    _ => entry.shape(Shape::Note("sanitizer")),
+                });
             }
         }
     }
@@ -67,8 +76,8 @@ pub fn entries() -> Vec<Entry> {
         .needs(&["gcc"])
         .prepare(build("gcc", "address"))
         .modes(MODES)
-        .even(without_numbers)
-        .shape(Shape::Hot("burn_sanitized", 20.0)),
+        .even(comparable)
+        .shape(Shape::Hot("burn_sanitized", 5.0)),
     );
     for (name, outer, inner) in [
         ("sanitizer-child-of-plain", "plain", "sanitized overflow"),
@@ -83,11 +92,20 @@ pub fn entries() -> Vec<Entry> {
                 .needs(&["gcc"])
                 .prepare(prepare)
                 .modes(MODES)
-                .even(without_numbers)
-                .shape(Shape::Hot("burn_sanitized", 20.0)),
+                .even(comparable)
+                .shape(Shape::Hot("burn_sanitized", 5.0)),
         );
     }
     entries
+}
+
+/// A report without what differs from run to run: numbers, and the frames that a sanitizer guesses
+/// beyond the end of a stack.
+fn comparable(report: &str) -> String {
+    let lines = report
+        .lines()
+        .filter(|line| !line.contains("(<unknown module>)"));
+    without_numbers(&lines.collect::<Vec<_>>().join("\n"))
 }
 
 fn build(compiler: &str, sanitizer: &str) -> String {
