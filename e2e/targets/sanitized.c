@@ -1,6 +1,7 @@
 /* Makes the mistake that it is told to, for a sanitizer to find. It works before that, so that there is
  * something to sample. With further arguments it executes these first, in a child. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,21 +23,32 @@ __attribute__((noinline)) unsigned burn_sanitized(double s) {
     return x;
 }
 
-static int shared;
+static volatile int shared;
+/* Relaxed: they order both threads in time, and a sanitizer sees no order. */
+static int first_wrote, second_wrote;
 
-static void *add(void *unused) {
+static void *write_first(void *unused) {
     (void)unused;
-    for (int i = 0; i < 1000; i++) shared++;
+    shared = 1;
+    __atomic_store_n(&first_wrote, 1, __ATOMIC_RELAXED);
+    while (!__atomic_load_n(&second_wrote, __ATOMIC_RELAXED)) sched_yield();
     return NULL;
 }
 
 __attribute__((noinline)) static void race(void) {
-    pthread_t threads[2];
-    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, add, NULL);
-    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    pthread_t thread;
+    pthread_create(&thread, NULL, write_first, NULL);
+    while (!__atomic_load_n(&first_wrote, __ATOMIC_RELAXED)) sched_yield();
+    shared = 2;
+    __atomic_store_n(&second_wrote, 1, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
 }
 
 __attribute__((noinline)) static int overflow(volatile char *block, int at) { return block[at]; }
+
+static void *overflow_in_thread(void *block) {
+    return (void *)(long)overflow(block, 10);
+}
 
 __attribute__((noinline)) static void leak(void) {
     volatile char *lost = malloc(1234);
@@ -73,6 +85,11 @@ int main(int argc, char **argv) {
         char *block = malloc(10);
         memset(block, 1, 10);
         return overflow(block, 10);
+    }
+    if (!strcmp(mistake, "thread-overflow")) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, overflow_in_thread, malloc(10));
+        pthread_join(thread, NULL);
     }
     if (!strcmp(mistake, "leak")) leak();
     if (!strcmp(mistake, "race")) race();

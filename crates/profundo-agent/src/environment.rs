@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_char};
 use core::mem::MaybeUninit;
 use core::{ptr, slice};
 
+use profundo_probe::loading::{self, Verdict};
 use profundo_probe::shared::SESSION_VARIABLE;
 
 use crate::loadable::{self, Target};
@@ -62,9 +63,17 @@ unsafe fn sets(string: *const c_char, name: &[u8]) -> bool {
 
 /// The value of a variable of the program's, whose name is given with its `=`.
 pub fn value(name: &[u8]) -> Option<&'static [u8]> {
-    let list = current();
     // SAFETY: libc's list and its strings. Another thread that changes them at this moment is the
     // program's own mistake, since the call that we are in reads them as well.
+    unsafe { value_in(current(), name) }
+}
+
+/// The value of a variable of a list, whose name is given with its `=`.
+///
+/// # Safety
+/// The list is null or ends in a null, and is there as long as the value is used.
+pub unsafe fn value_in<'a>(list: Strings, name: &[u8]) -> Option<&'a [u8]> {
+    // SAFETY: the caller vouches.
     unsafe {
         (0..length(list))
             .map(|index| *list.add(index))
@@ -100,11 +109,13 @@ pub unsafe fn find() -> Option<&'static [u8]> {
 }
 
 /// Takes our variables out, as `unsetenv` does, and gives the program its own `LD_PRELOAD` back.
+/// Returns whether ours stood behind the runtime of a sanitizer.
 ///
 /// # Safety
 /// There is one thread. `own_path` is this library's as the loader knows it.
-pub unsafe fn hide(own_path: &[u8]) {
+pub unsafe fn hide(own_path: &[u8]) -> bool {
     let list = current().cast_mut();
+    let mut is_behind = false;
     // SAFETY: libc's list, which nobody else looks at now; and its strings, which are on the stack.
     unsafe {
         let count = length(list);
@@ -115,6 +126,8 @@ pub unsafe fn hide(own_path: &[u8]) {
                 continue;
             }
             if sets(string, PRELOAD) {
+                let value = CStr::from_ptr(string.add(PRELOAD.len())).to_bytes();
+                is_behind |= loading::take_out(value, own_path).is_behind;
                 match without_us(string.cast_mut(), own_path) {
                     Some(rest) => string = rest,
                     None => continue,
@@ -127,25 +140,24 @@ pub unsafe fn hide(own_path: &[u8]) {
             *list.add(index) = ptr::null();
         }
     }
+    is_behind
 }
 
-/// The variable without the entry that is ours. `None`: there is no other.
+/// The variable without what is ours. `None`: nothing else was there.
 ///
 /// # Safety
 /// The string begins with `LD_PRELOAD=` and may be written to.
 unsafe fn without_us(string: *mut c_char, own_path: &[u8]) -> Option<*const c_char> {
-    // SAFETY: the caller vouches.
+    // SAFETY: the caller vouches; theirs is a part of the value, so what is written lies in the string.
     unsafe {
         let value = string.add(PRELOAD.len());
-        if !sets(value, own_path) {
-            return Some(string);
-        }
-        let separator = value.add(own_path.len());
-        if *separator == 0 {
-            return None;
-        }
+        let all = CStr::from_ptr(value).to_bytes();
+        let theirs = loading::take_out(all, own_path).theirs?;
+        let offset = theirs.as_ptr().offset_from(all.as_ptr()) as usize;
+        let length = theirs.len();
+        *value.add(offset + length) = 0;
         // The name is written again just before the rest of the value.
-        let start = separator.add(1).sub(PRELOAD.len());
+        let start = string.add(offset);
         ptr::copy(PRELOAD.as_ptr().cast(), start, PRELOAD.len());
         Some(start)
     }
@@ -160,22 +172,29 @@ pub unsafe fn copy_without_ours(list: Strings, origin: Strings, to: Strings) {
     let Some((_, preload)) = session::names() else {
         return;
     };
+    let agent = preload.to_bytes().get(PRELOAD.len()..).unwrap_or(b"");
     let to = to.cast_mut();
     if to.is_null() {
         return;
     }
     // SAFETY: the caller vouches; no more is written than was read.
     unsafe {
+        let has_ours = |string: *const c_char| {
+            sets(string, PRELOAD) && {
+                let value = CStr::from_ptr(string.add(PRELOAD.len())).to_bytes();
+                loading::take_out(value, agent).theirs != Some(value)
+            }
+        };
         let theirs = (0..length(origin))
             .map(|index| *origin.add(index))
-            .find(|&string| sets(string, PRELOAD) && !sets(string, preload.to_bytes()));
+            .find(|&string| sets(string, PRELOAD) && !has_ours(string));
         let mut kept = 0;
         for index in 0..length(list) {
             let mut string = *list.add(index);
             if is_session(string) {
                 continue;
             }
-            if sets(string, preload.to_bytes()) {
+            if has_ours(string) {
                 match theirs {
                     Some(theirs) => string = theirs,
                     None => continue,
@@ -201,26 +220,40 @@ pub unsafe fn with_ours<T>(target: Target, list: Strings, f: impl FnOnce(Strings
         return f(list);
     };
     // SAFETY: the rest of the text is a string too, and so is the target's.
-    let can_load = unsafe {
+    let verdict = unsafe {
         let library = CStr::from_ptr(preload.as_ptr().add(PRELOAD.len()));
-        loadable::can_load(target, library)
+        loadable::judge(target, list, library)
     };
-    if !can_load {
+    if let Verdict::Nothing(_) = verdict {
         return f(list);
     }
+    let ours = Ours {
+        variable,
+        preload,
+        verdict,
+    };
     // SAFETY: passed on.
-    let (count, room) = unsafe { needed(list, preload) };
+    let (count, room) = unsafe { needed(list, &ours) };
     const FEW: usize = 128;
     const MANY: usize = 1024;
-    let ours = (variable, preload);
     // SAFETY: passed on; each has the room that is needed.
     unsafe {
         match (count, room) {
-            (..=FEW, ..=512) => on_stack::<FEW, 512, T>(list, ours, f),
-            (..=MANY, ..=8192) => on_stack::<MANY, 8192, T>(list, ours, f),
-            _ => mapped(list, ours, (count, room), f),
+            (..=FEW, ..=512) => on_stack::<FEW, 512, T>(list, &ours, f),
+            (..=MANY, ..=8192) => on_stack::<MANY, 8192, T>(list, &ours, f),
+            _ => mapped(list, &ours, (count, room), f),
         }
     }
+}
+
+/// What is put into a list of variables.
+struct Ours<'a> {
+    /// `PROFUNDO_SESSION=…`.
+    variable: &'a CStr,
+    /// `LD_PRELOAD=` and the agent's path.
+    preload: &'a CStr,
+    /// Where the agent's path goes.
+    verdict: Verdict,
 }
 
 /// How many entries the new list has at most, its end included, and how many bytes the strings
@@ -228,7 +261,7 @@ pub unsafe fn with_ours<T>(target: Target, list: Strings, f: impl FnOnce(Strings
 ///
 /// # Safety
 /// `list` is null, or ends in a null.
-unsafe fn needed(list: Strings, preload: &CStr) -> (usize, usize) {
+unsafe fn needed(list: Strings, ours: &Ours<'_>) -> (usize, usize) {
     // SAFETY: the caller vouches.
     unsafe {
         let count = length(list);
@@ -237,7 +270,11 @@ unsafe fn needed(list: Strings, preload: &CStr) -> (usize, usize) {
             .filter(|&string| sets(string, PRELOAD))
             .map(|string| CStr::from_ptr(string).to_bytes().len())
             .max();
-        let room = longest.map_or(0, |longest| longest + preload.to_bytes().len() + 2);
+        let agent = ours.preload.to_bytes().len();
+        let room = match (longest, ours.verdict) {
+            (None, Verdict::First) => 0,
+            (longest, _) => loading::room_for(longest.unwrap_or(0), agent),
+        };
         (count + 3, room)
     }
 }
@@ -247,7 +284,7 @@ unsafe fn needed(list: Strings, preload: &CStr) -> (usize, usize) {
 #[inline(never)]
 unsafe fn on_stack<const LIST: usize, const TEXT: usize, T>(
     list: Strings,
-    ours: (&CStr, &CStr),
+    ours: &Ours<'_>,
     f: impl FnOnce(Strings) -> T,
 ) -> T {
     let mut entries = [const { MaybeUninit::<*const c_char>::uninit() }; LIST];
@@ -265,7 +302,7 @@ unsafe fn on_stack<const LIST: usize, const TEXT: usize, T>(
 #[cold]
 unsafe fn mapped<T>(
     list: Strings,
-    ours: (&CStr, &CStr),
+    ours: &Ours<'_>,
     (count, room): (usize, usize),
     f: impl FnOnce(Strings) -> T,
 ) -> T {
@@ -289,44 +326,58 @@ unsafe fn mapped<T>(
 /// program that looks at where the strings lie finds its own next to each other.
 ///
 /// # Safety
-/// `entries` has room for the list and three more, and `text` for its `LD_PRELOAD` joined to ours.
-pub unsafe fn fill(
+/// `entries` has room for the list and three more, and `text` as much as is needed.
+unsafe fn fill(
     list: Strings,
-    (variable, preload): (&CStr, &CStr),
+    ours: &Ours<'_>,
     entries: *mut *const c_char,
     text: &mut [u8],
 ) -> usize {
-    let ours = preload.to_bytes();
+    let agent = ours.preload.to_bytes().get(PRELOAD.len()..).unwrap_or(b"");
     let mut at = 0;
-    let mut has_preload = false;
-    // SAFETY: the caller vouches for the room.
+    // SAFETY: the caller vouches for the list and the room.
     unsafe {
+        let theirs = value_in(list, PRELOAD);
+        let joined = match (theirs, ours.verdict) {
+            (None, Verdict::First) => Some(ours.preload),
+            _ => joined(text, theirs, agent, ours.verdict),
+        };
+        let mut preload = joined.map(CStr::as_ptr);
         for index in 0..length(list) {
             let mut string = *list.add(index);
             if is_session(string) {
                 continue;
             }
-            if !has_preload && sets(string, PRELOAD) {
-                has_preload = true;
-                let theirs = CStr::from_ptr(string).to_bytes();
-                let value = theirs.get(PRELOAD.len()..).unwrap_or(b"");
-                if !theirs.starts_with(ours)
-                    && let Some(joined) = session::join(text, &[ours, b":", value])
-                {
-                    string = joined.as_ptr();
-                }
+            if sets(string, PRELOAD)
+                && let Some(joined) = preload.take()
+            {
+                string = joined;
             }
             *entries.add(at) = string;
             at += 1;
         }
-        if !has_preload {
-            *entries.add(at) = preload.as_ptr();
+        if let Some(preload) = preload {
+            *entries.add(at) = preload;
             at += 1;
         }
-        *entries.add(at) = variable.as_ptr();
+        *entries.add(at) = ours.variable.as_ptr();
         *entries.add(at + 1) = ptr::null();
     }
     at + 1
+}
+
+/// Writes the variable that names the preloaded libraries. `None`: there is no room.
+fn joined<'t>(
+    text: &'t mut [u8],
+    theirs: Option<&[u8]>,
+    agent: &[u8],
+    verdict: Verdict,
+) -> Option<&'t CStr> {
+    text.get_mut(..PRELOAD.len())?.copy_from_slice(PRELOAD);
+    let room = text.get_mut(PRELOAD.len()..)?;
+    let length = loading::compose(verdict, theirs, agent, room)?;
+    *room.get_mut(length)? = 0;
+    CStr::from_bytes_with_nul(text.get(..=PRELOAD.len() + length)?).ok()
 }
 
 #[cfg(test)]
@@ -334,7 +385,11 @@ mod tests {
     use super::*;
     use std::ffi::CString;
 
-    const OURS: (&CStr, &CStr) = (c"PROFUNDO_SESSION=/s", c"LD_PRELOAD=/agent.so");
+    const OURS: Ours<'static> = Ours {
+        variable: c"PROFUNDO_SESSION=/s",
+        preload: c"LD_PRELOAD=/agent.so",
+        verdict: Verdict::First,
+    };
 
     fn filled(list: &[&str]) -> Vec<String> {
         let strings: Vec<CString> = list.iter().map(|&s| CString::new(s).unwrap()).collect();
@@ -344,7 +399,7 @@ mod tests {
         let mut text = [0; 256];
         // SAFETY: there is the room that is asked for.
         unsafe {
-            let count = fill(pointers.as_ptr(), OURS, entries.as_mut_ptr(), &mut text);
+            let count = fill(pointers.as_ptr(), &OURS, entries.as_mut_ptr(), &mut text);
             assert!(entries[count].is_null());
             entries[..count]
                 .iter()

@@ -41,6 +41,11 @@ fn open_and_map(
     mapped.ok()?
 }
 
+/// Whether a file can be opened to be read.
+pub fn is_readable(path: &CStr) -> bool {
+    with_file(path, libc::O_RDONLY | libc::O_NOCTTY, |_| ()).is_ok()
+}
+
 fn length(file: usize) -> i64 {
     // SAFETY: the descriptor is ours; its offset is of no account.
     unsafe { sys::call(libc::SYS_lseek, [file, 0, libc::SEEK_END as usize, 0, 0, 0]) as i64 }

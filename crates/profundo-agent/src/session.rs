@@ -6,6 +6,7 @@ use core::ffi::{CStr, c_char};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+pub use profundo_probe::loading::join;
 use profundo_probe::shared::{
     Control, MAGIC, MAX_FAREWELLS, MAX_RINGS, Ring, SESSION_VARIABLE, SessionState, entry_state,
     file,
@@ -45,19 +46,7 @@ impl<const N: usize> Text<N> {
     }
 }
 
-/// Joins parts into a string that ends in a NUL. `None`: there is no room.
-pub fn join<'a>(room: &'a mut [u8], parts: &[&[u8]]) -> Option<&'a CStr> {
-    let mut at = 0;
-    for part in parts {
-        let end = at + part.len();
-        room.get_mut(at..end)?.copy_from_slice(part);
-        at = end;
-    }
-    *room.get_mut(at)? = 0;
-    CStr::from_bytes_with_nul(room.get(..=at)?).ok()
-}
-
-/// `PROFUNDO_SESSION=…`, and the first entry of `LD_PRELOAD=…`.
+/// `PROFUNDO_SESSION=…`, and `LD_PRELOAD=` with this library's path.
 static VARIABLE: Text<PATH> = Text::new();
 static PRELOAD: Text<PATH> = Text::new();
 /// Whose session it is.

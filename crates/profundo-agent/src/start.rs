@@ -58,31 +58,32 @@ fn start() {
     }
     real::resolve();
     // SAFETY: the program has not begun.
-    if let Some(control) = unsafe { find_session() } {
-        record(control);
+    if let Some((control, is_behind)) = unsafe { find_session() } {
+        record(control, is_behind);
     }
     PHASE.store(phase::AFTER, Ordering::Relaxed);
 }
 
-/// Takes the session out of the environment, and joins it.
+/// Takes the session out of the environment, and joins it. Also says whether this library was loaded
+/// behind the runtime of a sanitizer.
 ///
 /// # Safety
 /// There is one thread.
-unsafe fn find_session() -> Option<&'static Control> {
+unsafe fn find_session() -> Option<(&'static Control, bool)> {
     // SAFETY: passed on. The strings stay where they are when the list is changed.
     unsafe {
         let directory = environment::find()?;
         symbols::own_path(|path: &CStr| {
             let control = session::join_session(directory, path.to_bytes());
-            environment::hide(path.to_bytes());
-            control
+            let is_behind = environment::hide(path.to_bytes());
+            control.map(|control| (control, is_behind))
         })?
     }
 }
 
 /// Takes a ring, and tells the command that we are here. What is missing is missing: the program
 /// runs, and what it executes is followed all the same.
-fn record(control: &'static Control) -> Option<()> {
+fn record(control: &'static Control, is_behind: bool) -> Option<()> {
     if control.state.load(Ordering::Relaxed) == SessionState::Over as u32
         || !session::is_own_namespace(control)
     {
@@ -108,7 +109,13 @@ fn record(control: &'static Control) -> Option<()> {
     threads::make_key();
     fork::watch();
     ends::watch();
-    memory::begin(control, home);
+    header
+        .behind_sanitizer
+        .store(u32::from(is_behind), Ordering::Relaxed);
+    // There the runtime is the allocator, and its reports show who has called it.
+    if !is_behind {
+        memory::begin(control, home);
+    }
     if memory::is_on() {
         memory::look_for_allocator(home);
     }

@@ -23,6 +23,7 @@ mod error;
 mod gauge;
 mod jitter;
 mod kernel;
+mod loading;
 mod map;
 mod modules;
 mod options;

@@ -29,9 +29,14 @@ pub(crate) fn command_line(pid: u32) -> String {
 pub(crate) fn environment_names(pid: u32, agent: Option<&Path>) -> Vec<String> {
     let bytes = read(pid, "environ");
     let is_ours = |name: &[u8], value: &[u8]| {
-        let path = agent.map(|path| path.as_os_str().as_encoded_bytes());
+        let is_alone = |path: &Path| {
+            let path = path.as_os_str().as_encoded_bytes();
+            profundo_probe::loading::take_out(value, path)
+                .theirs
+                .is_none()
+        };
         name == profundo_probe::shared::SESSION_VARIABLE.as_bytes()
-            || name == b"LD_PRELOAD" && path == Some(value)
+            || name == b"LD_PRELOAD" && agent.is_some_and(is_alone)
     };
     bytes
         .split(|&byte| byte == 0)

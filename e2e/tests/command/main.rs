@@ -26,6 +26,7 @@ mod held;
 mod io;
 mod kinds;
 mod leaks;
+mod loading;
 mod native_calls;
 mod odd_calls;
 mod processes;

@@ -21,7 +21,8 @@ pub fn fork_recorded(
     let limits = recorder.child_limits();
     let limits = limits.iter().map(|limit| (limit.resource, limit.soft));
     let limits: Vec<(u32, u64)> = limits.collect();
-    let environment = Environment::with(recorder.environment().into_iter().chain(besides));
+    let ours = recorder.environment(&program.path);
+    let environment = Environment::with(ours.into_iter().chain(besides));
     Child::fork(program, &environment, &limits, signals, streams, false)
         .context("cannot start a process")
 }

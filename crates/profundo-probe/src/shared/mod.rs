@@ -85,8 +85,8 @@ pub mod file {
 
 /// The environment variable that names the session's directory. The agent takes it out of the
 /// program's sight and puts it back into the environment of what the program executes.
-/// Its value is `DIRECTORY`, an absolute path without colons, and the agent's own path is the first
-/// entry of `LD_PRELOAD`.
+/// Its value is `DIRECTORY`, an absolute path without colons, and the agent's own path is an entry of
+/// `LD_PRELOAD`: see [`loading`](crate::loading).
 pub const SESSION_VARIABLE: &str = "PROFUNDO_SESSION";
 
 /// Which copies are told of.
@@ -168,7 +168,7 @@ pub const MEMORY_SYMBOLS: &[&str] = &[
 
 /// At the start of `control` and of each ring. Its last byte is the layout's version: an agent
 /// that finds another one does nothing.
-pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x07");
+pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x08");
 
 /// How much address space `tables` takes: little enough for a program that limits its own. The
 /// file is as long as what is in it, and grows: nothing may be touched that no module's list names.

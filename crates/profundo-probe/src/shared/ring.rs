@@ -183,6 +183,8 @@ pub struct Header {
     pub calls: AtomicU32,
     /// 1 if the program has an allocator that comes before the agent's: what it allocates is out of sight.
     pub allocator_hidden: AtomicU32,
+    /// 1 if the agent was loaded behind the runtime of a sanitizer: allocations are not recorded there.
+    pub behind_sanitizer: AtomicU32,
     /// What is said of allocations.
     pub memory: MemoryCounts,
     /// What is asked of them at the end.

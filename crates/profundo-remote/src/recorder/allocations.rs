@@ -166,7 +166,7 @@ pub(super) fn name_of(command: &str) -> &str {
 }
 
 /// Some of many.
-fn list(names: &[String]) -> String {
+pub(super) fn list(names: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown = names.get(..SHOWN.min(names.len())).unwrap_or_default();
     let more = names.len() - shown.len();

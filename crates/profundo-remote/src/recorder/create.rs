@@ -167,6 +167,7 @@ impl Recorder {
             wall: None,
             told: Told::default(),
             untold: Default::default(),
+            special: Default::default(),
             known_tallies: Default::default(),
             missed_tallies: BTreeMap::new(),
             options,

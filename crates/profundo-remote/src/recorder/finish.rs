@@ -160,6 +160,7 @@ impl Recorder {
         self.cpu += program.expected(self.engine);
         self.cpu_of_ended += program.cpu();
         self.count_untold(&program);
+        self.note_behind(&program);
         if let Way::Agent(agent) = &mut program.way {
             // Before the ring is another process's, whose file has the same name.
             agent.sums = None;
@@ -220,6 +221,7 @@ impl Recorder {
             }
             if let Some(mut program) = self.programs.remove(&key) {
                 self.count_untold(&program);
+                self.note_behind(&program);
                 self.tell_calls(&program, sink);
                 self.tell_tallies(&mut program, sink);
                 self.programs.insert(key, program);
@@ -242,6 +244,7 @@ impl Recorder {
         };
         self.tell_of_readings();
         self.say_untold();
+        self.say_special();
         self.say_missed_tallies(sink);
         for note in std::mem::take(&mut self.notes) {
             sink(Event::Note(note));

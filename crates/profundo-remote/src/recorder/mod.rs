@@ -17,6 +17,7 @@ mod outside;
 mod passing;
 mod polling;
 mod slow;
+mod special;
 mod tallies;
 mod traffic;
 mod unreachable;
@@ -139,6 +140,8 @@ pub struct Recorder {
     wall: Option<Wall>,
     told: Told,
     untold: allocations::Untold,
+    /// Programs that were given nothing of ours, or not all.
+    special: special::Special,
     known_tallies: Known,
     /// By program and reason the first process, and how many.
     missed_tallies: BTreeMap<(String, tallies::Missed), (u32, u32)>,
@@ -186,16 +189,15 @@ impl Recorder {
         self.directory.control()
     }
 
-    /// What the recorded program's environment has to have besides its own.
-    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+    /// What the environment of the program at this path has to have besides its own: nothing, where
+    /// the agent cannot or must not be loaded into it.
+    pub fn environment(&self, program: &std::path::Path) -> Vec<(OsString, OsString)> {
         let Some(agent) = self.options.agent.as_ref() else {
             return Vec::new();
         };
-        let mut preload = agent.clone().into_os_string();
-        if let Some(own) = std::env::var_os("LD_PRELOAD").filter(|own| !own.is_empty()) {
-            preload.push(":");
-            preload.push(own);
-        }
+        let Some(preload) = crate::loading::preload(program, agent) else {
+            return Vec::new();
+        };
         let session = self.directory.path().as_os_str().to_owned();
         vec![
             ("LD_PRELOAD".into(), preload),

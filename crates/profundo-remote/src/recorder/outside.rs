@@ -9,6 +9,7 @@ use profundo_wire::recording::{Engine, Event};
 use super::Recorder;
 use crate::copied::modules;
 use crate::kernel::KernelNames;
+use crate::loading::why_nothing;
 use crate::modules::{Told, cache_folder, executable_of};
 use crate::outside::Outside;
 use crate::perf::{Gathered, Record, Sample, Sampled, Sampler, kernel_is_permitted};
@@ -118,23 +119,11 @@ impl OutsideSampling {
 
 /// Whether what a process executes can have no agent, by what its file says.
 pub(super) fn is_closed_to_agents(pid: u32, have_agent: bool) -> bool {
-    if !have_agent {
+    if !have_agent || why_nothing(pid).is_some() {
         return true;
     }
-    let Some(elf) = executable_of(pid) else {
-        return false;
-    };
-    match elf.interpreter() {
-        None => true,
-        // The agent needs glibc's loader.
-        Some(loader) => {
-            let name = loader
-                .rsplit(|&byte| byte == b'/')
-                .next()
-                .unwrap_or(&loader);
-            !name.starts_with(b"ld-linux") && !name.starts_with(b"ld.so")
-        }
-    }
+    // One without a loader has the variables, and can do nothing with them.
+    executable_of(pid).is_some_and(|elf| elf.interpreter().is_none())
 }
 
 /// Why a process that takes no agent is not sampled from outside either, and what helps.
@@ -164,6 +153,9 @@ impl Recorder {
         let pidfd = sys::pidfd_open(pid);
         if pidfd.is_err() {
             return;
+        }
+        if self.options.agent.is_some() {
+            self.note_special(pid);
         }
         self.keys += 1;
         let started = profundo_probe::clock::now();

@@ -179,7 +179,7 @@ pub fn run_with(
     mut each: impl FnMut(&mut Recorder, u32),
 ) -> Told {
     let mut recorder = Recorder::create(options).expect("a session");
-    let mut variables = recorder.environment();
+    let mut variables = recorder.environment(Path::new(command[0]));
     variables.extend(
         environment
             .iter()

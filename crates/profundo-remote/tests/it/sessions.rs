@@ -57,7 +57,7 @@ fn victim() {
     };
     let mut recorder = Recorder::create(options).unwrap();
     let exe = std::env::current_exe().unwrap();
-    let mut environment = recorder.environment();
+    let mut environment = recorder.environment(&exe);
     environment.push(("PROFUNDO_FAKE".into(), "killed".into()));
     let waited = recorder.directory().join("../waited");
     environment.push(("PROFUNDO_FAKE_WAITED".into(), waited.into()));

@@ -1,0 +1,77 @@
+//! Files that are looked at before an exec, by the bare system calls.
+
+use core::ffi::{CStr, c_int};
+
+use crate::sys;
+
+/// How much of a file is looked at first: its head, and mostly all of what is needed.
+pub const HEAD: usize = 1024;
+
+/// An open file.
+#[derive(Debug)]
+pub struct File {
+    descriptor: c_int,
+    is_ours: bool,
+}
+
+impl File {
+    pub fn open(path: &CStr) -> Option<Self> {
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let here = libc::AT_FDCWD as usize;
+        // SAFETY: the path ends in a NUL.
+        let file = unsafe {
+            let path = path.as_ptr() as usize;
+            sys::call(libc::SYS_openat, [here, path, flags as usize, 0, 0, 0])
+        };
+        let descriptor = c_int::try_from(file).ok().filter(|&file| file >= 0)?;
+        Some(Self {
+            descriptor,
+            is_ours: true,
+        })
+    }
+
+    /// One that the program has open. Its position stays where it is.
+    pub fn borrow(descriptor: c_int) -> Self {
+        Self {
+            descriptor,
+            is_ours: false,
+        }
+    }
+
+    /// Returns how many bytes there were.
+    pub fn read_at(&self, at: u64, room: &mut [u8]) -> usize {
+        // SAFETY: the room is ours.
+        let count = unsafe {
+            let memory = room.as_mut_ptr() as usize;
+            let arguments = [
+                self.descriptor as usize,
+                memory,
+                room.len(),
+                at as usize,
+                0,
+                0,
+            ];
+            sys::call(libc::SYS_pread64, arguments)
+        };
+        usize::try_from(count).unwrap_or(0).min(room.len())
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if self.is_ours {
+            // SAFETY: the descriptor is ours.
+            unsafe { sys::call(libc::SYS_close, [self.descriptor as usize, 0, 0, 0, 0, 0]) };
+        }
+    }
+}
+
+/// Whether the calling user may do this with a file: `R_OK` or `X_OK`.
+pub fn may(path: &CStr, how: c_int) -> bool {
+    let here = libc::AT_FDCWD as usize;
+    // SAFETY: the path ends in a NUL.
+    unsafe {
+        let path = path.as_ptr() as usize;
+        sys::call(libc::SYS_faccessat, [here, path, how as usize, 0, 0, 0]) == 0
+    }
+}

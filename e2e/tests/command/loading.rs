@@ -1,0 +1,226 @@
+//! Programs into which the agent cannot be loaded, must not be, or only behind something else:
+//! sanitizers, other C libraries and machines, emulators. They must run as they do without us.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use profundo_e2e::sys::skip;
+
+use crate::program::{Outcome, Program};
+use crate::recording::Recording;
+use crate::targets::{self, c, tool};
+
+const SANITIZED: &str = "sanitized.c";
+
+/// A program by this compiler. Its name is among the flags, because what is built is kept by these.
+fn by(compiler: &str, name: &str, flags: &[&str]) -> Option<PathBuf> {
+    let mark = format!("-DBY_{}", compiler.replace('-', "_"));
+    targets::by(compiler, name, &[&[&*mark], flags].concat())
+}
+
+/// With `pid`s, addresses and times evened out, and without the frames that a sanitizer guesses beyond
+/// the end of a stack.
+fn comparable(outcome: Outcome) -> Outcome {
+    let lines = outcome.stderr.lines();
+    let lines = lines.filter(|line| !line.contains("(<unknown module>)"));
+    let mut stderr = String::new();
+    for line in lines {
+        let mut words = line.split(|c: char| !c.is_ascii_alphanumeric());
+        // A word with a digit in it may differ: a number, an address, an offset.
+        let words = words.by_ref().filter(|word| {
+            let is_number = word.starts_with(|c: char| c.is_ascii_digit());
+            !is_number && !word.is_empty()
+        });
+        stderr.push_str(&words.collect::<Vec<_>>().join(" "));
+        stderr.push('\n');
+    }
+    Outcome { stderr, ..outcome }
+}
+
+#[track_caller]
+fn has_note(recording: &Recording, part: &str) {
+    let notes = &recording.profile.meta.notes;
+    assert!(notes.iter().any(|note| note.contains(part)), "{notes:?}");
+}
+
+#[track_caller]
+fn says(outcome: &Outcome, part: &str) {
+    assert!(outcome.stderr.contains(part), "{}", outcome.stderr);
+}
+
+/// Runs a program with a mistake in it, with options, and looks at its report.
+#[track_caller]
+fn reports(target: &Path, mistake: &str, report: &str, options: &[&str]) -> Recording {
+    let program = Program::new(target).with(&[mistake]).options(options);
+    let (recording, outcome) = program.same_with(comparable);
+    says(&outcome, report);
+    recording.hot("burn_sanitized", 20.0);
+    recording
+}
+
+#[test]
+fn the_runtime_of_a_sanitizer_comes_before_the_agent() {
+    for (flag, mistake, report) in [
+        ("-fsanitize=address", "overflow", "heap buffer overflow"),
+        ("-fsanitize=thread", "race", "data race"),
+        ("-fsanitize=leak", "leak", "detected memory leaks"),
+    ] {
+        let Some(target) = by("gcc", SANITIZED, &["-g", "-O1", "-pthread", flag]) else {
+            return;
+        };
+        for options in [&[][..], &["--memory"], &["--memory=exact"]] {
+            let recording = reports(&target, mistake, report, options);
+            has_note(&recording, "behind the runtime of a sanitizer");
+            if !options.is_empty() {
+                has_note(&recording, "allocations are not recorded");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sanitizer_that_replaces_nothing_changes_nothing() {
+    for compiler in ["gcc", "clang"] {
+        let flags = ["-g", "-O1", "-pthread", "-fsanitize=undefined"];
+        let Some(target) = by(compiler, SANITIZED, &flags) else {
+            return;
+        };
+        let recording = reports(&target, "undefined", "shift exponent", &["--memory"]);
+        assert!(recording.profile.meta.notes.is_empty());
+    }
+}
+
+#[test]
+fn nothing_is_loaded_into_a_program_that_has_a_runtime_in_it() {
+    for (compiler, flags, mistake, report) in [
+        (
+            "clang",
+            &["-fsanitize=address"][..],
+            "overflow",
+            "heap buffer overflow",
+        ),
+        ("clang", &["-fsanitize=thread"], "race", "data race"),
+        (
+            "clang",
+            &["-fsanitize=memory"],
+            "uninitialised",
+            "use of uninitialized value",
+        ),
+        (
+            "gcc",
+            &["-fsanitize=thread", "-static-libtsan"],
+            "race",
+            "data race",
+        ),
+    ] {
+        let flags = [&["-g", "-O1", "-pthread"], flags].concat();
+        let Some(target) = by(compiler, SANITIZED, &flags) else {
+            return;
+        };
+        let recording = reports(&target, mistake, report, &["--memory"]);
+        has_note(&recording, "have the runtime of a sanitizer in them");
+    }
+}
+
+#[test]
+fn a_sanitizer_is_seen_at_each_exec() {
+    let flags = ["-g", "-O1", "-pthread", "-fsanitize=address"];
+    let (Some(target), Some(plain)) = (by("gcc", SANITIZED, &flags), c(SANITIZED, &[])) else {
+        return;
+    };
+    let arguments = |words: &[&dyn AsRef<std::ffi::OsStr>]| -> Vec<OsString> {
+        words.iter().map(|word| word.as_ref().into()).collect()
+    };
+    let shell = Program::new("sh").with(&arguments(&[
+        &"-c",
+        &"\"$@\"; exit $?",
+        &"-",
+        &target,
+        &"overflow",
+    ]));
+    // The program under test preloads the runtime itself.
+    let runtime = Command::new("gcc")
+        .arg("-print-file-name=libasan.so")
+        .output();
+    let runtime = String::from_utf8(runtime.unwrap().stdout).unwrap();
+    let preloaded = Program::new("env").with(&arguments(&[
+        &format!("LD_PRELOAD={}", runtime.trim()),
+        &plain,
+        &"none",
+        &target,
+        &"overflow",
+    ]));
+    let child_of_plain = Program::new(&plain).with(&arguments(&[&"none", &target, &"overflow"]));
+    let plain_child = Program::new(&target).with(&arguments(&[&"overflow", &plain, &"none"]));
+    for program in [shell, preloaded, child_of_plain, plain_child] {
+        let (recording, outcome) = program.options(&["--memory"]).same_with(comparable);
+        says(&outcome, "heap buffer overflow");
+        recording.hot("burn_sanitized", 20.0);
+        has_note(&recording, "behind the runtime of a sanitizer");
+    }
+}
+
+#[test]
+fn a_runtime_that_is_missing_is_missed_once() {
+    let flags = ["-fsanitize=address", "-shared-libasan", "-pthread"];
+    let Some(target) = by("clang", SANITIZED, &flags) else {
+        return;
+    };
+    let (_, outcome) = Program::new(target).same_with(|outcome| outcome);
+    if outcome.code != Some(127) {
+        return skip("the loader finds clang's runtime by itself");
+    }
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    assert!(
+        matches!(lines[..], [line] if line.contains("cannot open shared object file")),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn a_program_of_another_loader_is_started_directly() {
+    if let Some(target) = by("musl-gcc", "hot.c", &["-g", "-O1"]) {
+        let recording = Program::new(target).with(&["0.5"]).same();
+        recording.hot("six_parts", 40.0);
+    }
+    if let Some(target) = by("gcc", "hot.c", &["-g", "-O1", "-m32"]) {
+        let recording = Program::new(target).with(&["0.5"]).same();
+        assert!(recording.seconds() > 0.1, "{}", recording.outline());
+    }
+}
+
+#[test]
+fn nothing_is_loaded_into_what_is_emulated() {
+    let Some(hot) = c("hot.c", &[]) else {
+        return;
+    };
+    for (emulator, arguments) in [
+        ("valgrind", &["--leak-check=full"][..]),
+        ("valgrind", &["--tool=none"]),
+        ("qemu-x86_64", &[]),
+    ] {
+        let Some(path) = tool(emulator) else {
+            continue;
+        };
+        let program = || {
+            Program::new(&path)
+                .with(arguments)
+                .with(&[&hot])
+                .with(&["0.1"])
+        };
+        for options in [&[][..], &["--memory=exact"]] {
+            let (recording, outcome) = program().options(options).slack(5.0).same_with(comparable);
+            assert_eq!(outcome.code, Some(7), "{}", outcome.stderr);
+            has_note(&recording, "emulates the program that it runs");
+            assert!(recording.seconds() > 0.02, "{}", recording.outline());
+        }
+        let mut line = OsString::from("exec \"$0\" \"$@\"");
+        line.push(" 0.1");
+        let shell = Program::new("sh").with(&[OsString::from("-c"), line, path.into()]);
+        let shell = shell.with(arguments).with(&[&hot]).slack(5.0);
+        let (recording, outcome) = shell.same_with(comparable);
+        assert_eq!(outcome.code, Some(7), "{}", outcome.stderr);
+        has_note(&recording, "emulates the program that it runs");
+    }
+}
