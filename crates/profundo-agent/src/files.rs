@@ -11,32 +11,24 @@ use crate::own;
 /// choice.
 pub fn map(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // What lies behind the end of a file is a SIGBUS for whoever touches it.
-    open_and_map(
-        path,
-        libc::O_RDWR | libc::O_NOFOLLOW,
-        bytes,
-        bytes,
-        protection,
-    )
-}
-
-/// Maps a file to be read that may become as long, and that may be another one's link. Nothing may
-/// be touched but what somebody says is there.
-pub fn map_growing(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
-    open_and_map(path, libc::O_RDONLY, 1, bytes, libc::PROT_READ)
-}
-
-fn open_and_map(
-    path: &CStr,
-    flags: i32,
-    least: usize,
-    bytes: usize,
-    protection: i32,
-) -> Option<NonNull<u8>> {
-    let mapped = with_file(path, flags, |file| {
-        let is_long_enough = length(file) >= least as i64;
+    let mapped = with_file(path, libc::O_RDWR | libc::O_NOFOLLOW, |file| {
+        // What lies behind the end of a file is a SIGBUS for whoever touches it.
+        let is_long_enough = length(file) >= bytes as i64;
         is_long_enough.then(|| map_at(0, bytes, protection, libc::MAP_SHARED, file))?
+    });
+    mapped.ok()?
+}
+
+/// Maps a file to be read that grows: as long as it is, and `room` more, but no more than `most`. It may be
+/// another one's link. Nothing may be touched but what somebody says is there. Returns how much is mapped.
+pub fn map_growing(path: &CStr, room: usize, most: usize) -> Option<(NonNull<u8>, usize)> {
+    const PAGE: usize = 4096;
+    let mapped = with_file(path, libc::O_RDONLY, |file| {
+        let length = usize::try_from(length(file)).ok().filter(|&it| it > 0)?;
+        let bytes = length.saturating_add(room).min(most);
+        let bytes = bytes.checked_next_multiple_of(PAGE)?;
+        let memory = map_at(0, bytes, libc::PROT_READ, libc::MAP_SHARED, file)?;
+        Some((memory, bytes))
     });
     mapped.ok()?
 }

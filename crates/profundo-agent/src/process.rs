@@ -110,6 +110,11 @@ pub fn has_unlimited_memory() -> bool {
     limits.iter().all(|&it| limit(it as usize).is_none())
 }
 
+/// How many bytes the program may map, if that is limited.
+pub fn address_space_limit() -> Option<u64> {
+    limit(libc::RLIMIT_AS as usize)
+}
+
 /// How large the stack of the first thread may become, if that is limited.
 pub fn stack_limit() -> Option<u64> {
     limit(libc::RLIMIT_STACK as usize)

@@ -314,18 +314,20 @@ pub fn file_called<'a>(room: &'a mut [u8], name: &str) -> Option<&'a CStr> {
     join(room, &[directory(), b"/", name.as_bytes()])
 }
 
-/// Maps the tables, as much of them as the program's limits leave room for. Returns where and how
-/// much.
+/// Maps the tables. Returns where and how much.
+///
+/// A program with a limit on its address space has those mapped that there are, and some room for
+/// those of libraries that nobody has met so far.
 pub fn map_tables() -> Option<(u64, u64)> {
-    /// What a program with a limit on its address space can spare.
-    const LITTLE: usize = 64 << 20;
-    let bytes = if process::has_unlimited_memory() {
-        profundo_probe::shared::TABLE_BYTES
-    } else {
-        LITTLE
+    /// Enough for the tables of all but the largest libraries.
+    const LEAST: u64 = 8 << 20;
+    let most = profundo_probe::shared::TABLE_BYTES;
+    let room = match process::address_space_limit() {
+        None => most,
+        Some(limit) => usize::try_from((limit / 16).max(LEAST)).unwrap_or(most),
     };
     let mut path = [0; PATH];
     let path = join(&mut path, &[directory(), b"/", file::TABLES.as_bytes()])?;
-    let memory = files::map_growing(path, bytes)?;
+    let (memory, bytes) = files::map_growing(path, room, most)?;
     Some((memory.as_ptr() as u64, bytes as u64))
 }

@@ -1,7 +1,10 @@
 //! What a program sees of the world is the same with us in it.
 
-use crate::program::Program;
-use crate::targets::{c, pythons_for, source, tool};
+use std::cell::RefCell;
+use std::fs;
+
+use crate::program::{Program, number};
+use crate::targets::{c, pythons_for, scratch, source, tool};
 
 #[test]
 fn of_a_c_program() {
@@ -41,6 +44,37 @@ fn limits() {
         let recording = Program::new(&target).with(&[which]).same();
         recording.hot("burn_within_limits", 50.0);
     }
+}
+
+#[test]
+fn a_limited_address_space_is_left_to_the_program() {
+    let (Some(target), Some(shell)) = (c("room.c", &[]), tool("bash")) else {
+        return;
+    };
+    // Nothing that others have left among the tables.
+    let cache = scratch().join(format!("cache-{}", number()));
+    let line = "ulimit -v 200000; exec \"$0\"";
+    let program = Program::new(&shell)
+        .with(&["-c".into(), line.into(), target.into_os_string()])
+        .env("XDG_CACHE_HOME", &cache);
+    // Without and with the profiler, in kilobytes: all, and what maps unwind tables.
+    let sizes = RefCell::new(Vec::new());
+    let (recording, _) = program.same_with(|mut outcome| {
+        let numbers = outcome.stdout.split_whitespace();
+        let numbers: Vec<u64> = numbers.map(|it| it.parse().unwrap()).collect();
+        sizes.borrow_mut().push((numbers[0], numbers[1]));
+        outcome.stdout.clear();
+        outcome
+    });
+    recording.hot("burn_in_room", 80.0);
+    let _ = fs::remove_dir_all(cache);
+    let [(plain, _), (all, tables)] = sizes.borrow()[..] else {
+        panic!("{sizes:?}");
+    };
+    let ours = all - tables - plain;
+    assert!(ours <= 16 << 10, "{ours} KB are ours, beside the tables");
+    // What there is of tables, and a sixteenth of the limit.
+    assert!((1..=16 << 10).contains(&tables), "{tables} KB for tables");
 }
 
 #[test]
