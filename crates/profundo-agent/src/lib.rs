@@ -4,7 +4,7 @@
 //! variables out of the environment before the program looks, and never calls the program's
 //! `malloc`. It puts itself before a few functions of the C library: where programs replace
 //! themselves or start others (so that those are followed), where threads begin and end, and where
-//! SIGURG and SIGTRAP, which its clocks send, could come to light. Anything missing or odd, and it does
+//! the signals that its clocks send could come to light. Anything missing or odd, and it does
 //! nothing at all.
 //!
 //! The command does the work: it opens the clocks, lists the modules and empties the ring. What
@@ -17,7 +17,9 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod arena;
+mod blocked;
 mod calls;
+mod claims;
 mod clear;
 mod door;
 mod ends;

@@ -1,40 +1,35 @@
 //! Calls that change the mask of signals while they wait.
 //!
-//! A thread that has our signal blocked, and lets everything through only here, would find a tick of
+//! A thread that has our signals blocked, and lets everything through only here, would find a tick of
 //! ours waiting and its call interrupted, again and again. Where the program has no handler for
-//! SIGURG, nobody can tell whether that one is let through, so it is not.
+//! them, nobody can tell whether they are let through, so they are not.
 
 use core::ffi::c_int;
 
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec};
+use profundo_probe::hidden::{self, ASKED, bit};
 use profundo_probe::urgent;
 
-use crate::real;
-use crate::{signals, traps};
+use crate::{blocked, claims, real};
 
-/// Runs `f` with the mask that the program wants, and SIGURG blocked too if it has no handler.
+/// Runs `f` with the mask that the program wants, and ours blocked too where it has no handler for them.
 ///
 /// # Safety
 /// The mask is null or valid.
 unsafe fn with_mask<T>(mask: *const sigset_t, f: impl FnOnce(*const sigset_t) -> T) -> T {
-    let mut bits = 0;
-    if signals::is_installed() && !urgent::believed().is_function() {
-        bits |= 1_u64 << (libc::SIGURG - 1);
-    }
-    if traps::is_installed() {
-        bits |= 1_u64 << (libc::SIGTRAP - 1);
+    let mut bits = hidden::hidden();
+    for signal in ASKED {
+        if urgent::believed(signal).is_function() {
+            bits &= !bit(signal);
+        }
     }
     if mask.is_null() || bits == 0 {
         return f(mask);
     }
     // SAFETY: the caller vouches; the kernel and the C library look at the first eight bytes of a
     // mask only, and so a whole one of ours is made of them.
-    unsafe {
-        let mut wider: sigset_t = core::mem::zeroed();
-        let words = (&raw mut wider).cast::<u64>();
-        words.write(mask.cast::<u64>().read_unaligned() | bits);
-        f(&wider)
-    }
+    let wider = blocked::set_of(unsafe { blocked::bits_of(mask) } | bits);
+    f(&wider)
 }
 
 /// # Safety
@@ -141,32 +136,24 @@ pub unsafe extern "C-unwind" fn epoll_pwait2(
     result.unwrap_or_else(real::missing)
 }
 
-/// A descriptor for nearly all signals is not for SIGURG: our ticks would come out of it. One for a
-/// few signals means what it says.
+/// A descriptor for nearly all signals is not for ours: our ticks would come out of it. Who names one in
+/// a smaller set has it for itself.
 ///
 /// # Safety
 /// As for `signalfd`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn signalfd(file: c_int, mask: *const sigset_t, flags: c_int) -> c_int {
-    const FEW: u32 = 24;
     let Some(real) = real::signalfd() else {
         return real::missing();
     };
-    if mask.is_null() || !signals::is_installed() {
+    if mask.is_null() {
         // SAFETY: the caller's arguments, passed on.
         return unsafe { real(file, mask, flags) };
     }
-    // SAFETY: the caller's mask, whose first eight bytes are the kernel's.
+    // SAFETY: the caller's mask; the one that is passed on is ours.
     unsafe {
-        let wanted = mask.cast::<u64>().read_unaligned();
-        let mut bit = 1_u64 << (libc::SIGURG - 1);
-        if traps::is_installed() {
-            bit |= 1_u64 << (libc::SIGTRAP - 1);
-        }
-        let mut narrower: sigset_t = core::mem::zeroed();
-        let is_for_all = (wanted & 0x7FFF_FFFF).count_ones() > FEW;
-        let kept = if is_for_all { wanted & !bit } else { wanted };
-        (&raw mut narrower).cast::<u64>().write(kept);
+        claims::before_wait(mask);
+        let narrower = blocked::set_of(blocked::bits_of(mask) & !hidden::hidden());
         real(file, &narrower, flags)
     }
 }

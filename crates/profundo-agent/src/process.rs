@@ -38,9 +38,14 @@ pub fn time(clock: libc::clockid_t) -> u64 {
 
 /// The CPU time of a thread of this process in nanoseconds, by the kernel's number of it; 0 if it has ended.
 pub fn cpu_time_of(thread: u32) -> u64 {
+    time(cpu_clock_of(thread))
+}
+
+/// The clock of a thread's CPU time, by the kernel's number of the thread.
+pub fn cpu_clock_of(thread: u32) -> libc::clockid_t {
     /// What the kernel says of a clock in its lowest bits: of one thread, and what the scheduler counts.
     const OF_THREAD: i32 = 4 | 2;
-    time(!(thread as i32) << 3 | OF_THREAD)
+    !(thread as i32) << 3 | OF_THREAD
 }
 
 /// What the process has used so far.

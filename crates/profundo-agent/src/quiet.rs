@@ -1,5 +1,5 @@
 //! Before a thread that blocks our signals executes another program: what waits for it then would
-//! wait in that program as well. A SIGTRAP would kill it, and a SIGURG would be one that nobody sent.
+//! wait in that program as well. It would be one that nobody sent, or kill it.
 //!
 //! The command stops the clocks, and then what waits is taken back. A thread that lets both in has none
 //! waiting, and neither has a new process. The signals of timers are the kernel's to remove.
@@ -7,35 +7,63 @@
 use core::sync::atomic::Ordering;
 
 use profundo_probe::shared::Silence;
-use profundo_probe::sys;
+use profundo_probe::{hidden, sys};
 
 use crate::home::{Home, Whose, home};
-use crate::{process, real, session, signals, threads, traps};
+use crate::{blocked, claims, process, real, restrict, session, signals, threads, traps};
 
-const OURS: u64 = (1 << (libc::SIGURG - 1)) | (1 << (libc::SIGTRAP - 1));
+/// What is to be undone if the program stays.
+#[derive(Clone, Copy)]
+pub struct Quiet {
+    is_silent: bool,
+    mask: Option<u64>,
+}
 
-/// Returns whether anything is to be undone if the program stays.
-pub fn before_exec() -> bool {
-    // A program that restricts its calls has left us, and is not to be made to call.
-    let Some(home) = home().filter(|home| home.whose() == Whose::Ours && home.records()) else {
-        return false;
+/// Sees to it that nothing of ours waits, and that the kernel blocks what the program blocks: the next
+/// program inherits that.
+pub fn before_exec() -> Quiet {
+    let nothing = Quiet {
+        is_silent: false,
+        mask: None,
     };
-    if !(signals::is_installed() || traps::is_installed()) || process::blocked() & OURS == 0 {
-        return false;
+    // A program that restricts its calls has left us, and is not to be made to call.
+    if restrict::has_left() || !(signals::is_installed() || traps::is_installed()) {
+        return nothing;
+    }
+    let Some(home) = home().filter(|home| home.whose() == Whose::Ours && home.records()) else {
+        let mask = blocked::make_real();
+        return Quiet { mask, ..nothing };
+    };
+    let sent = claims::sent();
+    let ours = match sent {
+        0 => hidden::bit(libc::SIGTRAP),
+        sent => hidden::bit(libc::SIGTRAP) | hidden::bit(sent),
+    };
+    if hidden::shown(process::blocked()) & ours == 0 {
+        return nothing;
     }
     let error = real::errno();
     ask(home);
-    signals::take_back();
+    let mask = blocked::make_real();
+    if sent != 0 {
+        signals::take_back(sent);
+    }
     if traps::is_installed() {
         profundo_probe::traps::take_back();
     }
     real::set_errno(error);
-    true
+    Quiet {
+        is_silent: true,
+        mask,
+    }
 }
 
 /// The program has stayed what it was.
-pub fn after_exec(is_quiet: bool) {
-    if is_quiet && let Some(home) = home() {
+pub fn after_exec(quiet: Quiet) {
+    blocked::make_unreal(quiet.mask);
+    if quiet.is_silent
+        && let Some(home) = home()
+    {
         let error = real::errno();
         silence(home).wanted.fetch_sub(1, Ordering::Release);
         threads::tell(home);

@@ -58,6 +58,8 @@ functions! {
     sigtimedwait: fn(*const sigset_t, *mut siginfo_t, *const timespec) -> c_int;
     sigsuspend: fn(*const sigset_t) -> c_int;
     sigpending: fn(*mut sigset_t) -> c_int;
+    sigprocmask: fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
+    pthread_sigmask: fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
     ppoll: fn(*mut pollfd, libc::nfds_t, *const timespec, *const sigset_t) -> c_int;
     __ppoll_chk: fn(*mut pollfd, libc::nfds_t, *const timespec, *const sigset_t, usize) -> c_int;
     pselect: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *const timespec, *const sigset_t) -> c_int;

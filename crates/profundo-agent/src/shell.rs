@@ -13,7 +13,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{FILE, pid_t};
-use profundo_probe::sys;
+use profundo_probe::{hidden, sys};
 
 use crate::loadable::Target;
 use crate::lock::Lock;
@@ -143,7 +143,7 @@ unsafe fn start(
             }
         }
         let mut blocked: libc::sigset_t = zeroed();
-        (&raw mut blocked).cast::<u64>().write(mask);
+        (&raw mut blocked).cast::<u64>().write(hidden::shown(mask));
         let flags = libc::POSIX_SPAWN_SETSIGDEF | libc::POSIX_SPAWN_SETSIGMASK;
         libc::posix_spawnattr_init(attributes);
         libc::posix_spawnattr_setsigmask(attributes, &blocked);
@@ -232,9 +232,9 @@ pub unsafe extern "C-unwind" fn popen(line: *const c_char, mode: *const c_char) 
         let shell = Target::Path(c"/bin/sh".as_ptr());
         environment::with_ours(shell, list, |with_ours| {
             environment::set_current(with_ours);
-            let signals = signals::before_exec();
+            let signals = signals::before_spawn();
             let stream = real(line, mode);
-            signals::after_exec(signals);
+            signals::after_spawn(signals);
             let error = real::errno();
             put_back(list, with_ours);
             real::set_errno(error);

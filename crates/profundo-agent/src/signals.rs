@@ -1,8 +1,9 @@
-//! SIGURG, which our clocks send, as the program knows it.
+//! The signals that our clocks send, [`ASKED`], as the program knows them.
 //!
 //! The program may install a handler of its own, ask for the one that it has, and wait for the
 //! signal. It gets what it would have got; ours stays where it is and passes on what is not for us.
-//! Whoever waits for all signals at once does not get those of our clocks.
+//! Whoever waits for all signals at once does not get those of our clocks; who names one of them
+//! has it for itself: [`claims`].
 
 use core::ffi::c_int;
 use core::mem::{MaybeUninit, zeroed};
@@ -10,13 +11,14 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{siginfo_t, sigset_t, timespec};
+use profundo_probe::hidden::{self, ASKED, bit};
 use profundo_probe::sys;
 use profundo_probe::urgent::{self, Action};
 
 use crate::home::{Whose, home};
 use crate::lock::Lock;
 use crate::real::{self, Handler};
-use crate::{door, fork, process, python, traps};
+use crate::{blocked, claims, door, fork, process, python, traps};
 
 /// What the C library's own handlers carry, and tell whoever asks.
 const SA_RESTORER: c_int = 0x0400_0000;
@@ -29,44 +31,49 @@ pub fn is_installed() -> bool {
 
 static CHANGING: Lock = Lock::new();
 
-/// Installs our handler.
+/// Installs our handler, and hides the signals that come to it.
 pub fn install() {
     let Some(sigaction) = real::sigaction() else {
         return;
     };
     CHANGING.with(|| {
-        // SAFETY: zeroed is a valid action; all pointers are ours.
-        unsafe {
-            let mut before: libc::sigaction = zeroed();
-            if sigaction(libc::SIGURG, ptr::null(), &mut before) != 0 {
-                return;
-            }
-            urgent::believe(Action::from_libc(&before));
-            let ours = urgent::believed().installed();
-            if sigaction(libc::SIGURG, &ours, ptr::null_mut()) == 0 {
-                INSTALLED.store(true, Ordering::Release);
+        for signal in ASKED {
+            // SAFETY: zeroed is a valid action; all pointers are ours.
+            unsafe {
+                let mut before: libc::sigaction = zeroed();
+                if sigaction(signal, ptr::null(), &mut before) != 0 {
+                    continue;
+                }
+                urgent::believe(signal, Action::from_libc(&before));
+                let ours = urgent::believed(signal).installed();
+                if sigaction(signal, &ours, ptr::null_mut()) == 0 {
+                    hidden::hide(bit(signal));
+                    INSTALLED.store(true, Ordering::Release);
+                }
             }
         }
     });
+    claims::begin();
+    blocked::adopt();
 }
 
 /// Whether a call about this signal is for us to answer. A child that borrows its parent's memory
 /// has actions of its own, but what the parent believes is not to be changed.
 fn is_for_us(signal: c_int) -> bool {
-    signal == libc::SIGURG
+    ASKED.contains(&signal)
         && INSTALLED.load(Ordering::Acquire)
         && home().is_none_or(|home| home.whose() != Whose::Borrowed)
 }
 
 /// Does what the program asks for; returns what it had before.
-fn exchange(new: Option<Action>) -> Action {
+fn exchange(signal: c_int, new: Option<Action>) -> Action {
     CHANGING.with(|| {
-        let before = urgent::believed();
+        let before = urgent::believed(signal);
         if let Some(new) = new {
-            urgent::believe(new);
+            urgent::believe(signal, new);
             if let Some(sigaction) = real::sigaction() {
                 // SAFETY: the action is ours.
-                unsafe { sigaction(libc::SIGURG, &new.installed(), ptr::null_mut()) };
+                unsafe { sigaction(signal, &new.installed(), ptr::null_mut()) };
             }
         }
         before
@@ -100,7 +107,7 @@ pub unsafe extern "C" fn sigaction(
             && result == 0
             && urgent::is_ours(old)
         {
-            *old = urgent::believed().to_libc();
+            *old = urgent::believed(signal).to_libc();
         }
         // SAFETY: as above.
         if let Some(old) = unsafe { old.as_mut() }
@@ -119,7 +126,7 @@ pub unsafe extern "C" fn sigaction(
             new.flags |= SA_RESTORER;
             new
         });
-        let before = exchange(new);
+        let before = exchange(signal, new);
         if let Some(old) = old.as_mut() {
             *old = before.to_libc();
         }
@@ -129,20 +136,21 @@ pub unsafe extern "C" fn sigaction(
 
 /// As [`sigaction`] does it; `None`: the call is not for us to answer.
 pub fn exchange_by_number(signal: c_int, new: Option<Action>) -> Option<Action> {
-    is_for_us(signal).then(|| exchange(new))
+    is_for_us(signal).then(|| exchange(signal, new))
 }
 
 /// As `signal` and its like do it: returns the handler before.
-fn exchange_handler(handler: Handler, flags: c_int) -> Handler {
+fn exchange_handler(signal: c_int, handler: Handler, flags: c_int) -> Handler {
     if handler == libc::SIG_ERR {
         real::set_errno(libc::EINVAL);
         return libc::SIG_ERR;
     }
-    let before = exchange(Some(Action {
+    let new = Action {
         handler,
         flags: flags | SA_RESTORER,
         mask: 0,
-    }));
+    };
+    let before = exchange(signal, Some(new));
     before.handler
 }
 
@@ -153,12 +161,12 @@ macro_rules! simple {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(signal: c_int, handler: Handler) -> Handler {
             if is_for_us(signal) {
-                return exchange_handler(handler, $flags);
+                return exchange_handler(signal, handler, $flags);
             }
             traps::before_action(signal);
             match real::$real() {
                 // SAFETY: the caller's arguments, passed on.
-                Some(real) => hide(unsafe { real(signal, handler) }),
+                Some(real) => hide(signal, unsafe { real(signal, handler) }),
                 None => libc::SIG_ERR,
             }
         }
@@ -176,12 +184,12 @@ simple! {
 }
 
 /// Our handler is not shown.
-fn hide(handler: Handler) -> Handler {
+fn hide(signal: c_int, handler: Handler) -> Handler {
     // SAFETY: zeroed is a valid action.
     let mut action: libc::sigaction = unsafe { zeroed() };
     action.sa_sigaction = handler;
     if urgent::is_ours(&action) {
-        urgent::believed().handler
+        urgent::believed(signal).handler
     } else {
         handler
     }
@@ -197,7 +205,7 @@ pub unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handler {
         traps::before_action(signal);
         return match real::sigset() {
             // SAFETY: the caller's arguments, passed on.
-            Some(real) => hide(unsafe { real(signal, handler) }),
+            Some(real) => hide(signal, unsafe { real(signal, handler) }),
             None => libc::SIG_ERR,
         };
     }
@@ -215,9 +223,9 @@ pub unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handler {
             &mut before,
         );
         let former = if handler == SIG_HOLD {
-            exchange(None).handler
+            exchange(signal, None).handler
         } else {
-            exchange_handler(handler, 0)
+            exchange_handler(signal, handler, 0)
         };
         if former == libc::SIG_ERR {
             return former;
@@ -236,7 +244,7 @@ pub unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handler {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
     if is_for_us(signal) {
-        exchange_handler(libc::SIG_IGN, 0);
+        exchange_handler(signal, libc::SIG_IGN, 0);
         return 0;
     }
     traps::before_action(signal);
@@ -252,12 +260,12 @@ pub unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int {
     if is_for_us(signal) {
-        let mut action = exchange(None);
+        let mut action = exchange(signal, None);
         action.flags = match interrupt {
             0 => action.flags | libc::SA_RESTART,
             _ => action.flags & !libc::SA_RESTART,
         };
-        exchange(Some(action));
+        exchange(signal, Some(action));
         return 0;
     }
     traps::before_action(signal);
@@ -272,39 +280,62 @@ pub unsafe extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int 
 pub fn withdraw() {
     CHANGING.with(|| {
         INSTALLED.store(false, Ordering::Release);
-        let mut action = urgent::believed();
-        if !action.is_function() {
-            action.handler = libc::SIG_IGN;
-        }
-        if let Some(sigaction) = real::sigaction() {
-            // SAFETY: the action is ours.
-            unsafe { sigaction(libc::SIGURG, &action.to_libc(), ptr::null_mut()) };
+        hidden::reveal(u64::MAX);
+        for signal in ASKED {
+            let mut action = urgent::believed(signal);
+            if !action.is_function() {
+                action.handler = libc::SIG_IGN;
+            }
+            if let Some(sigaction) = real::sigaction() {
+                // SAFETY: the action is ours.
+                unsafe { sigaction(signal, &action.to_libc(), ptr::null_mut()) };
+            }
         }
     });
 }
 
 /// Before the program becomes another one: that one inherits which signals are ignored, and not
-/// handlers. Returns whether something was changed.
-pub fn before_exec() -> bool {
-    let is_ignored =
-        INSTALLED.load(Ordering::Acquire) && urgent::believed().handler == libc::SIG_IGN;
-    if is_ignored && let Some(sigaction) = real::sigaction() {
-        let action = urgent::believed().to_libc();
-        // SAFETY: the action is ours.
-        unsafe { sigaction(libc::SIGURG, &action, ptr::null_mut()) };
+/// handlers. Returns those that were changed.
+pub fn before_exec() -> u64 {
+    if !is_installed() {
+        return 0;
     }
-    is_ignored
+    let is_ignored = |&signal: &c_int| urgent::believed(signal).handler == libc::SIG_IGN;
+    let mut changed = 0;
+    for signal in ASKED.into_iter().filter(is_ignored) {
+        changed |= bit(signal);
+        set(signal, urgent::believed(signal).to_libc());
+    }
+    changed
 }
 
 /// After it did not.
-pub fn after_exec(changed: bool) {
-    if changed && let Some(sigaction) = real::sigaction() {
-        let error = real::errno();
-        let action = urgent::believed().installed();
-        // SAFETY: the action is ours.
-        unsafe { sigaction(libc::SIGURG, &action, ptr::null_mut()) };
-        real::set_errno(error);
+pub fn after_exec(changed: u64) {
+    let error = real::errno();
+    for signal in ASKED {
+        if changed & bit(signal) != 0 {
+            set(signal, urgent::believed(signal).installed());
+        }
     }
+    real::set_errno(error);
+}
+
+fn set(signal: c_int, action: libc::sigaction) {
+    if let Some(sigaction) = real::sigaction() {
+        // SAFETY: the action is ours.
+        unsafe { sigaction(signal, &action, ptr::null_mut()) };
+    }
+}
+
+/// Before another program is started, which inherits what the calling thread blocks as well.
+pub fn before_spawn() -> (u64, Option<u64>) {
+    (before_exec(), blocked::make_real())
+}
+
+/// When it was.
+pub fn after_spawn((changed, mask): (u64, Option<u64>)) {
+    blocked::make_unreal(mask);
+    after_exec(changed);
 }
 
 /// Whether a signal that was waited for is a clock of ours.
@@ -314,7 +345,7 @@ pub fn after_exec(changed: bool) {
 unsafe fn is_clock(signal: c_int, info: *const siginfo_t) -> bool {
     match signal {
         // SAFETY: the caller vouches.
-        libc::SIGURG => unsafe { urgent::is_clock(info) },
+        _ if ASKED.contains(&signal) => unsafe { urgent::is_clock(info) },
         // SAFETY: the caller vouches.
         libc::SIGTRAP => unsafe { profundo_probe::traps::is_clock(info) },
         _ => false,
@@ -348,6 +379,8 @@ pub unsafe extern "C-unwind" fn sigwaitinfo(set: *const sigset_t, info: *mut sig
     let Some(real) = real::sigwaitinfo() else {
         return real::missing();
     };
+    // SAFETY: the caller's set.
+    unsafe { claims::before_wait(set) };
     let mut own = MaybeUninit::<siginfo_t>::zeroed();
     let info = if info.is_null() {
         own.as_mut_ptr()
@@ -381,6 +414,8 @@ pub unsafe extern "C-unwind" fn sigtimedwait(
     let Some(real) = real::sigtimedwait() else {
         return real::missing();
     };
+    // SAFETY: the caller's set.
+    unsafe { claims::before_wait(set) };
     let mut own = MaybeUninit::<siginfo_t>::zeroed();
     let info = if info.is_null() {
         own.as_mut_ptr()
@@ -420,12 +455,14 @@ pub unsafe extern "C" fn sigpending(set: *mut sigset_t) -> c_int {
     // SAFETY: the caller's place.
     unsafe {
         let result = real(set);
-        if result == 0
-            && is_installed()
-            && libc::sigismember(set, libc::SIGURG) == 1
-            && !is_anothers_waiting()
-        {
-            libc::sigdelset(set, libc::SIGURG);
+        for signal in ASKED {
+            if result == 0
+                && is_installed()
+                && libc::sigismember(set, signal) == 1
+                && !is_anothers_waiting(signal)
+            {
+                libc::sigdelset(set, signal);
+            }
         }
         if result == 0
             && traps::is_installed()
@@ -438,19 +475,19 @@ pub unsafe extern "C" fn sigpending(set: *mut sigset_t) -> c_int {
     }
 }
 
-/// Takes back those SIGURGs of ours that wait for the calling thread, which blocks them.
-pub fn take_back() {
+/// Takes back those signals of ours that wait for the calling thread, which blocks them.
+pub fn take_back(signal: c_int) {
     if is_installed() {
-        is_anothers_waiting();
+        is_anothers_waiting(signal);
     }
 }
 
-/// Whether a SIGURG waits that is no clock's. Those of clocks are taken away.
-fn is_anothers_waiting() -> bool {
+/// Whether one of [`ASKED`] waits that is no clock's. Those of clocks are taken away.
+fn is_anothers_waiting(signal: c_int) -> bool {
     /// One of each clock's may wait for the thread, and one for the process.
     const MOST: usize = 4;
     const SET_BYTES: usize = 8;
-    let urgent = 1_u64 << (libc::SIGURG - 1);
+    let wanted = bit(signal);
     let at_once = timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -459,17 +496,15 @@ fn is_anothers_waiting() -> bool {
         let mut info = MaybeUninit::<siginfo_t>::zeroed();
         // SAFETY: all places are ours; who gets the signal back is this very process.
         unsafe {
-            let (set, time) = (&raw const urgent as usize, &raw const at_once as usize);
+            let (set, time) = (&raw const wanted as usize, &raw const at_once as usize);
             let place = info.as_mut_ptr() as usize;
             let taken = [set, place, time, SET_BYTES, 0, 0];
-            let signal = sys::call(libc::SYS_rt_sigtimedwait, taken);
-            if signal as isize != libc::SIGURG as isize {
+            let came = sys::call(libc::SYS_rt_sigtimedwait, taken);
+            if came != signal as isize {
                 return false;
             }
-            if !is_clock(libc::SIGURG, info.as_ptr()) {
-                let process = sys::call(libc::SYS_getpid, [0; 6]) as usize;
-                let back = [process, libc::SIGURG as usize, place, 0, 0, 0];
-                sys::call(libc::SYS_rt_sigqueueinfo, back);
+            if !is_clock(signal, info.as_ptr()) {
+                urgent::send_again(signal, info.as_ptr());
                 return true;
             }
         }

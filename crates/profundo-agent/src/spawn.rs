@@ -27,9 +27,9 @@ macro_rules! spawns {
             // SAFETY: the caller's arguments, passed on.
             unsafe {
                 environment::with_ours(Target::$target(path), list, |list| {
-                    let signals = signals::before_exec();
+                    let signals = signals::before_spawn();
                     let result = real(id, path, actions, attributes, arguments, list);
-                    signals::after_exec(signals);
+                    signals::after_spawn(signals);
                     result
                 })
             }

@@ -10,8 +10,8 @@ use profundo_probe::{clock, sys, urgent};
 
 use crate::home::{self, Home, home};
 use crate::{
-    ends, environment, fork, memory, process, python, real, session, signals, symbols, threads,
-    traps,
+    claims, ends, environment, fork, memory, process, python, real, session, signals, symbols,
+    threads, traps,
 };
 
 /// Before, during and after the start.
@@ -146,6 +146,8 @@ pub fn introduce(home: Home, kind: u32) {
     // SAFETY: the probe was made before.
     urgent::set_probe(Some(unsafe { home.probe() }));
     threads::enter_quietly(home);
+    let signal = claims::sent() as u32;
+    header.signal.store(signal, Ordering::Relaxed);
     traps::offer();
     // Release pairs with the acquire of the command, which reads the rest after it.
     header.state.store(ring_state::HELLO, Ordering::Release);

@@ -4,11 +4,12 @@
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int, c_long, c_uint};
 
-use libc::sigset_t;
+use libc::{siginfo_t, sigset_t, timespec};
+use profundo_probe::hidden::ASKED;
 use profundo_probe::urgent::Action;
 
 use crate::real::{self, Strings};
-use crate::{exec, restrict, signals, trace, traps};
+use crate::{blocked, exec, masks, restrict, signals, trace, traps};
 
 /// What goes on with the caller's arguments: the C library's function, one of ours, or one that
 /// fails.
@@ -21,6 +22,9 @@ extern "C" fn before(number: c_long, first: c_long) -> *const () {
         libc::SYS_execveat => return by_directory as *const (),
         libc::SYS_rt_sigaction if is_one_of_ours(first) => return action as *const (),
         libc::SYS_rt_sigpending => return pending as *const (),
+        libc::SYS_rt_sigprocmask => return mask as *const (),
+        libc::SYS_rt_sigtimedwait => return wait as *const (),
+        libc::SYS_signalfd | libc::SYS_signalfd4 => return descriptor as *const (),
         libc::SYS_seccomp => restrict::before_seccomp(first),
         libc::SYS_ptrace => trace::before(first as c_uint),
         _ => {}
@@ -95,7 +99,7 @@ struct KernelAction {
 
 fn is_one_of_ours(signal: c_long) -> bool {
     let signal = signal as c_int;
-    signal == libc::SIGURG || signal == libc::SIGTRAP
+    signal == libc::SIGTRAP || ASKED.contains(&signal)
 }
 
 /// As `rt_sigaction` for one of our signals.
@@ -160,4 +164,61 @@ unsafe extern "C" fn action(
 unsafe extern "C" fn pending(_: c_long, set: *mut sigset_t) -> c_long {
     // SAFETY: the caller's argument, of which eight bytes are written.
     unsafe { signals::sigpending(set).into() }
+}
+
+/// Sets are as long as a word.
+const SET_BYTES: usize = size_of::<u64>();
+
+fn is_wrong(bytes: usize) -> bool {
+    let is_wrong = bytes != SET_BYTES;
+    if is_wrong {
+        real::set_errno(libc::EINVAL);
+    }
+    is_wrong
+}
+
+unsafe extern "C" fn mask(
+    _: c_long,
+    how: c_int,
+    set: *const u64,
+    old: *mut u64,
+    bytes: usize,
+) -> c_long {
+    if is_wrong(bytes) {
+        return -1;
+    }
+    // SAFETY: the caller's arguments, passed on.
+    unsafe { blocked::by_number(how, set, old).into() }
+}
+
+unsafe extern "C-unwind" fn wait(
+    _: c_long,
+    set: *const sigset_t,
+    info: *mut siginfo_t,
+    time: *const timespec,
+    bytes: usize,
+) -> c_long {
+    if is_wrong(bytes) {
+        return -1;
+    }
+    // SAFETY: the caller's arguments, passed on; of the set, eight bytes are read.
+    unsafe { signals::sigtimedwait(set, info, time).into() }
+}
+
+unsafe extern "C" fn descriptor(
+    number: c_long,
+    file: c_int,
+    set: *const sigset_t,
+    bytes: usize,
+    flags: c_int,
+) -> c_long {
+    if is_wrong(bytes) {
+        return -1;
+    }
+    let flags = match number {
+        libc::SYS_signalfd4 => flags,
+        _ => 0,
+    };
+    // SAFETY: the caller's arguments, passed on; of the set, eight bytes are read.
+    unsafe { masks::signalfd(file, set, flags).into() }
 }

@@ -15,7 +15,7 @@ use profundo_probe::{regs, sys};
 
 use crate::home::Home;
 use crate::real::{self, ThrdFunction, ThreadFunction};
-use crate::{calls, fork, memory, process, python, restrict, session, start, timers};
+use crate::{blocked, calls, fork, memory, process, python, restrict, session, start, timers};
 
 /// How many threads can be in the making at one time; others are not entered.
 const PLACES: usize = 512;
@@ -79,6 +79,7 @@ unsafe extern "C" fn begin(place: *const Start) -> Begun {
     // SAFETY: `pthread_create` below passes the address of a place, which stays.
     let begun = unsafe { (*place).take() };
     if let Some(home) = fork::home_of_this_process() {
+        blocked::adopt();
         enter_quietly(home);
         tell(home);
     }
@@ -189,8 +190,7 @@ pub fn make_key() {
     }
 }
 
-/// The value of the key: how often the destructor is to be called again, whether there is a
-/// timer, and its number. Never null.
+/// The value of the key: how often the destructor is to be called again. Never null.
 #[derive(Clone, Copy)]
 struct Value(usize);
 
@@ -198,13 +198,8 @@ impl Value {
     /// Destructors run up to four times, so that those of other keys come before the last of ours.
     const ROUNDS: usize = 3;
 
-    fn new(timer: Option<u32>) -> Self {
-        let timer = timer.map_or(0, |timer| ((timer as usize) << 8) | (1 << 4));
-        Self(timer | (1 << 5) | Self::ROUNDS)
-    }
-
-    fn timer(self) -> Option<u32> {
-        (self.0 & (1 << 4) != 0).then_some((self.0 >> 8) as u32)
+    fn new() -> Self {
+        Self((1 << 5) | Self::ROUNDS)
     }
 
     /// The value for the next round; `None`: this is the last.
@@ -232,11 +227,12 @@ pub fn enter_quietly(home: Home) {
         let counter = &probe.counters.thread_table_full;
         counter.fetch_add(1, Ordering::Relaxed);
     }
-    let timer = match (entered, session::control()) {
-        (Some(_), Some(control)) => timers::start(control, tid),
-        _ => None,
-    };
-    Value::new(timer).set();
+    if let (Some(slot), Some(control)) = (entered, session::control()) {
+        // A thread of this number may have ended without a word.
+        timers::end(slot);
+        timers::start(control, slot, tid);
+    }
+    Value::new().set();
 }
 
 /// Tells the command that there is something to look at.
@@ -260,11 +256,11 @@ unsafe extern "C" fn at_end(value: *mut c_void) {
     let Some(home) = fork::home_of_this_process() else {
         return;
     };
-    if let Some(timer) = value.timer() {
-        timers::stop(timer);
-    }
     // SAFETY: as in `enter_quietly`.
     let probe = unsafe { home.probe() };
+    if let Some(slot) = probe.threads.find(sys::thread_id()) {
+        timers::end(slot);
+    }
     memory::end_thread();
     calls::end_thread();
     let cpu = process::time(libc::CLOCK_THREAD_CPUTIME_ID);

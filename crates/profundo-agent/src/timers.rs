@@ -7,7 +7,10 @@ use core::sync::atomic::Ordering;
 
 use profundo_probe::handlers::value;
 use profundo_probe::shared::Control;
-use profundo_probe::{clock, sys, urgent};
+use profundo_probe::{Slot, clock, sys, urgent};
+
+use crate::home::Home;
+use crate::{claims, process, session};
 
 /// The engine's number that says so.
 const CPU_TIMER: u32 = 1;
@@ -26,14 +29,56 @@ fn kind(control: &Control) -> Option<(u64, u64)> {
     (period != 0).then_some((period, value))
 }
 
-/// Starts the calling thread's timer; returns its number. `None`: there is none.
-pub fn start(control: &Control, tid: u32) -> Option<u32> {
+/// Starts the timer of a thread of this process, and notes it in the thread's slot.
+pub fn start(control: &Control, slot: &Slot, tid: u32) {
+    // The signal may change between the look at it and the note, after which others see the timer.
+    loop {
+        let signal = claims::sent();
+        let Some(timer) = make(control, tid, signal) else {
+            return;
+        };
+        if !slot.note_timer(tid, timer) {
+            // Somebody else was faster, or the thread has ended.
+            return stop(timer);
+        }
+        if claims::sent() == signal {
+            return;
+        }
+        end(slot);
+    }
+}
+
+/// Has all timers send the signal that is sent from now on.
+pub fn restart_all(home: Home) {
+    let Some(control) = session::control() else {
+        return;
+    };
+    // SAFETY: the probe was made before the home was settled.
+    for slot in unsafe { home.probe() }.threads.slots() {
+        let tid = slot.tid();
+        if end(slot) {
+            start(control, slot, tid);
+        }
+    }
+}
+
+/// Takes a thread's timer back. Returns whether it had one.
+pub fn end(slot: &Slot) -> bool {
+    let timer = slot.replace_timer(None);
+    timer.map(stop).is_some()
+}
+
+/// Makes a timer on a thread's CPU clock. `None`: there is to be none.
+fn make(control: &Control, tid: u32, signal: i32) -> Option<u32> {
     let (period, value) = kind(control)?;
+    if signal == 0 {
+        return None;
+    }
     urgent::set_timer_period(period);
     // SAFETY: zeroed is a valid sigevent; the fields that matter are set below.
     let mut event: libc::sigevent = unsafe { MaybeUninit::zeroed().assume_init() };
     event.sigev_notify = libc::SIGEV_THREAD_ID;
-    event.sigev_signo = libc::SIGURG;
+    event.sigev_signo = signal;
     event.sigev_notify_thread_id = tid as i32;
     event.sigev_value.sival_ptr = ptr::without_provenance_mut(value as usize);
     let mut timer = 0_i32;
@@ -41,7 +86,7 @@ pub fn start(control: &Control, tid: u32) -> Option<u32> {
     let made = unsafe {
         let event = (&raw const event) as usize;
         let timer = (&raw mut timer) as usize;
-        let clock = libc::CLOCK_THREAD_CPUTIME_ID as usize;
+        let clock = process::cpu_clock_of(tid) as usize;
         sys::call(libc::SYS_timer_create, [clock, event, timer, 0, 0, 0])
     };
     if made != 0 {
@@ -68,7 +113,7 @@ pub fn start(control: &Control, tid: u32) -> Option<u32> {
 }
 
 /// Takes a timer back.
-pub fn stop(timer: u32) {
+fn stop(timer: u32) {
     // SAFETY: the number is that of a timer of ours, which is not used any more.
     unsafe { sys::call(libc::SYS_timer_delete, [timer as usize, 0, 0, 0, 0, 0]) };
 }

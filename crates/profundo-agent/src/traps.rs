@@ -10,10 +10,10 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use profundo_probe::shared::trap_state;
-use profundo_probe::{sys, traps};
+use profundo_probe::{hidden, traps};
 
 use crate::home::{Whose, home};
-use crate::{real, session, threads};
+use crate::{claims, real, threads};
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
@@ -40,6 +40,7 @@ pub fn install() {
             && before.sa_sigaction == libc::SIG_DFL
             && sigaction(libc::SIGTRAP, &traps::action(), ptr::null_mut()) == 0
         {
+            hidden::hide(hidden::bit(libc::SIGTRAP));
             INSTALLED.store(true, Ordering::Relaxed);
         }
     }
@@ -47,7 +48,8 @@ pub fn install() {
 
 /// Tells the command whether it may use SIGTRAP, before it is told of the process.
 pub fn offer() {
-    if let Some(home) = home().filter(|_| is_installed()) {
+    let is_hidden = hidden::hidden() & hidden::bit(libc::SIGTRAP) != 0;
+    if let Some(home) = home().filter(|_| is_installed() && is_hidden) {
         let state = &home.ring().header.trap;
         state.store(trap_state::WELCOME, Ordering::Relaxed);
     }
@@ -55,12 +57,8 @@ pub fn offer() {
 
 /// Has the clocks use the other signal from now on. Waits until they do, or the command is gone, which
 /// then has no clocks; and not for ever, should it have been stopped. Returns whether it is sure.
-fn give_up() -> bool {
-    const TURN: u64 = 1_000_000;
-    /// On a machine with much to do the command may have to wait for a CPU.
-    const TURNS: usize = 2000;
-    /// As often it is not asked whether it is there.
-    const SURE: usize = 50;
+pub fn give_up() -> bool {
+    hidden::reveal(hidden::bit(libc::SIGTRAP));
     let Some(home) = home().filter(|home| home.records()) else {
         return true;
     };
@@ -71,16 +69,10 @@ fn give_up() -> bool {
     }
     state.store(trap_state::UNWELCOME, Ordering::Release);
     threads::tell(home);
-    for turn in 0..TURNS {
-        if state.load(Ordering::Acquire) == trap_state::NEVER {
-            return true;
-        }
-        if turn >= SURE && !session::control().is_some_and(session::is_alive) {
-            break;
-        }
-        sys::futex_wait(state, trap_state::UNWELCOME, TURN);
-    }
-    false
+    claims::wait_for_command(|| {
+        let now = state.load(Ordering::Acquire);
+        (now != trap_state::NEVER).then_some((state, now))
+    })
 }
 
 /// Whether this process has lent its SIGTRAP to us. A child that borrows its parent's memory has
@@ -109,6 +101,7 @@ pub fn before_action(signal: c_int) {
         return;
     }
     let error = real::errno();
+    claims::claim(hidden::bit(libc::SIGTRAP));
     give_up();
     withdraw(libc::SIG_DFL);
     real::set_errno(error);

@@ -24,6 +24,7 @@ pub mod clock;
 pub mod code;
 pub mod handlers;
 pub mod heap;
+pub mod hidden;
 pub mod loading;
 pub mod memory;
 pub mod python;

@@ -70,6 +70,8 @@ pub struct Slot {
     /// The interpreter's states that the thread ran with: see `profundo_cpython::States`.
     last_state: AtomicU64,
     state_before: AtomicU64,
+    /// The number of the agent's timer for this thread, plus one; 0 if there is none.
+    timer: AtomicU32,
 }
 
 /// Slots and records, in memory that the caller provides.
@@ -99,6 +101,29 @@ impl Slot {
     /// The kernel's thread id.
     pub fn tid(&self) -> u32 {
         self.tid.load(Ordering::Relaxed)
+    }
+
+    /// Notes which timer the thread has; returns the one that was noted before.
+    pub fn replace_timer(&self, timer: Option<u32>) -> Option<u32> {
+        let word = timer.map_or(0, |timer| timer.wrapping_add(1));
+        self.timer.swap(word, Ordering::AcqRel).checked_sub(1)
+    }
+
+    /// Notes a timer, if none is noted and the slot still is this thread's. Returns whether it was.
+    pub fn note_timer(&self, tid: u32, timer: u32) -> bool {
+        let word = timer.wrapping_add(1);
+        let noted = self
+            .timer
+            .compare_exchange(0, word, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok();
+        if noted && self.tid() != tid {
+            // Whoever has the slot now may have taken it away already.
+            return self
+                .timer
+                .compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed)
+                .is_err();
+        }
+        noted
     }
 
     /// The task that the thread is running; 0 outside of any.

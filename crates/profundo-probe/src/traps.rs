@@ -6,7 +6,6 @@
 //! it is taken only where nobody else wants it; the agent gives it back before anybody can notice.
 
 use core::mem::MaybeUninit;
-use core::ptr;
 use core::sync::atomic::Ordering;
 
 use profundo_wire::State;
@@ -47,10 +46,11 @@ pub unsafe fn is_clock(info: *const libc::siginfo_t) -> bool {
     unsafe { (*info).si_code == TRAP_PERF && word_at(info, 24) & PERF_TAG_MASK == PERF_TAG }
 }
 
-extern "C" fn on_trap(_: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel's argument.
     if !unsafe { is_clock(info) } {
-        return die();
+        // SAFETY: passed on.
+        return unsafe { urgent::pass_on(signal, info, context) };
     }
     // A thread that has told its end is about to go.
     let Some(probe) = urgent::probe().filter(|probe| probe.knows_this_thread()) else {
@@ -66,25 +66,6 @@ extern "C" fn on_trap(_: i32, info: *mut libc::siginfo_t, context: *mut libc::c_
     };
     // SAFETY: this is a handler, and `context` is the kernel's.
     unsafe { probe.sample(event, context.cast()) }
-}
-
-/// A breakpoint that nobody handles: the program dies of it, as it would have without us, when
-/// the handler returns and the signal is let in.
-#[cold]
-fn die() {
-    const SET_BYTES: usize = 8;
-    /// The kernel's own structure: handler, flags, restorer, mask.
-    static DEFAULT: [u64; 4] = [0; 4];
-    let trap = libc::SIGTRAP as usize;
-    // SAFETY: a zeroed action is SIG_DFL; the signal goes to the calling thread.
-    unsafe {
-        let new = DEFAULT.as_ptr() as usize;
-        let old = ptr::null::<u64>() as usize;
-        sys::call(libc::SYS_rt_sigaction, [trap, new, old, SET_BYTES, 0, 0]);
-        let process = sys::call(libc::SYS_getpid, [0; 6]) as usize;
-        let thread = sys::thread_id() as usize;
-        sys::call(libc::SYS_tgkill, [process, thread, trap, 0, 0, 0]);
-    }
 }
 
 /// Takes back the SIGTRAPs of ours that wait for the calling thread, which blocks them. Returns
@@ -109,10 +90,7 @@ pub fn take_back() -> bool {
                 return true;
             }
             if !is_clock(info.as_ptr()) {
-                let process = sys::call(libc::SYS_getpid, [0; 6]) as usize;
-                let thread = sys::thread_id() as usize;
-                let back = [process, thread, libc::SIGTRAP as usize, place, 0, 0];
-                sys::call(libc::SYS_rt_tgsigqueueinfo, back);
+                urgent::send_again(libc::SIGTRAP, info.as_ptr());
                 return false;
             }
         }

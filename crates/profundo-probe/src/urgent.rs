@@ -1,8 +1,10 @@
-//! The handler of an agent, and what the program believes of SIGURG.
+//! The handler of an agent, and what the program believes of the signals that it handles: SIGURG, and the
+//! one that takes its place in a program that uses SIGURG itself ([`ASKED`]).
 //!
 //! Our handler stays where it is once it was installed. What the program installs is written down
 //! here instead, given back when it asks, and called for every signal that is not ours, with the
-//! mask that it would have had.
+//! mask that it would have had. A signal that the program blocks and the kernel does not
+//! ([`crate::hidden`]) is sent once more, and is really blocked from then on.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -11,6 +13,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 use profundo_wire::State;
 
 use crate::handlers::{hand_over, value, word_at};
+use crate::hidden::{self, ASKED, bit};
 use crate::recorder::Recorder;
 use crate::sample::{Event, Probe, SystemCall};
 use crate::sys;
@@ -33,14 +36,22 @@ struct Believed {
     mask: AtomicU64,
 }
 
-static BELIEVED: Believed = Believed {
-    version: AtomicU32::new(0),
-    handler: AtomicUsize::new(libc::SIG_DFL),
-    flags: AtomicU32::new(0),
-    mask: AtomicU64::new(0),
-};
+/// One for each of [`ASKED`].
+static BELIEVED: [Believed; ASKED.len()] = [const {
+    Believed {
+        version: AtomicU32::new(0),
+        handler: AtomicUsize::new(libc::SIG_DFL),
+        flags: AtomicU32::new(0),
+        mask: AtomicU64::new(0),
+    }
+}; ASKED.len()];
 
-/// What the program has installed for SIGURG: handler, flags and mask.
+fn believed_of(signal: i32) -> Option<&'static Believed> {
+    let index = ASKED.iter().position(|&it| it == signal)?;
+    BELIEVED.get(index)
+}
+
+/// What the program has installed for a signal: handler, flags and mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
     /// `SIG_DFL`, `SIG_IGN` or a function.
@@ -106,44 +117,52 @@ impl Action {
     }
 }
 
-/// What the program believes to be installed.
-pub fn believed() -> Action {
+/// What the program believes to be installed for one of [`ASKED`].
+pub fn believed(signal: i32) -> Action {
     /// A writer is done after some instructions.
     const TURNS: usize = 1000;
+    const DEFAULT: Action = Action {
+        handler: libc::SIG_DFL,
+        flags: 0,
+        mask: 0,
+    };
+    let Some(believed) = believed_of(signal) else {
+        return DEFAULT;
+    };
     for _ in 0..TURNS {
         // Acquire pairs with the release in `believe`; the fence keeps the loads before the
         // second look at the version.
-        let version = BELIEVED.version.load(Ordering::Acquire);
+        let version = believed.version.load(Ordering::Acquire);
         let action = Action {
-            handler: BELIEVED.handler.load(Ordering::Relaxed),
-            flags: BELIEVED.flags.load(Ordering::Relaxed) as i32,
-            mask: BELIEVED.mask.load(Ordering::Relaxed),
+            handler: believed.handler.load(Ordering::Relaxed),
+            flags: believed.flags.load(Ordering::Relaxed) as i32,
+            mask: believed.mask.load(Ordering::Relaxed),
         };
         fence(Ordering::Acquire);
-        if version & 1 == 0 && BELIEVED.version.load(Ordering::Relaxed) == version {
+        if version & 1 == 0 && believed.version.load(Ordering::Relaxed) == version {
             return action;
         }
         core::hint::spin_loop();
     }
-    Action {
-        handler: libc::SIG_DFL,
-        flags: 0,
-        mask: 0,
-    }
+    DEFAULT
 }
 
-/// Writes down what the program has installed. One thread at a time, with SIGURG blocked.
-pub fn believe(action: Action) {
-    let version = BELIEVED.version.load(Ordering::Relaxed);
-    BELIEVED
+/// Writes down what the program has installed for one of [`ASKED`]. One thread at a time, with that signal
+/// blocked.
+pub fn believe(signal: i32, action: Action) {
+    let Some(believed) = believed_of(signal) else {
+        return;
+    };
+    let version = believed.version.load(Ordering::Relaxed);
+    believed
         .version
         .store(version.wrapping_add(1), Ordering::Relaxed);
     // Whoever sees one of the stores below sees that the version is odd.
     fence(Ordering::Release);
-    BELIEVED.handler.store(action.handler, Ordering::Relaxed);
-    BELIEVED.flags.store(action.flags as u32, Ordering::Relaxed);
-    BELIEVED.mask.store(action.mask, Ordering::Relaxed);
-    BELIEVED
+    believed.handler.store(action.handler, Ordering::Relaxed);
+    believed.flags.store(action.flags as u32, Ordering::Relaxed);
+    believed.mask.store(action.mask, Ordering::Relaxed);
+    believed
         .version
         .store(version.wrapping_add(2), Ordering::Release);
 }
@@ -169,7 +188,7 @@ pub(crate) fn probe() -> Option<&'static Probe> {
     unsafe { PROBE.load(Ordering::Acquire).as_ref() }
 }
 
-/// What a SIGURG means.
+/// What a signal means.
 enum Meaning {
     /// A clock of ours.
     Ours(Event),
@@ -219,7 +238,7 @@ unsafe fn meaning(info: *const libc::siginfo_t, probe: Option<&Probe>) -> Meanin
     }
 }
 
-/// Whether a SIGURG that was taken from the calling thread's queue is a clock of ours.
+/// Whether a signal that was taken from the calling thread's queue is a clock of ours.
 ///
 /// # Safety
 /// `info` is the kernel's.
@@ -243,27 +262,88 @@ extern "C" fn on_urgent(signal: i32, info: *mut libc::siginfo_t, context: *mut l
 /// # Safety
 /// The arguments are those of a running handler.
 #[cold]
-unsafe fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let action = believed();
+pub(crate) unsafe fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the context is the kernel's; the set's first eight bytes are the mask before.
+    let mask = unsafe {
+        let context = context.cast::<libc::ucontext_t>();
+        (&raw mut (*context).uc_sigmask).cast::<u64>()
+    };
+    // SAFETY: as above.
+    let before = unsafe { mask.read() };
+    // SAFETY: the kernel's.
+    let is_fault = signal == libc::SIGTRAP && unsafe { (*info).si_code } > 0;
+    if !is_fault && hidden::shown(before) & !before & bit(signal) != 0 {
+        // SAFETY: as above; from the handler's end on it is blocked.
+        unsafe { mask.write(before | bit(signal)) };
+        // SAFETY: passed on.
+        return unsafe { send_again(signal, info) };
+    }
+    let action = believed(signal);
     if !action.is_function() {
+        if action.handler == libc::SIG_DFL && signal != libc::SIGURG {
+            die(signal);
+        }
         return;
     }
-    if action.flags & libc::SA_RESETHAND != 0 {
+    if action.flags & libc::SA_RESETHAND != 0
+        && let Some(believed) = believed_of(signal)
+    {
         // The kernel would have done this; a rare flag on a rare signal.
-        BELIEVED.handler.store(libc::SIG_DFL, Ordering::Relaxed);
+        believed.handler.store(libc::SIG_DFL, Ordering::Relaxed);
     }
     // The handler may leave by a jump, and then its mask stays, so it has to be the one that it
     // would have had.
     let itself = match action.flags & libc::SA_NODEFER {
-        0 => 1_u64 << (signal - 1),
+        0 => bit(signal),
         _ => 0,
-    };
-    // SAFETY: the context is the kernel's; the set's first eight bytes are the mask before.
-    let before = unsafe {
-        let context = context.cast::<libc::ucontext_t>();
-        (&raw const (*context).uc_sigmask).cast::<u64>().read()
     };
     sys::set_signal_mask(before | action.mask | itself);
     // SAFETY: passed on; the action was installed by the program.
     unsafe { hand_over(&MaybeUninit::new(action.to_libc()), signal, info, context) };
+}
+
+/// Sends a signal once more that was taken from the calling thread, which blocks it: to the process if it
+/// was for the process.
+///
+/// # Safety
+/// `info` is the kernel's.
+pub unsafe fn send_again(signal: i32, info: *const libc::siginfo_t) {
+    // SAFETY: the calls read the information, and the process is this one.
+    unsafe {
+        let process = sys::call(libc::SYS_getpid, [0; 6]) as usize;
+        let (number, place) = (signal as usize, info as usize);
+        let is_for_thread = (*info).si_code == libc::SI_TKILL;
+        let to_process = [process, number, place, 0, 0, 0];
+        let sent = !is_for_thread && sys::call(libc::SYS_rt_sigqueueinfo, to_process) == 0;
+        if sent {
+            return;
+        }
+        if (*info).si_code == libc::SI_USER {
+            // Of a thread that is not the first, the kernel takes this information for itself only.
+            sys::call(libc::SYS_kill, [process, number, 0, 0, 0, 0]);
+            return;
+        }
+        let thread = sys::thread_id() as usize;
+        let to_thread = [process, thread, number, place, 0, 0];
+        sys::call(libc::SYS_rt_tgsigqueueinfo, to_thread);
+    }
+}
+
+/// A signal that nobody handles and that ends a program: the program dies of it, as it would have without
+/// us, when the handler returns and the signal is let in.
+#[cold]
+fn die(signal: i32) {
+    const SET_BYTES: usize = 8;
+    /// The kernel's own structure: handler, flags, restorer, mask.
+    static DEFAULT: [u64; 4] = [0; 4];
+    let number = signal as usize;
+    // SAFETY: a zeroed action is SIG_DFL; the signal goes to the calling thread.
+    unsafe {
+        let new = DEFAULT.as_ptr() as usize;
+        let old = ptr::null::<u64>() as usize;
+        sys::call(libc::SYS_rt_sigaction, [number, new, old, SET_BYTES, 0, 0]);
+        let process = sys::call(libc::SYS_getpid, [0; 6]) as usize;
+        let thread = sys::thread_id() as usize;
+        sys::call(libc::SYS_tgkill, [process, thread, number, 0, 0, 0]);
+    }
 }

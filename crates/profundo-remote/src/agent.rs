@@ -38,22 +38,20 @@ struct Thread {
     cpu: Account,
     alive: Account,
     samples: u64,
+    /// The CPU time that its samples stand for.
+    told: u64,
     /// Samples and CPU time at the last look for threads that block our signal.
     looked: (u64, u64),
     /// How many such looks it had not run at all, and how many are to be left out because of that.
     rests: (u8, u8),
     /// How many samples it had when its period was last changed.
     varied: u64,
-    /// Whether it was found to block our signal.
+    /// Whether it was found to block our signal at the last look, or when its clock was stopped.
     is_deaf: bool,
-    /// Time that it ran while it blocked the signal of a clock that was closed since.
-    unheard: u64,
+    /// Whether that was ever told of it.
+    was_deaf: bool,
     /// How long it ran by clocks that were closed since.
     ran_before: u64,
-    /// What was told of the time in which it blocked our signal.
-    told_deaf: u64,
-    /// The weight of its samples, if it blocked our signal when its clock was stopped.
-    cut: Option<u64>,
 }
 
 /// The agent's side of a process.
@@ -99,7 +97,7 @@ impl Agent {
             threads: Vec::new(),
             met: 0,
             generation: 0,
-            signal: Signal::Urgent,
+            signal: Signal::Asked(libc::SIGURG),
             is_silent: false,
             unpublished: false,
             handled: 0,
@@ -150,14 +148,13 @@ impl Agent {
                 cpu: Account::default(),
                 alive: Account::default(),
                 samples: 0,
+                told: 0,
                 looked: (0, 0),
                 rests: (0, 0),
                 varied: 0,
                 is_deaf: false,
-                unheard: 0,
+                was_deaf: false,
                 ran_before: 0,
-                told_deaf: 0,
-                cut: None,
             };
             self.met += 1;
             if let Some(at) = self.renamed.iter().rposition(|(it, _)| *it == tid) {
@@ -165,7 +162,8 @@ impl Agent {
             }
             if !record.has_ended() {
                 let place = self.map.ring().header.tables.load(Ordering::Relaxed);
-                match start_clock(&mut thread, record, (self.pid, place), self.signal, clocks) {
+                let signals = (self.signal, self.asked());
+                match start_clock(&mut thread, record, (self.pid, place), signals, clocks) {
                     Ok(()) => {}
                     Err(error) => {
                         self.without_clock += 1;
@@ -205,8 +203,34 @@ impl Agent {
         {
             Signal::Trap
         } else {
-            Signal::Urgent
+            self.asked()
         };
+    }
+
+    /// The signal that the agent wants where SIGTRAP is not to be.
+    fn asked(&self) -> Signal {
+        // Acquire pairs with the agent's release: its handler is there.
+        let number = self.header().signal.load(Ordering::Acquire);
+        Signal::Asked(number as i32)
+    }
+
+    /// Has the clocks send another signal if the program uses theirs itself, and says so.
+    pub(crate) fn mind_signal(&mut self) {
+        let asked = self.asked();
+        let number = asked.number();
+        if self.signal != Signal::Trap {
+            self.signal = asked;
+        }
+        for clock in self.threads.iter_mut().filter_map(|it| it.clock.as_mut()) {
+            let is_other = clock.signal != Signal::Trap && clock.signal != asked;
+            if let Some(Err(error)) = is_other.then(|| clock.send(number)) {
+                self.refusal = Some(error);
+            }
+        }
+        let heard = &self.header().signal_heard;
+        if heard.swap(number as u32, Ordering::AcqRel) != number as u32 {
+            profundo_probe::sys::futex_wake(heard);
+        }
     }
 
     /// As [`Self::mind_traps`] with `slow`, if the program is at work: a debugger that has come is about to
@@ -218,7 +242,7 @@ impl Agent {
         }
     }
 
-    /// Goes over to SIGURG if the program wants SIGTRAP for itself, and says so. `slow` looks for
+    /// Goes over to the other signal if the program wants SIGTRAP for itself, and says so. `slow` looks for
     /// debuggers as well, which nobody tells of.
     pub(crate) fn mind_traps(&mut self, plan: ClockPlan, slow: bool) {
         if self.signal != Signal::Trap {
@@ -231,8 +255,9 @@ impl Agent {
         if !is_to_go {
             return;
         }
-        self.signal = Signal::Urgent;
+        self.signal = self.asked();
         let clocks = self.for_clocks(plan);
+        let asked = self.signal;
         let map = Arc::clone(&self.map);
         for thread in &mut self.threads {
             let Some(clock) = thread.clock.take() else {
@@ -242,16 +267,14 @@ impl Agent {
             let ran = clock.ran().unwrap_or(0);
             self.ran += ran;
             thread.ran_before += ran;
-            if proc::blocks_signal(self.pid, thread.tid, clock.signal.number()) {
-                thread.unheard += ran.saturating_sub(thread.samples * plan.period);
-            }
+            thread.is_deaf |= proc::blocks_signal(self.pid, thread.tid, clock.signal.number());
             drop(clock);
             let Some(record) = map.record(thread.index).filter(|it| !it.has_ended()) else {
                 continue;
             };
             let place = map.ring().header.tables.load(Ordering::Relaxed);
             let process = (self.pid, place);
-            if let Err(error) = start_clock(thread, record, process, self.signal, clocks) {
+            if let Err(error) = start_clock(thread, record, process, (asked, asked), clocks) {
                 self.without_clock += 1;
                 self.refusal = Some(error);
             }
@@ -271,11 +294,10 @@ impl Agent {
             self.is_silent = is_wanted;
             for thread in &mut self.threads {
                 let Some(clock) = &thread.clock else { continue };
-                thread.cut = None;
                 if is_wanted {
                     clock.disable();
-                    let is_deaf = proc::blocks_signal(self.pid, thread.tid, clock.signal.number());
-                    thread.cut = is_deaf.then_some(plan.period);
+                    let signal = clock.signal.number();
+                    thread.is_deaf |= proc::blocks_signal(self.pid, thread.tid, signal);
                 } else if plan.running {
                     let _ = clock.enable();
                 }
@@ -312,7 +334,7 @@ impl Agent {
             }
             if has_ended {
                 ran += thread.clock.as_ref().and_then(TaskClock::ran).unwrap_or(0);
-                thread.tell_rest(key, sink);
+                thread.tell_rest((key, pid), record, sink);
                 record.clock.store(0, Ordering::Relaxed);
             }
             !has_ended
@@ -342,7 +364,7 @@ impl Agent {
         for thread in &mut self.threads {
             if let Some(record) = self.map.record(thread.index) {
                 sink(thread.event(key, self.pid, record, is_over, scale));
-                thread.tell_rest(key, sink);
+                thread.tell_rest((key, self.pid), record, sink);
             }
         }
     }
@@ -471,6 +493,7 @@ impl Agent {
             };
             if let Some(thread) = at.and_then(|at| self.threads.get_mut(at)) {
                 thread.samples += 1;
+                thread.told += head.weight;
             }
             self.sampled += head.weight;
             last = at;
@@ -484,53 +507,42 @@ impl Agent {
             .is_some_and(|thread| thread.index == index)
     }
 
-    /// Writes a sample for each thread that has run for a while without one because it blocks
-    /// our signal, so that no time is lost in silence.
-    pub(crate) fn look_for_deaf(&mut self, period: u64, now: u64, out: &mut Vec<u64>) {
-        /// A signal that is blocked for a moment comes after it.
-        const SUSPICIOUS: u64 = 50_000_000;
+    /// Writes a sample for each thread that has run for longer than its samples say because it blocks our
+    /// signal, so that no time is lost in silence.
+    pub(crate) fn look_for_deaf(&mut self, plan: ClockPlan, now: u64, out: &mut Vec<u64>) {
         /// So many looks are left out at most for a thread that does not run.
         const MOST: u8 = 15;
-        let enough = SUSPICIOUS.max(3 * period);
+        let enough = suspicious(plan.period);
+        let asked = self.asked();
+        let map = Arc::clone(&self.map);
         for thread in &mut self.threads {
             if thread.samples != thread.looked.0 {
-                thread.is_deaf = false;
-                thread.looked = (thread.samples, u64::MAX);
+                thread.looked.0 = thread.samples;
                 thread.rests = (0, 0);
-                continue;
-            }
-            if thread.rests.1 > 0 {
+                thread.is_deaf = false;
+            } else if thread.rests.1 > 0 {
                 thread.rests.1 -= 1;
                 continue;
             }
-            let Some(ran) = thread.clock.as_ref().and_then(TaskClock::ran) else {
+            let Some(record) = map.record(thread.index).filter(|it| !it.has_ended()) else {
                 continue;
             };
-            let before = thread.looked.1;
-            if before == u64::MAX {
-                thread.looked.1 = ran;
-                continue;
-            }
-            let weight = ran.saturating_sub(before);
-            let rests = match weight {
-                0 => thread.rests.0.saturating_add(1).min(MOST),
-                _ => 0,
+            let ran = thread.ran(self.pid, record);
+            let rests = match ran == thread.looked.1 {
+                true => thread.rests.0.saturating_add(1).min(MOST),
+                false => 0,
             };
             thread.rests = (rests, rests);
+            thread.looked.1 = ran;
+            let weight = ran.saturating_sub(thread.told);
             if weight <= enough {
                 continue;
             }
-            thread.looked.1 = ran;
-            thread.is_deaf = proc::blocks_signal(
-                self.pid,
-                thread.tid,
-                thread
-                    .clock
-                    .as_ref()
-                    .map_or(libc::SIGURG, |clock| clock.signal.number()),
-            );
+            let signal = thread.clock.as_ref().map_or(asked, |clock| clock.signal);
+            thread.is_deaf = proc::blocks_signal(self.pid, thread.tid, signal.number());
             if thread.is_deaf {
-                thread.told_deaf += weight;
+                thread.was_deaf = true;
+                thread.told += weight;
                 out.extend(deaf_sample(
                     thread.index as u32 + 1,
                     thread.tid,
@@ -572,26 +584,33 @@ impl Thread {
         proc::thread_cpu(pid, self.tid).unwrap_or(told)
     }
 
+    /// How long it has run while it was sampled.
+    fn ran(&self, pid: u32, record: &ThreadRecord) -> u64 {
+        match self.clock.as_ref().and_then(TaskClock::ran) {
+            Some(ran) => self.ran_before + ran,
+            None => self.cpu.at(self.cpu_now(pid, record)),
+        }
+    }
+
     /// Writes the last sample of a thread that blocks our signal and has ended, or is not
     /// looked at again.
-    fn tell_rest(&mut self, process: u32, sink: &mut dyn FnMut(Event<'_>)) {
-        let ran = self.clock.as_ref().and_then(TaskClock::ran);
-        let mut weight = std::mem::take(&mut self.unheard);
-        match (ran, self.cut.take()) {
-            (Some(ran), Some(period)) => {
-                let told = self.samples * period + self.told_deaf;
-                weight = weight.max((self.ran_before + ran).saturating_sub(told));
-            }
-            (Some(ran), None) if self.is_deaf => {
-                weight += ran.saturating_sub(self.looked.1);
-                self.looked.1 = ran;
-            }
-            _ => {}
-        }
-        self.told_deaf += weight;
-        if weight == 0 {
+    fn tell_rest(
+        &mut self,
+        (process, pid): (u32, u32),
+        record: &ThreadRecord,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        let least = match (std::mem::take(&mut self.is_deaf), self.was_deaf) {
+            (true, _) => 0,
+            // It has not blocked it at the last look, but may have done so since.
+            (false, true) => suspicious(0),
+            (false, false) => return,
+        };
+        let weight = self.ran(pid, record).saturating_sub(self.told);
+        if weight <= least {
             return;
         }
+        self.told += weight;
         let now = profundo_probe::clock::now();
         let words = &deaf_sample(self.index as u32 + 1, self.tid, weight, now);
         sink(Event::Words { process, words });
@@ -623,10 +642,7 @@ impl Thread {
         } else {
             end
         };
-        let cpu = match self.clock.as_ref().and_then(TaskClock::ran) {
-            Some(ran) => self.ran_before + ran,
-            None => self.cpu.at(self.cpu_now(pid, record)),
-        };
+        let cpu = self.ran(pid, record);
         Event::Thread {
             process,
             thread: ThreadInfo {
@@ -641,12 +657,18 @@ impl Thread {
     }
 }
 
+/// More CPU time than this without a sample is suspicious: a signal that is blocked for a moment comes after it.
+fn suspicious(period: u64) -> u64 {
+    const LEAST: u64 = 50_000_000;
+    LEAST.max(3 * period)
+}
+
 /// Opens a thread's clock. A thread that is gone needs none.
 fn start_clock(
     thread: &mut Thread,
     record: &ThreadRecord,
     (pid, tables): (u32, u64),
-    signal: Signal,
+    (signal, asked): (Signal, Signal),
     plan: ClockPlan,
 ) -> io::Result<()> {
     if !plan.ours {
@@ -654,8 +676,8 @@ fn start_clock(
     }
     let opened = TaskClock::open(thread.tid, plan.period, signal).or_else(|error| match signal {
         // A kernel that does not know it yet.
-        Signal::Trap => TaskClock::open(thread.tid, plan.period, Signal::Urgent),
-        Signal::Urgent => Err(error),
+        Signal::Trap => TaskClock::open(thread.tid, plan.period, asked),
+        Signal::Asked(_) => Err(error),
     });
     let clock = match opened {
         Ok(clock) => clock,

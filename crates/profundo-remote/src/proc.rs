@@ -182,8 +182,11 @@ pub(crate) fn is_traced(pid: u32) -> bool {
     tracer.is_some_and(|tracer| tracer.trim() != "0")
 }
 
-/// Whether a thread blocks the signal that samples.
+/// Whether a thread blocks the signal that samples. One that is sent none is as good as one that does.
 pub(crate) fn blocks_signal(pid: u32, tid: u32, signal: i32) -> bool {
+    if signal == 0 {
+        return true;
+    }
     let status = read(pid, &format!("task/{tid}/status"));
     let status = String::from_utf8_lossy(&status);
     let blocked = status

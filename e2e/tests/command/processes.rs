@@ -36,7 +36,7 @@ fn a_chain_of_programs_that_block_all_signals() {
     recording.is_tree().processes("exec_chain", 13);
     recording
         .hot("burn_unblocked", 3.0)
-        .hot("[signals blocked]", 40.0);
+        .hot("burn_in_chain", 40.0);
 }
 
 #[test]

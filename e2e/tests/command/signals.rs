@@ -1,7 +1,11 @@
 //! Programs that have signals of their own, among them the one that we use.
 
 use crate::program::Program;
+use crate::recording::Recording;
 use crate::targets::c;
+
+/// Ways to record, which send different signals.
+const WAYS: [&[&str]; 3] = [&[], &["--engine", "cpu-timer"], &["--wall"]];
 
 #[test]
 fn handlers_on_a_stack_of_their_own() {
@@ -54,8 +58,7 @@ fn all_signals_masked() {
         return;
     };
     let recording = Program::new(target).same();
-    // Their time is not lost: it is known by the kernel's count.
-    recording.hot("[signals blocked]", 50.0);
+    recording.hot("burn_masked", 50.0).hot("burn_open", 8.0);
 }
 
 #[test]
@@ -73,4 +76,69 @@ fn calls_that_wait_are_not_interrupted() {
     };
     let recording = Program::new(target).same();
     recording.hot("burn_between_calls", 60.0);
+}
+
+/// Runs the target that uses SIGURG itself in each way to record.
+fn uses_our_signal(how: &str, each: impl Fn(&Recording)) {
+    let Some(target) = c("urgent_waits.c", &[]) else {
+        return;
+    };
+    for way in WAYS {
+        let program = Program::new(&target).with(&[how]).options(way).slack(3.0);
+        let recording = program.same();
+        // Where threads wait for a CPU, shares are none of the work.
+        if !way.contains(&"--wall") {
+            each(&recording);
+        }
+    }
+}
+
+#[test]
+fn our_signal_is_read_from_a_descriptor() {
+    uses_our_signal("descriptor", |recording| {
+        recording.hot("burn_user", 35.0).hot("burn_kernel", 30.0);
+    });
+}
+
+#[test]
+fn our_signals_are_waited_for_by_name() {
+    uses_our_signal("waiting", |recording| {
+        recording.hot("burn_user", 35.0).hot("burn_kernel", 30.0);
+    });
+}
+
+#[test]
+fn our_signal_is_let_in_for_a_moment() {
+    uses_our_signal("masks", |recording| {
+        recording.hot("burn_user", 35.0).hot("burn_kernel", 30.0);
+    });
+}
+
+#[test]
+fn what_is_blocked_is_shown() {
+    uses_our_signal("shown", |_| {});
+}
+
+#[test]
+fn all_of_our_signals_are_used_by_the_program() {
+    uses_our_signal("taken-shown", |_| {});
+}
+
+#[test]
+fn time_without_samples_is_told() {
+    let Some(target) = c("deaf.c", &[]) else {
+        return;
+    };
+    for way in &WAYS[..2] {
+        let recording = Program::new(&target).options(way).slack(2.0).same();
+        let expected = recording.profile.meta.cpu.expect("the kernel's count").0 as f64 / 1e9;
+        let told = recording.seconds();
+        assert!(
+            (told - expected).abs() < 0.07 * expected,
+            "{way:?}: {told:.3} s of {expected:.3} s; {}",
+            recording.outline()
+        );
+        recording.hot("[signals blocked]", 50.0);
+        recording.hot("burn_heard", 15.0);
+    }
 }

@@ -57,7 +57,7 @@ fn what_waits_for_a_program_is_what_was_sent() {
     let program = Program::new(&target).with(&arguments).slack(10.0);
     let recording = program.same();
     recording.is_tree().processes("exec_pending", 60);
-    recording.hot("[signals blocked]", 60.0);
+    recording.hot("burn_blocked", 60.0);
 }
 
 #[test]

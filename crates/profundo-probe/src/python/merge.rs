@@ -164,10 +164,7 @@ pub fn close(words: &mut [u64], native: &[u64], ranges: &Ranges) {
 }
 
 /// The native frames of the loop.
-fn loops<'a>(
-    native: &'a [u64],
-    ranges: &'a Ranges,
-) -> impl DoubleEndedIterator<Item = usize> + 'a {
+fn loops<'a>(native: &'a [u64], ranges: &'a Ranges) -> impl DoubleEndedIterator<Item = usize> + 'a {
     let is_loop = |(index, address): (usize, &u64)| {
         // All but the first are return addresses.
         let address = address.wrapping_sub(u64::from(index > 0));

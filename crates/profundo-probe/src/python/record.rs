@@ -406,7 +406,11 @@ impl<'a> Writer<'a> {
         } else {
             merge.finish();
             if is_cut {
-                close(python, out.get(..filled.native).unwrap_or_default(), &self.ranges);
+                close(
+                    python,
+                    out.get(..filled.native).unwrap_or_default(),
+                    &self.ranges,
+                );
             }
         }
         filled

@@ -41,7 +41,9 @@ pub mod start_kind {
 
 /// What [`Header::trap`] says. A futex: an agent that takes its permission back waits for `NEVER`.
 pub mod trap_state {
-    /// The command uses SIGURG.
+    /// The command uses the signal that [`Header::signal`] names.
+    ///
+    /// [`Header::signal`]: super::Header::signal
     pub const NEVER: u32 = 0;
     /// The agent has a handler for SIGTRAP and nobody else wants it.
     pub const WELCOME: u32 = 1;
@@ -170,6 +172,11 @@ pub struct Header {
     ///
     /// [`trap_state`]: super::trap_state
     pub trap: AtomicU32,
+    /// Which signal the clocks send where they do not send SIGTRAP; 0: none, because the program uses all
+    /// that could be. The agent changes it, rings, and waits for [`Header::signal_heard`].
+    pub signal: AtomicU32,
+    /// Which one the command's clocks send. A futex.
+    pub signal_heard: AtomicU32,
     /// 1 once the agent has left the process, because the program restricts its system calls
     /// (seccomp) and would be killed for one of ours. The clocks are of no more use.
     pub left: AtomicU32,

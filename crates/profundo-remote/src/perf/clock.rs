@@ -1,6 +1,6 @@
 //! A task clock that signals the very thread that ran: by SIGTRAP where that is permitted, which costs
-//! a third less, else by SIGURG. The thread is another process's; the
-//! descriptor is ours, so the program has none to count, to close or to inherit.
+//! a third less, else by one that is asked for: SIGURG, or another where the program uses that itself. The
+//! thread is another process's; the descriptor is ours, so the program has none to count, to close or to inherit.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::OnceLock;
@@ -14,15 +14,16 @@ use super::{control, open, request, set_period};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Trap,
-    Urgent,
+    /// This one; 0 is none: then the clock only counts.
+    Asked(i32),
 }
 
 impl Signal {
-    /// Its number.
+    /// Its number; 0 if there is none.
     pub(crate) fn number(self) -> i32 {
         match self {
             Self::Trap => libc::SIGTRAP,
-            Self::Urgent => libc::SIGURG,
+            Self::Asked(number) => number,
         }
     }
 }
@@ -70,21 +71,41 @@ impl TaskClock {
                 attr.set_remove_on_exec(1);
                 attr.sig_data = profundo_probe::traps::tag(tid);
             }
-            Signal::Urgent => attr.__bindgen_anon_2.wakeup_events = 1,
+            Signal::Asked(_) => attr.__bindgen_anon_2.wakeup_events = 1,
         }
-        let clock = Self {
+        let mut clock = Self {
             event: open(&mut attr, tid, -1)?,
             signal,
         };
-        if signal == Signal::Urgent {
+        if let Signal::Asked(number) = signal {
             clock.send_to(tid)?;
+            clock.send(number)?;
         }
         Ok(clock)
     }
 
-    /// Has SIGURG sent to the thread at each overflow.
-    fn send_to(&self, tid: u32) -> io::Result<()> {
+    /// Has this signal sent from now on, by a clock that does not send SIGTRAP.
+    pub(crate) fn send(&mut self, number: i32) -> io::Result<()> {
         const F_SETSIG: i32 = 10;
+        let fd = self.event.as_raw_fd();
+        let flags = match number {
+            0 => libc::O_NONBLOCK,
+            _ => libc::O_NONBLOCK | libc::O_ASYNC,
+        };
+        // SAFETY: the descriptor is open.
+        let ok = unsafe {
+            (number == 0 || libc::fcntl(fd, F_SETSIG, number) == 0)
+                && libc::fcntl(fd, libc::F_SETFL, flags) == 0
+        };
+        if !ok {
+            return Err(io::Error::last_os_error());
+        }
+        self.signal = Signal::Asked(number);
+        Ok(())
+    }
+
+    /// Has the signal sent to the thread.
+    fn send_to(&self, tid: u32) -> io::Result<()> {
         const F_SETOWN_EX: i32 = 15;
         #[repr(C)]
         struct Owner {
@@ -97,15 +118,9 @@ impl TaskClock {
         };
         let fd = self.event.as_raw_fd();
         // SAFETY: the descriptor is open; F_OWNER_TID is 0 and `owner` has the kernel's layout.
-        let ok = unsafe {
-            libc::fcntl(fd, F_SETOWN_EX, &raw const owner) == 0
-                && libc::fcntl(fd, F_SETSIG, libc::SIGURG) == 0
-                && libc::fcntl(fd, libc::F_SETFL, libc::O_ASYNC | libc::O_NONBLOCK) == 0
-        };
-        if ok {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
+        match unsafe { libc::fcntl(fd, F_SETOWN_EX, &raw const owner) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 

@@ -39,7 +39,7 @@ pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
 fn clocks(settings: &Settings) -> Finding {
     const TOPIC: &str = "clocks";
     let open = |signal| TaskClock::open(sys::thread_id(), NEVER, signal);
-    match open(Signal::Urgent) {
+    match open(Signal::Asked(libc::SIGURG)) {
         Ok(_) if may_trap() && open(Signal::Trap).is_ok() => Finding::works(
             TOPIC,
             "perf events signal the thread that runs, by SIGTRAP (engine perf-signal)",

@@ -7,7 +7,8 @@ use profundo_cpython::{
     is_in_lock, running_of, walk,
 };
 use profundo_probe::python::{
-    MAX_PYTHON, Outermost, Task, code_head, copy_code, entry_at, is_open, start_of, tell_thread_name,
+    MAX_PYTHON, Outermost, Task, code_head, copy_code, entry_at, is_open, start_of,
+    tell_thread_name,
 };
 use profundo_unwind::Regs;
 use profundo_wire::{Gil, PythonEnd, PythonWord, SampleHead};

@@ -211,7 +211,14 @@ impl Recorder {
 
 /// The engine that is permitted, of those that were asked for.
 fn choose(options: &Options, notes: &mut Vec<String>) -> Result<Engine, Error> {
-    let trial = || TaskClock::open(sys::thread_id(), options.period, Signal::Urgent).map(drop);
+    let trial = || {
+        TaskClock::open(
+            sys::thread_id(),
+            options.period,
+            Signal::Asked(libc::SIGURG),
+        )
+        .map(drop)
+    };
     let only = |engine| match trial() {
         Ok(()) => Ok(engine),
         Err(error) => Err(Error::Refused(perf_refused(&error))),

@@ -18,6 +18,7 @@ impl Recorder {
             // Acquire pairs with the agent's release: what the news are about is there.
             if agent.header().news.swap(0, Ordering::AcqRel) != 0 {
                 agent.meet(plan);
+                agent.mind_signal();
                 agent.mind_traps(plan, false);
                 agent.mind_silence(plan);
                 agent.tell(program.key, &self.scale, sink);

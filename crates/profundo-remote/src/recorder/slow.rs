@@ -74,7 +74,7 @@ impl Recorder {
         for program in self.programs.values_mut() {
             if let Way::Agent(agent) = &mut program.way {
                 agent.mind_debuggers(plan);
-                agent.look_for_deaf(self.options.period, now, &mut words);
+                agent.look_for_deaf(plan, now, &mut words);
                 if !words.is_empty() {
                     let (process, words) = (program.key, &words);
                     sink(Event::Words { process, words });

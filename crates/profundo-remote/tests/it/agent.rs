@@ -293,7 +293,11 @@ const DEAF: &str = r#"
 volatile unsigned long sink;
 static void *work(void *deaf) {
     unsigned long all = ~0ul;
-    if (deaf) syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, 0, 8);
+    long number = SYS_rt_sigprocmask;
+    register long bytes __asm__("r10") = 8;
+    if (deaf)
+        __asm__ volatile("syscall" : "+a"(number) : "D"((long) SIG_BLOCK), "S"(&all), "d"(0l), "r"(bytes)
+                         : "rcx", "r11", "memory");
     for (unsigned long i = 0; i < 2000000000ul; i++) sink += i;
     return 0;
 }
