@@ -212,9 +212,8 @@ pub fn quality(run: &Run) -> Result<(f64, f64)> {
     let recording = &report["recording"];
     let number = |name: &str| recording[name].as_f64().unwrap_or(f64::NAN);
     let cut = number("stacks_truncated") + number("stacks_broken");
-    let seconds = report["selection"]["seconds"].as_f64().unwrap_or(f64::NAN);
     Ok((
-        100.0 * seconds / number("cpu_seconds"),
+        100.0 * number("cpu_sampled_seconds") / number("cpu_seconds"),
         100.0 * (1.0 - cut / number("samples")),
     ))
 }

@@ -53,6 +53,19 @@ fn note(code: c_int) {
     ends.known.store(1, Ordering::Release);
 }
 
+/// Writes down what the process has used when it is about to become another program. A child that borrows its
+/// parent's memory writes nothing.
+pub fn note_exec() {
+    let own = home().filter(|home| home.whose() == Whose::Ours && home.records());
+    if let Some(home) = own.filter(|_| !restrict::has_left()) {
+        let (used, ends) = (process::usage(), &home.ring().header.ends);
+        ends.user.store(used.user, Ordering::Relaxed);
+        ends.system.store(used.system, Ordering::Relaxed);
+        // Release pairs with the acquire of the command.
+        ends.at_exec.store(1, Ordering::Release);
+    }
+}
+
 /// Ends the process as the C library would, even if its function could not be found.
 fn leave(real: Option<unsafe extern "C-unwind" fn(c_int) -> !>, code: c_int) -> ! {
     // SAFETY: the caller's argument, passed on; else the kernel's own call, which does not return.

@@ -9,7 +9,7 @@ use core::mem::MaybeUninit;
 
 use crate::loadable::Target;
 use crate::real::{self, Strings};
-use crate::{calls, environment, files, quiet, signals};
+use crate::{calls, ends, environment, files, quiet, signals};
 
 /// # Safety
 /// As for `execve`.
@@ -109,6 +109,7 @@ unsafe fn replace(
             let signals = signals::before_exec();
             let is_quiet = quiet::before_exec();
             calls::before_exec();
+            ends::note_exec();
             let result = f(list);
             calls::after_exec();
             quiet::after_exec(is_quiet);

@@ -32,7 +32,11 @@ pub fn home_of_this_process() -> Option<Home> {
     match home.whose() {
         Whose::Ours => {}
         Whose::Borrowed => return None,
-        Whose::Copied => enter_child(home),
+        Whose::Copied => {
+            let began = start::cpu_time();
+            enter_child(home);
+            start::note_cost(began);
+        }
     }
     home.records().then_some(home)
 }

@@ -56,10 +56,12 @@ fn start() {
     if first.is_err() {
         return;
     }
+    let began = cpu_time();
     real::resolve();
     // SAFETY: the program has not begun.
     if let Some((control, is_behind)) = unsafe { find_session() } {
         record(control, is_behind);
+        note_cost(began);
     }
     PHASE.store(phase::AFTER, Ordering::Relaxed);
 }
@@ -131,6 +133,20 @@ fn record(control: &'static Control, is_behind: bool) -> Option<()> {
     Some(())
 }
 
+/// The CPU time of this process in nanoseconds.
+pub fn cpu_time() -> u64 {
+    process::time(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// Writes down what a start has cost, whose CPU time was `began` at first.
+pub fn note_cost(began: u64) {
+    if let Some(home) = home().filter(|home| home.records()) {
+        let cost = cpu_time().saturating_sub(began);
+        let place = &home.ring().header.ends.start_cost;
+        place.store(cost, Ordering::Relaxed);
+    }
+}
+
 /// Fills in the header, enters the calling thread and says hello.
 pub fn introduce(home: Home, kind: u32) {
     let header = &home.ring().header;
@@ -140,8 +156,9 @@ pub fn introduce(home: Home, kind: u32) {
     header.parent.store(process::parent_id(), Ordering::Relaxed);
     header.started.store(clock::now(), Ordering::Relaxed);
     header.exit_code.store(-1, Ordering::Relaxed);
-    let peak = process::usage().peak;
-    header.ends.peak_before.store(peak, Ordering::Relaxed);
+    let used = process::usage();
+    let ends = &header.ends;
+    ends.peak_before.store(used.peak, Ordering::Relaxed);
     header.magic.store(MAGIC, Ordering::Relaxed);
     // SAFETY: the probe was made before.
     urgent::set_probe(Some(unsafe { home.probe() }));

@@ -265,7 +265,11 @@ impl Filter {
                 filter.threads = Numbers::all();
                 filter.named_threads.clear();
             }
-            GroupBy::None | GroupBy::ThreadTask | GroupBy::TaskThread | GroupBy::Process => {}
+            GroupBy::None
+            | GroupBy::ThreadTask
+            | GroupBy::TaskThread
+            | GroupBy::Process
+            | GroupBy::Command => {}
         }
         filter
     }

@@ -1,4 +1,4 @@
-//! Groups: a selection split by thread, by task, by both, or by process.
+//! Groups: a selection split by thread, by task, by both, by process, or by the name of the program.
 //!
 //! Processes and threads come in the order of their numbers. Tasks are many and short-lived, so the one that
 //! ran last comes first.
@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use profundo_model::{ProcessId, Profile, TaskId, ThreadId};
 use rustc_hash::FxHashMap;
 
+use crate::totals::first_of_each;
 use crate::{Filter, Selection, UnknownChoice, choose};
 
 /// How a report is broken down.
@@ -26,17 +27,20 @@ pub enum GroupBy {
     TaskThread,
     /// By process.
     Process,
+    /// By the name of the program: all processes that run one are together.
+    Command,
 }
 
 impl GroupBy {
     /// Every value with its name.
-    pub const CHOICES: [(&'static str, Self); 6] = [
+    pub const CHOICES: [(&'static str, Self); 7] = [
         ("none", Self::None),
         ("thread", Self::Thread),
         ("task", Self::Task),
         ("thread,task", Self::ThreadTask),
         ("task,thread", Self::TaskThread),
         ("process", Self::Process),
+        ("command", Self::Command),
     ];
 }
 
@@ -51,7 +55,8 @@ impl std::str::FromStr for GroupBy {
 /// The samples of one process, one thread, one task, or one task on one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// The process, where the grouping tells processes apart.
+    /// The process, where the grouping tells processes apart; where it tells commands apart, the first
+    /// process of that name.
     pub process: Option<ProcessId>,
     /// The thread, where the grouping tells threads apart.
     pub thread: Option<ThreadId>,
@@ -74,10 +79,15 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
                 selection: all,
             }];
         }
-        GroupBy::Process => (true, false, false),
+        GroupBy::Process | GroupBy::Command => (true, false, false),
         GroupBy::Thread => (false, true, false),
         GroupBy::Task => (false, false, true),
         GroupBy::ThreadTask | GroupBy::TaskThread => (false, true, true),
+    };
+    let firsts = (by == GroupBy::Command).then(|| first_of_each(profile));
+    let heads = |process: ProcessId| match &firsts {
+        Some(firsts) => firsts[process.index()],
+        None => process,
     };
     type Key = (Option<ProcessId>, Option<ThreadId>, Option<TaskId>);
     let mut numbers: FxHashMap<Key, usize> = FxHashMap::default();
@@ -89,7 +99,7 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
             last_of_task.insert(sample.task, row);
         }
         let key = (
-            by_process.then(|| profile.threads.get(sample.thread).process),
+            by_process.then(|| heads(profile.threads.get(sample.thread).process)),
             by_thread.then_some(sample.thread),
             by_task.then_some(sample.task),
         );
@@ -109,7 +119,7 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
             let threads = match (process, thread) {
                 (_, Some(thread)) => Some(vec![thread]),
                 (Some(process), None) => {
-                    let is_its = |id: &ThreadId| profile.threads.get(*id).process == process;
+                    let is_its = |id: &ThreadId| heads(profile.threads.get(*id).process) == process;
                     Some(all.threads().iter().copied().filter(is_its).collect())
                 }
                 (None, None) => None,
@@ -133,7 +143,7 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
             _ => group.selection.last_row(),
         };
         match by {
-            GroupBy::Process => (group.process, None, None, None),
+            GroupBy::Process | GroupBy::Command => (group.process, None, None, None),
             GroupBy::Thread => (None, thread, None, None),
             GroupBy::ThreadTask => (None, thread, Some(Reverse(last)), None),
             _ => (None, None, Some(Reverse(last)), thread),

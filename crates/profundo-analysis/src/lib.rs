@@ -41,6 +41,7 @@ mod interval;
 mod io;
 mod kind;
 mod lines;
+mod missing;
 mod nearest;
 mod own;
 mod own_line;
@@ -48,6 +49,7 @@ mod pattern;
 mod place;
 mod quality;
 mod selection;
+mod settle;
 mod shares;
 mod shown;
 mod spread;
@@ -83,17 +85,19 @@ pub use interval::{Estimate, Interval, Mass, effective_samples};
 pub use io::{Io, IoAmount, IoRow, io};
 pub use kind::{KindShares, Split};
 pub use lines::{FileLines, LineShare, LinesOptions, SourceShares, lines};
+pub use missing::{Cause, Missing, missing};
 pub use nearest::nearest;
 pub use own::{Ownership, is_library_file};
 pub use pattern::Pattern;
 pub use place::Place;
-pub use quality::{Quality, quality};
+pub use quality::{Quality, cpu_used, quality};
 pub use selection::{Selection, StackWeight};
+pub use settle::settle;
 pub use shares::{FunctionShare, line_shares, shares};
 pub use shown::{Hidden, Libraries, Shown, each_shown_stack, shown_stack};
 pub use spread::Spread;
 pub use tally::Amount;
-pub use totals::{ProcessTotal, ThreadTotal, Totals, totals};
+pub use totals::{CommandTotal, ProcessTotal, ThreadTotal, Totals, command_name, totals};
 pub use traced::{
     Begun, CallLabel, CallTable, CallsBetween, Counted, CountedFunction, CountedLine,
     LinesOfFunction, calls_by_sample, time_lines, traced, traced_lines,

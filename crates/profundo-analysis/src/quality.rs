@@ -1,4 +1,4 @@
-//! How far a profile can be trusted: what was taken, what should have been, and what was lost.
+//! How far a profile can be trusted: what was sampled of the CPU time that was used, and what was lost.
 
 use profundo_model::{Engine, Nanos, Profile};
 
@@ -8,14 +8,19 @@ use crate::{Filter, Selection};
 /// The quality of a profile. What is not known is `None`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quality {
-    /// How many samples there are.
+    /// How many samples were taken.
     pub samples: u64,
     /// The sum of their counts; more than `samples` where one stands for several.
     pub counted: u64,
-    /// The part of `counted` that `expected` is about: an engine that is blind in system calls
-    /// expects none from there.
-    pub comparable: u64,
-    /// What the CPU time should have given.
+    /// The CPU time that the samples stand for as they were measured, in nanoseconds.
+    pub sampled: u64,
+    /// The part of it that was spent in the kernel.
+    pub sampled_in_kernel: u64,
+    /// The CPU time that was used by the kernel's count.
+    pub used: Option<u64>,
+    /// The part of it that was spent in the kernel.
+    pub used_in_kernel: Option<u64>,
+    /// How many samples the CPU time should have given, if each stood for one period.
     pub expected: Option<f64>,
     /// Samples that are missing altogether.
     pub lost: u64,
@@ -33,24 +38,51 @@ pub struct Quality {
     pub margin: Option<f64>,
 }
 
+impl Quality {
+    /// Which part of the CPU time that was used has samples. More than 1 where the kernel's count is coarse.
+    pub fn sampled_share(&self) -> Option<f64> {
+        let used = self.used.filter(|&used| used > 0)?;
+        Some(self.sampled as f64 / used as f64)
+    }
+}
+
+/// The CPU time that the programs used by the kernel's count, and how much of it in the kernel, where
+/// that is known. A program that profiles itself knows what its clocks can see.
+pub fn cpu_used(profile: &Profile) -> Option<(Nanos, Option<Nanos>)> {
+    match profile.cpu_used() {
+        Some((user, system)) => {
+            let all = Nanos(user.0.saturating_add(system.0));
+            Some((all, Some(system)))
+        }
+        None => profile.meta.cpu.map(|cpu| (cpu, None)),
+    }
+}
+
 /// The quality of the profile, and of shares in the selection.
 pub fn quality(profile: &Profile, selection: &Selection) -> Quality {
     let meta = &profile.meta;
-    let cpu = meta.cpu.filter(|cpu| cpu.0 > 0);
     // A share of one half is the least sure of all.
     let effective = selection.mass(profile).effective_samples();
     let margin = (effective > 0.0).then(|| Estimate::new(0.5, effective).margin());
     let whole = (selection.len() != profile.samples.len())
         .then(|| Selection::new(profile, &Filter::default()));
     let sums = whole.as_ref().unwrap_or(selection).sums(profile);
+    let (sampled, sampled_in_kernel) = match meta.settled {
+        Some(settled) => (settled.sampled.0, settled.sampled_in_kernel.0),
+        None => (sums.awake_weight, sums.split.system),
+    };
+    // On the wall clock the samples are not meant to add up to CPU time.
+    let is_cpu = meta.kind == profundo_model::SampleKind::Cpu && meta.engine != Engine::Wall;
+    let used = cpu_used(profile).filter(|_| is_cpu);
+    let expected = used.filter(|_| meta.period.0 > 0);
     Quality {
-        samples: profile.samples.len() as u64,
+        samples: profile.samples_taken(),
         counted: sums.count,
-        comparable: match meta.engine {
-            Engine::PerfSignal => sums.count - sums.in_system,
-            _ => sums.count,
-        },
-        expected: meta.expected_samples(),
+        sampled,
+        sampled_in_kernel,
+        used: used.map(|(all, _)| all.0),
+        used_in_kernel: used.and_then(|(_, in_kernel)| in_kernel).map(|it| it.0),
+        expected: expected.map(|(all, _)| all.0 as f64 / meta.period.0 as f64),
         lost: meta.loss.lost(),
         truncated: meta.loss.truncated,
         broken: meta.loss.broken,
@@ -58,8 +90,8 @@ pub fn quality(profile: &Profile, selection: &Selection) -> Quality {
         period: (meta.period.0 > 0).then_some(meta.period),
         own_cost: meta
             .own_cost
-            .zip(cpu)
-            .map(|(own, cpu)| own.0 as f64 / cpu.0 as f64),
+            .zip(cpu_used(profile).filter(|(cpu, _)| cpu.0 > 0))
+            .map(|(own, (cpu, _))| own.0 as f64 / cpu.0 as f64),
         margin,
     }
 }

@@ -73,6 +73,8 @@ pub struct StackWeight {
 pub(crate) struct Sums {
     /// In the order in which the stacks were first met.
     pub stacks: Vec<StackWeight>,
+    /// How many were taken.
+    pub samples: u64,
     /// Of all samples.
     pub count: u64,
     pub calls: u64,
@@ -176,6 +178,14 @@ impl Selection {
         match &self.rows {
             Rows::Range(range) => range.len(),
             Rows::List(rows) => rows.len(),
+        }
+    }
+
+    /// How many of them were taken: the others stand for time that was counted and not sampled.
+    pub fn taken(&self, profile: &Profile) -> u64 {
+        match profile.meta.settled {
+            Some(_) => self.sums(profile).samples,
+            None => self.len() as u64,
         }
     }
 
@@ -301,7 +311,16 @@ impl Sums {
             }
         });
         let kinds = selection.kinds(profile);
+        let period = profile.meta.period.0;
         for stack in &mut sums.stacks {
+            if profile.meta.settled.is_some() && period > 0 {
+                // Many weights are parts of a period: they are added up before they are rounded.
+                stack.count = (stack.weight.saturating_add(period / 2) / period).max(1);
+            }
+            if profile.is_counted(stack.stack) {
+                stack.samples = 0;
+            }
+            sums.samples += stack.samples;
             let rest = stack.weight - stack.split.system - stack.split.waiting;
             match kinds.of_stack(stack.stack) {
                 Kind::Python => stack.split.python = rest,
@@ -381,6 +400,9 @@ pub(crate) fn square_of(profile: &Profile, sample: &Sample) -> f64 {
         // It was measured.
         SampleKind::Traced => return 0.0,
         SampleKind::Cpu | SampleKind::Wall => {}
+    }
+    if profile.is_counted(sample.stack) {
+        return 0.0;
     }
     let is_measured =
         sample.state == State::WallWaiting && profile.meta.engine != profundo_model::Engine::Wall;

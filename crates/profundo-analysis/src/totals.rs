@@ -1,6 +1,8 @@
-//! What each thread and each process took.
+//! What each thread, each process and each command took.
 
 use profundo_model::{Kind, ProcessId, Profile, ThreadId};
+
+use rustc_hash::FxHashMap;
 
 use crate::Selection;
 use crate::selection::{square_of, weight_of};
@@ -26,6 +28,34 @@ pub struct ProcessTotal {
     pub amount: Amount,
 }
 
+/// What all processes took that ran a program of one name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CommandTotal {
+    /// The first of them; [`command_name`] says what it is called.
+    pub first: ProcessId,
+    /// How many processes ended as this program. One that goes on as another program by `exec` is
+    /// counted there.
+    pub processes: u64,
+    /// What their samples add up to.
+    pub amount: Amount,
+}
+
+/// The name of the program that a process runs: its first word, without the folder.
+pub fn command_name(profile: &Profile, process: ProcessId) -> &str {
+    let process = profile.processes.get(process.index());
+    let command = process.map_or("", |it| profile.strings.get(it.command));
+    let program = command.split_whitespace().next().unwrap_or_default();
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// For each process, the first that runs a program of the same name.
+pub(crate) fn first_of_each(profile: &Profile) -> Vec<ProcessId> {
+    let mut firsts: FxHashMap<&str, ProcessId> = FxHashMap::default();
+    let ids = (0..profile.processes.len()).map(ProcessId::from_index);
+    ids.map(|id| *firsts.entry(command_name(profile, id)).or_insert(id))
+        .collect()
+}
+
 /// What all of them took.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Totals {
@@ -33,6 +63,8 @@ pub struct Totals {
     pub threads: Vec<ThreadTotal>,
     /// Their processes, the one that took most first.
     pub processes: Vec<ProcessTotal>,
+    /// The same by the name of the program.
+    pub commands: Vec<CommandTotal>,
 }
 
 /// What each thread and process of a selection took, those without samples included.
@@ -73,7 +105,37 @@ pub fn totals(profile: &Profile, selection: &Selection) -> Totals {
         (std::cmp::Reverse(it.amount.weight), number, it.thread)
     });
     processes.sort_by_key(|it| (std::cmp::Reverse(it.amount.weight), it.process));
-    Totals { threads, processes }
+    let commands = by_command(profile, &processes);
+    Totals {
+        threads,
+        processes,
+        commands,
+    }
+}
+
+/// Adds up processes by the names of their programs.
+fn by_command(profile: &Profile, processes: &[ProcessTotal]) -> Vec<CommandTotal> {
+    let firsts = first_of_each(profile);
+    let mut goes_on = vec![false; profile.processes.len()];
+    for id in (0..profile.processes.len()).map(ProcessId::from_index) {
+        if let Some(before) = profile.program_before(id) {
+            goes_on[before.index()] = true;
+        }
+    }
+    let mut rows: FxHashMap<ProcessId, CommandTotal> = FxHashMap::default();
+    for total in processes {
+        let first = firsts[total.process.index()];
+        let row = rows.entry(first).or_insert(CommandTotal {
+            first,
+            processes: 0,
+            amount: Amount::default(),
+        });
+        row.processes += u64::from(!goes_on[total.process.index()]);
+        row.amount += total.amount;
+    }
+    let mut rows: Vec<CommandTotal> = rows.into_values().collect();
+    rows.sort_by_key(|it| (std::cmp::Reverse(it.amount.weight), it.first));
+    rows
 }
 
 /// Adds up the samples by thread.
@@ -88,7 +150,7 @@ fn count(profile: &Profile, selection: &Selection, by_thread: &mut [Amount]) {
         };
         last = Some((sample.weight, count));
         let amount = &mut by_thread[sample.thread.index()];
-        amount.samples += 1;
+        amount.samples += u64::from(!profile.is_counted(sample.stack));
         amount.count = amount.count.saturating_add(count);
         amount.weight = amount.weight.saturating_add(weight);
         amount.squares += square_of(profile, sample);

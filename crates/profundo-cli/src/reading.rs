@@ -37,6 +37,7 @@ fn read(path: &Path) -> Result<(Profile, Vec<Warning>)> {
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
     profundo_analysis::time_lines(&mut profile);
+    profundo_analysis::settle(&mut profile);
     Ok((profile, warnings))
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use profundo_analysis::{has_allocations, is_recorded, measured};
+use profundo_analysis::{GroupBy, has_allocations, is_recorded, measured};
 use profundo_model::{Clock, Profile};
 use profundo_report::{
     Allocs, Callers, Choices, CountedLines, Format, Functions, Hidden, Io, Lines, Look, Memory,
@@ -276,7 +276,10 @@ impl<'a> Shape<'a> {
 
     fn summary(&self) -> Summary {
         let shape = &self.looking.shape;
-        let summary = Summary::new().from_disk(!shape.no_disk);
+        let by_command = shape.groupby == Some(GroupBy::Command);
+        let summary = Summary::new()
+            .from_disk(!shape.no_disk)
+            .by_command(by_command);
         match shape.limit {
             // The tree has several lines for each function.
             Some(limit) => {

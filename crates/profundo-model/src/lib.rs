@@ -57,7 +57,7 @@ pub use ids::{
 pub use kind::{Kind, Kinds};
 pub use location::{Avma, CodeAddress, Location, LocationKind, LocationTable, Reason};
 pub use loss::Loss;
-pub use meta::{Engine, Measure, Meta, Part, SampleKind};
+pub use meta::{Engine, Measure, Meta, Part, SampleKind, Settled};
 pub use module::{Module, ModuleTable, Role, is_generated_code};
 pub use profile::Profile;
 pub use sample::{Gil, Nanos, Sample, State};

@@ -71,11 +71,15 @@ pub enum Reason {
     Unread,
     /// Nothing is missing: what comes above it, the interpreter did for the sake of collecting garbage.
     Collecting,
+    /// CPU time that the kernel counted for a process that ended before a sample of it was due.
+    TooShort,
+    /// CPU time that the kernel counted for a process beyond what its samples can stand for.
+    NotSampled,
 }
 
 impl Reason {
     /// Every reason, in the order of their codes in saved files.
-    pub const ALL: [Reason; 14] = [
+    pub const ALL: [Reason; 16] = [
         Reason::Truncated,
         Reason::Broken,
         Reason::FramePointerUnknown,
@@ -90,11 +94,27 @@ impl Reason {
         Reason::NotKept,
         Reason::Unread,
         Reason::Collecting,
+        Reason::TooShort,
+        Reason::NotSampled,
     ];
 
     /// Whether something of the stack is missing there.
     pub fn is_gap(self) -> bool {
         self != Self::Collecting
+    }
+
+    /// Whether the innermost function is not known, because the stack was not read at all. A stack that
+    /// is cut at its root still has it.
+    pub fn hides_the_function(self) -> bool {
+        matches!(
+            self,
+            Self::SignalsBlocked
+                | Self::Gone
+                | Self::PythonUnnamed
+                | Self::Unread
+                | Self::TooShort
+                | Self::NotSampled
+        )
     }
 
     /// The name that reports show.
@@ -114,6 +134,8 @@ impl Reason {
             Self::NotKept => "[callers not kept]",
             Self::Unread => "[waited too short to be read]",
             Self::Collecting => "[garbage collection]",
+            Self::TooShort => "[too short to be sampled]",
+            Self::NotSampled => "[not sampled]",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is known about the recording as a whole.
 
-use crate::{Energy, Loss, Nanos};
+use crate::{Energy, Loss, Nanos, ProcessId, Profile, StackId, Thread};
 
 /// What made the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -96,12 +96,100 @@ pub struct Meta {
     pub own_cost: Option<Nanos>,
     /// The energy that the machine has used, where it was asked for and can be read.
     pub energy: Option<Energy>,
+    /// What the samples stood for before their weights were made to add up to the CPU time of their
+    /// processes. `None`: the weights are as they were recorded.
+    pub settled: Option<Settled>,
     /// What was lost.
     pub loss: Loss,
     /// Whether the buffer filled up, so that sampling stopped before the program did.
     pub buffer_was_full: bool,
     /// Sentences for the reader: what was refused, what is out of sight.
     pub notes: Vec<String>,
+}
+
+/// What the samples stood for before each process was given the CPU time that the kernel counted for it.
+/// It is not saved: recordings keep the weights as they were measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Settled {
+    /// The sum of the weights.
+    pub sampled: Nanos,
+    /// The part of it that was taken in system calls.
+    pub sampled_in_kernel: Nanos,
+    /// How many samples there are; the rows behind them stand for time without a sample.
+    pub samples: u64,
+    /// The stack of processes that were too short to be sampled.
+    pub too_short: Option<StackId>,
+    /// The stack of time that samples cannot stand for.
+    pub not_sampled: Option<StackId>,
+}
+
+impl Settled {
+    /// Whether a stack stands for time that was counted and not sampled.
+    pub fn is_counted(&self, stack: StackId) -> bool {
+        [self.too_short, self.not_sampled].contains(&Some(stack))
+    }
+}
+
+impl Profile {
+    /// How many samples were taken.
+    pub fn samples_taken(&self) -> u64 {
+        match self.meta.settled {
+            Some(settled) => settled.samples,
+            None => self.samples.len() as u64,
+        }
+    }
+
+    /// Whether a stack stands for CPU time that the kernel counted and nobody sampled.
+    pub fn is_counted(&self, stack: StackId) -> bool {
+        (self.meta.settled).is_some_and(|settled| settled.is_counted(stack))
+    }
+
+    /// User and system time that all processes used by the kernel's count, where that is known.
+    pub fn cpu_used(&self) -> Option<(Nanos, Nanos)> {
+        let sum = |part: fn(&crate::Process) -> Option<Nanos>| {
+            let known = self.processes.iter().filter_map(part);
+            known.fold(None, |sum: Option<u64>, it| {
+                Some(sum.unwrap_or(0).saturating_add(it.0))
+            })
+        };
+        match (sum(|it| it.user), sum(|it| it.system)) {
+            (None, None) => None,
+            (user, system) => Some((Nanos(user.unwrap_or(0)), Nanos(system.unwrap_or(0)))),
+        }
+    }
+
+    /// The program that a process was before it became this one by `exec`.
+    pub fn program_before(&self, process: ProcessId) -> Option<ProcessId> {
+        let process = self.processes.get(process.index())?;
+        let before = process.parent?;
+        let is_same = self.processes.get(before.index())?.pid == process.pid;
+        is_same.then_some(before)
+    }
+
+    /// How many processes there were. One that becomes another program by `exec` has a row for each, and is
+    /// one process.
+    pub fn process_count(&self) -> usize {
+        let ids = (0..self.processes.len()).map(ProcessId::from_index);
+        ids.filter(|&id| self.program_before(id).is_none()).count()
+    }
+
+    /// How many threads there were. The main thread goes on when a process becomes another program.
+    pub fn thread_count(&self) -> usize {
+        let is_main = |thread: &&Thread| {
+            let process = self.processes.get(thread.process.index());
+            process.is_some_and(|process| process.pid == thread.tid)
+        };
+        let threads = || self.threads.iter().map(|(_, thread)| thread);
+        let mut has_main = vec![false; self.processes.len()];
+        for thread in threads().filter(is_main) {
+            has_main[thread.process.index()] = true;
+        }
+        let goes_on = |thread: &&Thread| {
+            let before = self.program_before(thread.process);
+            is_main(thread) && before.is_some_and(|before| has_main[before.index()])
+        };
+        self.threads.len() - threads().filter(goes_on).count()
+    }
 }
 
 impl Meta {

@@ -85,6 +85,8 @@ pub(crate) struct Agent {
     /// How many threads have no clock, and what the kernel said last.
     pub(crate) without_clock: usize,
     pub(crate) refusal: Option<io::Error>,
+    /// Whether what its start has cost is no part of the recording.
+    forgets_start: bool,
 }
 
 impl Agent {
@@ -107,6 +109,7 @@ impl Agent {
             renamed: Vec::new(),
             without_clock: 0,
             refusal: None,
+            forgets_start: false,
         }
     }
 
@@ -116,6 +119,27 @@ impl Agent {
 
     pub(crate) fn header(&self) -> &Header {
         &self.map.ring().header
+    }
+
+    /// What its start has cost in nanoseconds, unless that was to be forgotten.
+    pub(crate) fn start_cost(&self) -> u64 {
+        match self.forgets_start {
+            true => 0,
+            false => self.header().ends.start_cost.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The recording begins after its start.
+    pub(crate) fn forget_start(&mut self) {
+        self.forgets_start = true;
+    }
+
+    /// What the main thread is called, which is the program's name until somebody changes it.
+    pub(crate) fn main_name(&self) -> Option<String> {
+        let name = self.map.record(0)?.name();
+        let end = name.iter().position(|&byte| byte == 0);
+        let name = name.get(..end.unwrap_or(name.len()))?;
+        Some(String::from_utf8_lossy(name).into_owned())
     }
 
     /// The next list's number.

@@ -3,8 +3,8 @@
 
 use std::io;
 
-use profundo_analysis::{Quality, Selection, quality, traced};
-use profundo_model::{Callers, Clock, Engine, Heap, Part, Sampling};
+use profundo_analysis::{Missing, Quality, Selection, missing, quality, traced};
+use profundo_model::{Callers, Clock, Engine, Heap, Part, Profile, Sampling};
 
 use crate::palette::Color;
 use crate::printer::Page;
@@ -59,6 +59,40 @@ pub(crate) fn write_notes(page: &mut Page<'_>, wanted: Option<bool>) -> io::Resu
         }
     }
     Ok(())
+}
+
+/// Writes what a reader must know before the tables: that much of the CPU time is missing in them.
+pub(crate) fn write_grave(page: &mut Page<'_>, wanted: Option<bool>) -> io::Result<()> {
+    if !wanted.unwrap_or(true) {
+        return Ok(());
+    }
+    match grave(page.profile) {
+        Some(missing) => page.marked("Warning:", Color::Yellow, &format!(" {}", words(&missing))),
+        None => Ok(()),
+    }
+}
+
+/// What is missing, if that is so much that a warning is due.
+pub(crate) fn grave(profile: &Profile) -> Option<Missing> {
+    if Weighs::of(profile) != Weighs::Time {
+        return None;
+    }
+    missing(profile).filter(|it| it.is_grave(profile.meta.period.0))
+}
+
+/// The warning, without the word.
+pub(crate) fn words(missing: &Missing) -> String {
+    let parts: Vec<String> = (missing.causes.iter())
+        .map(|&(cause, part)| {
+            let share = missing.share(part) * 100.0;
+            format!("{} {share:.1} %", cause.words())
+        })
+        .collect();
+    format!(
+        "{:.1} % of the CPU time was not sampled or could not be read: {}.",
+        missing.share(missing.sum()) * 100.0,
+        parts.join(", ")
+    )
 }
 
 /// Writes those of the notes that say that whole processes are missing in a table, above that. [`write_notes`] has the others and
@@ -145,24 +179,17 @@ pub(crate) fn how_copies(heap: &Heap, records: u64) -> String {
 fn sentence(quality: &Quality, overwritten: u64) -> String {
     let &Quality {
         samples,
-        counted,
         lost,
         truncated,
         broken,
         ..
     } = quality;
     let mut parts = Vec::new();
+    if let Some(used) = quality.used {
+        parts.push(time_sampled(quality, used));
+    }
     let plural = if samples == 1 { "" } else { "s" };
-    let mut taken = format!("{samples} sample{plural}");
-    if counted != samples {
-        taken += &format!(" (counted as {counted})");
-    }
-    if let Some(expected) = quality.expected {
-        taken += &format!(" of {expected:.0} expected");
-        if expected > 0.0 {
-            taken += &format!(" ({:.1} %)", quality.comparable as f64 / expected * 100.0);
-        }
-    }
+    let taken = format!("{samples} sample{plural}");
     let lost = lost.saturating_sub(overwritten);
     let given_up = match overwritten {
         0 => String::new(),
@@ -190,4 +217,32 @@ fn sentence(quality: &Quality, overwritten: u64) -> String {
         parts.push(format!("shares are ± {:.1} points (95 %)", margin * 100.0));
     }
     parts.join("; ")
+}
+
+/// The CPU time that was sampled and the CPU time that was used, whose quotient is the share beside them.
+fn time_sampled(quality: &Quality, used: u64) -> String {
+    let mut text = format!(
+        "{} of {} CPU time sampled",
+        exact(quality.sampled, used),
+        exact(used, used)
+    );
+    if let Some(share) = quality.sampled_share() {
+        text += &format!(" ({:.1} %)", share * 100.0);
+    }
+    if let Some(in_kernel) = quality.used_in_kernel.filter(|&it| it > 0) {
+        text += &format!(
+            ", in the kernel {} of {}",
+            exact(quality.sampled_in_kernel, in_kernel),
+            exact(in_kernel, in_kernel)
+        );
+    }
+    text
+}
+
+/// A time in the unit that suits `beside`, with so many digits that quotients can be checked.
+fn exact(nanos: u64, beside: u64) -> String {
+    match beside {
+        0..1_000_000_000 => format!("{:.3} ms", nanos as f64 / 1e6),
+        _ => format!("{:.3} s", nanos as f64 / 1e9),
+    }
 }

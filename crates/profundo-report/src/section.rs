@@ -3,7 +3,8 @@
 use std::io;
 
 use profundo_analysis::{
-    FlatOptions, Group, GroupBy, Selection, TreeOptions, flat, groups, shares, tree, utilization,
+    FlatOptions, Group, GroupBy, Selection, TreeOptions, command_name, flat, groups, shares, tree,
+    utilization,
 };
 use profundo_model::{ProcessId, Profile, TaskId, ThreadId};
 
@@ -15,7 +16,7 @@ use crate::units::{counted, duration};
 use crate::warning::Warning;
 use crate::weighs::Weighs;
 use crate::width::keep_head;
-use crate::{Format, Report, SortBy, quality};
+use crate::{Format, Report, SortBy, Unit, quality};
 
 /// The numbers of a section, ready to be shown.
 pub(crate) enum Body {
@@ -33,6 +34,9 @@ pub(crate) fn write(printer: &mut Printer<'_>) -> io::Result<()> {
         report.sorted_by.unwrap_or_default(),
         report.hot_first,
     );
+    if report.unit == Unit::Snapshots {
+        quality::write_grave(printer, report.quality)?;
+    }
     if report.format == Format::Tree {
         crate::tree::write_header(printer)?;
     }
@@ -180,18 +184,21 @@ fn write_groups(
     let mut all_full = true;
     let mut line = Line::default();
     let outer = |group: &Group| match printer.report.group_by {
-        GroupBy::Process => (group.process, None, None),
+        GroupBy::Process | GroupBy::Command => (group.process, None, None),
         GroupBy::Thread | GroupBy::ThreadTask => (None, group.thread, None),
         _ => (None, None, group.task),
     };
+    let by_command = printer.report.group_by == GroupBy::Command;
     let is_nested = matches!(
         printer.report.group_by,
         GroupBy::ThreadTask | GroupBy::TaskThread
     );
     for run in groups.chunk_by(|a, b| outer(a) == outer(b)) {
         let (process, thread, task) = outer(&run[0]);
-        if let Some(process) = process {
-            push_process(printer, &mut line, process);
+        match process {
+            Some(first) if by_command => push_command(printer, &mut line, first),
+            Some(process) => push_process(printer, &mut line, process),
+            None => {}
         }
         push_headings(printer, &mut line, thread, task);
         // Several groups in one get a heading of their own; a single one shares the line.
@@ -232,6 +239,21 @@ fn push_process(printer: &Printer<'_>, line: &mut Line, process: ProcessId) {
     }
     line.push(
         &heading,
+        Style {
+            bold: true,
+            ..Style::color(Color::Magenta)
+        },
+    );
+}
+
+/// The heading of all processes that run a program of one name; `first` is one of them.
+fn push_command(printer: &Printer<'_>, line: &mut Line, first: ProcessId) {
+    let name = match command_name(printer.profile, first) {
+        "" => "without a name",
+        name => name,
+    };
+    line.push(
+        &format!("Command {name}"),
         Style {
             bold: true,
             ..Style::color(Color::Magenta)

@@ -3,7 +3,9 @@
 //! A tree is a list of nodes in which each names its caller, because recursion may be deeper than
 //! readers of JSON can nest.
 
-use profundo_analysis::{FlatRow, Group, GroupBy, NodeId, Selection, Tree, groups, utilization};
+use profundo_analysis::{
+    FlatRow, Group, GroupBy, NodeId, Selection, Tree, command_name, groups, utilization,
+};
 use profundo_model::{LocationId, Profile};
 
 use crate::json::Json;
@@ -36,7 +38,7 @@ pub(crate) fn tell(report: &Report, profile: &Profile, json: &mut Json<'_>) {
     json.array("groups", |json| {
         for group in &groups {
             json.object("", |json| {
-                tell_group(json, profile, group);
+                tell_group(json, profile, group, report.group_by);
                 match Body::new(report, profile, &order, &group.selection) {
                     Body::Tree(tree) => tell_tree(json, report, profile, &tree),
                     Body::Flat(rows) => tell_flat(json, report, profile, &rows),
@@ -61,9 +63,15 @@ pub(crate) fn tell(report: &Report, profile: &Profile, json: &mut Json<'_>) {
 }
 
 /// The members that say which samples a group has.
-fn tell_group(json: &mut Json<'_>, profile: &Profile, group: &Group) {
+fn tell_group(json: &mut Json<'_>, profile: &Profile, group: &Group, by: GroupBy) {
     let selection = &group.selection;
-    json.number_or_null("process", group.process.map(|it| u64::from(it.0)));
+    match (by, group.process) {
+        (GroupBy::Command, Some(first)) => {
+            json.text("command", command_name(profile, first));
+            json.null("process");
+        }
+        (_, process) => json.number_or_null("process", process.map(|it| u64::from(it.0))),
+    }
     json.number_or_null(
         "thread",
         group.thread.map(|it| profile.threads.get(it).number),

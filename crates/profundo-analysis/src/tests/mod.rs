@@ -7,6 +7,7 @@ mod garbage;
 mod groups;
 mod lines;
 mod properties;
+mod settle;
 mod sums;
 mod traced;
 mod tree;

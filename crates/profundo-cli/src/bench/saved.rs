@@ -8,7 +8,7 @@ use profundo_analysis::bench::{Bench, Candidate, Cpu, Machine, Run, Start, Subje
 use serde_json::Value;
 
 /// The schemas that are understood.
-const SCHEMAS: std::ops::RangeInclusive<u64> = 1..=1;
+const SCHEMAS: std::ops::RangeInclusive<u64> = 1..=2;
 
 /// Reads one.
 pub fn read(path: &Path) -> Result<Bench> {

@@ -208,8 +208,8 @@ pub struct ShapeOptions {
     /// The order of rows: filefuncline, count, overhead or flat_count (tree, flat, functions)
     #[arg(long, value_name = "ORDER", visible_alias = "sort-by", value_parser = one_of(SortBy::CHOICES), hide_possible_values = true)]
     pub sortedby: Option<SortBy>,
-    /// Break down by none, thread, task, process, or two of them as thread,task or task,thread
-    /// (tree, flat, functions); by thread or process (trace)
+    /// Break down by none, thread, task, process, command, or thread,task or task,thread
+    /// (tree, flat, functions); by command (summary); by thread or process (trace)
     #[arg(long, value_name = "WHAT", visible_alias = "group-by", value_parser = one_of(GroupBy::CHOICES), hide_possible_values = true)]
     pub groupby: Option<GroupBy>,
     /// A row for each address instead of each line (tree, flat)
@@ -291,7 +291,7 @@ const FITS: [Fit; 19] = {
         (
             "groupby",
             |it| it.groupby.is_some(),
-            &[Tree, Flat, Functions, Trace, Pstats],
+            &[Summary, Tree, Flat, Functions, Trace, Pstats],
         ),
         ("no-combine", |it| it.no_combine, &[Tree, Flat]),
         ("mincount", |it| it.mincount.is_some(), &[Tree, Flat]),
@@ -348,15 +348,30 @@ impl ShapeOptions {
         let by_task = || {
             let is_by_task = !matches!(
                 self.groupby.unwrap_or_default(),
-                GroupBy::None | GroupBy::Thread | GroupBy::Process
+                GroupBy::None | GroupBy::Thread | GroupBy::Process | GroupBy::Command
             );
             (what.is_of_calls() && is_by_task).then(|| {
                 let what = what.name();
                 format!("`{what}` can be broken down by thread or process: calls are not counted by task")
             })
         };
+        let by_command = || {
+            match (what, self.groupby.unwrap_or_default()) {
+            (What::Summary, GroupBy::None | GroupBy::Command) => None,
+            (What::Summary, _) => Some(
+                "`summary` can be broken down by command: it has its processes and threads as it is"
+                    .to_owned(),
+            ),
+            (_, GroupBy::Command) if what.is_of_calls() => {
+                let what = what.name();
+                Some(format!("`{what}` can be broken down by thread or process"))
+            }
+            _ => None,
+        }
+        };
         (FITS.iter().find_map(misfit))
             .or_else(grouped)
+            .or_else(by_command)
             .or_else(by_task)
     }
 }

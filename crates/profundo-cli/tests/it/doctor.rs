@@ -191,7 +191,7 @@ fn where_threads_cannot_be_counted_they_are_looked_at() {
             .collect();
         number.parse::<f64>().unwrap()
     };
-    let (cpu, sampled) = (number("cpu_seconds"), number("seconds"));
+    let (cpu, sampled) = (number("cpu_seconds"), number("cpu_sampled_seconds"));
     assert!(
         (sampled - cpu).abs() < 0.15 * cpu + 0.1,
         "{sampled} of {cpu}"

@@ -148,6 +148,7 @@ fn meta() -> impl Strategy<Value = Meta> {
             cpu: times.3,
             own_cost: times.4,
             energy,
+            settled: None,
             loss: Loss {
                 buffer_full: loss[0],
                 overwritten: loss[1],

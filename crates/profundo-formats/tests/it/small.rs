@@ -89,6 +89,7 @@ pub fn small() -> Profile {
             buffer_was_full: true,
             notes: vec!["system time is out of sight".into(), "größer".into()],
             energy: None,
+            settled: None,
         },
         ..Profile::default()
     };

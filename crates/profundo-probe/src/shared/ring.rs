@@ -60,7 +60,8 @@ pub mod trap_state {
 pub struct Ends {
     /// 1 once the others are filled in.
     pub known: AtomicU32,
-    reserved: AtomicU32,
+    /// 1 once the two times are those at which the process asked for another program.
+    pub at_exec: AtomicU32,
     /// User time of the process in nanoseconds.
     pub user: AtomicU64,
     /// System time.
@@ -74,6 +75,8 @@ pub struct Ends {
     pub minor_faults: AtomicU64,
     /// Those that had to read.
     pub major_faults: AtomicU64,
+    /// CPU time that the agent's own start took, in nanoseconds.
+    pub start_cost: AtomicU64,
 }
 
 /// A signal of ours that waits for a thread would go on waiting in the program that the thread

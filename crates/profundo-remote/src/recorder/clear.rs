@@ -45,6 +45,9 @@ impl Recorder {
             program.tell_loss(sink);
             self.outside.count(program);
             program.clear_times();
+            if let Way::Agent(agent) = &mut program.way {
+                agent.forget_start();
+            }
         }
         let keys: Vec<u32> = self.programs.keys().copied().collect();
         for key in keys {
@@ -54,6 +57,7 @@ impl Recorder {
             meter.clear();
         }
         (self.ran, self.cost) = (Account::default(), (0, 0));
+        self.cost_of_starts = 0;
         (self.cpu, self.cpu_of_ended) = (0, 0);
         if was_running {
             // What is there to forget has no part in it, however long that takes.

@@ -160,6 +160,8 @@ impl Recorder {
             words_drained: 0,
             cpu: 0,
             cost: (0, 0),
+            cost_of_starts: 0,
+            times_at_exec: HashMap::new(),
             cpu_of_ended: 0,
             meter,
             gauges: options.memory.map(|_| Gauges::new(options.agent.is_some())),

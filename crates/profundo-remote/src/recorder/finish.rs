@@ -144,6 +144,13 @@ impl Recorder {
                     if how == HowEnded::Unknown && code >= 0 {
                         how = HowEnded::Exited((code & 0xFF) as u8);
                     }
+                } else if how == HowEnded::Replaced
+                    && header.ends.at_exec.load(Ordering::Acquire) != 0
+                {
+                    // Acquire pairs with the agent's release, as above.
+                    let user = header.ends.user.load(Ordering::Relaxed);
+                    let system = header.ends.system.load(Ordering::Relaxed);
+                    program.times = (user, system);
                 }
             }
             Way::Outside(outside) => {
@@ -155,6 +162,11 @@ impl Recorder {
         program.tell_loss(sink);
         self.end_gauges_of(&program, how == HowEnded::Replaced, sink);
         let (user, system) = program.times;
+        if how == HowEnded::Replaced {
+            self.times_at_exec.insert(program.pid, program.times);
+        } else {
+            self.times_at_exec.remove(&program.pid);
+        }
         program.user.stop(user);
         program.system.stop(system);
         self.cpu += program.expected(self.engine);
@@ -171,6 +183,7 @@ impl Recorder {
             let (cycles, handled) = agent.cost();
             self.cost.0 += cycles;
             self.cost.1 += handled;
+            self.cost_of_starts += agent.start_cost();
             self.by_ring.remove(&agent.index);
             if let Some(kept) = self.directory.keys().0.get(agent.index) {
                 kept.store(0, Ordering::Relaxed);
@@ -216,6 +229,7 @@ impl Recorder {
                     let (cycles, handled) = agent.cost();
                     self.cost.0 += cycles;
                     self.cost.1 += handled;
+                    self.cost_of_starts += agent.start_cost();
                 }
                 sink(Event::Ended(program.end(now, HowEnded::Unknown)));
             }
@@ -240,7 +254,7 @@ impl Recorder {
         let handlers = self.scale.nanoseconds(cycles);
         let own_cost = match self.outside.reads {
             true => Some(self.readings.held),
-            false => delivery.map(|each| handlers + each * handled),
+            false => delivery.map(|each| handlers + each * handled + self.cost_of_starts),
         };
         self.tell_of_readings();
         self.say_untold();

@@ -111,6 +111,10 @@ impl Recorder {
     }
 
     fn forked(&mut self, pid: u32, parent: u32, time: u64) {
+        if !self.is_known(pid, time) {
+            // Another process had the number before.
+            self.times_at_exec.remove(&pid);
+        }
         if !self.options.follow || self.program_of(pid).is_some() || self.is_known(pid, time) {
             return;
         }

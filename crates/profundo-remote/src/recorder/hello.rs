@@ -90,7 +90,11 @@ impl Recorder {
         let parent = self.parent_of(&program, forked, sink);
         if !forked {
             // An exec goes on with the times of the program before.
-            program.read_times();
+            match self.times_at_exec.remove(&pid) {
+                // The one ends where the other begins, so that both add up.
+                Some(times) => program.times = times,
+                None => drop(program.read_times()),
+            }
             program.times_before = program.times;
             program.user.go(program.times.0);
             program.system.go(program.times.1);
@@ -128,8 +132,13 @@ impl Recorder {
             None => proc::command_line(program.pid),
         };
         if program.command.is_empty() {
-            // It has ended and is only waited for: what the kernel called it is better than nothing.
-            program.command = newcomer.map(|known| known.command).unwrap_or_default();
+            // It has ended: its main thread has left its name. The kernel may not have told yet what it
+            // executed, but only that it was forked.
+            let name = program.agent().and_then(Agent::main_name);
+            program.command = name
+                .filter(|name| !name.is_empty())
+                .or(newcomer.map(|known| known.command))
+                .unwrap_or_default();
         }
         program.introduce(parent, self.options.agent.as_deref(), sink);
         self.programs.insert(program.key, program);

@@ -128,6 +128,10 @@ pub struct Recorder {
     /// Of programs that have ended: CPU time that could be sampled; cycles and runs of handlers.
     cpu: u64,
     cost: (u64, u64),
+    /// What processes had used when they became another program, in user code and in the kernel.
+    times_at_exec: HashMap<u32, (u64, u64)>,
+    /// What the starts of agents in them have cost, in nanoseconds.
+    cost_of_starts: u64,
     /// Of programs that have ended: all the CPU time while they were sampled.
     cpu_of_ended: u64,
     /// Where the machine's energy is asked for and can be counted.

@@ -169,7 +169,7 @@ fn write_filter(page: &mut Page<'_>, choices: &Choices, selection: &Selection) -
             let all = calls.fold(0, u64::saturating_add);
             (selection.calls(page.profile), all)
         }
-        _ => (selection.len() as u64, page.profile.samples.len() as u64),
+        _ => (selection.taken(page.profile), page.profile.samples_taken()),
     };
     let share = some as f64 / all.max(1) as f64;
     let all = weighs.samples(all);

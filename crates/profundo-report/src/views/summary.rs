@@ -32,6 +32,7 @@ pub struct Summary {
     table: usize,
     next: Vec<String>,
     from_disk: bool,
+    by_command: bool,
 }
 
 impl Default for Summary {
@@ -46,6 +47,7 @@ impl Default for Summary {
             table: 6,
             next: Vec::new(),
             from_disk: true,
+            by_command: false,
         }
     }
 }
@@ -85,6 +87,12 @@ impl Summary {
     /// The commands to type next, which only the caller knows.
     pub fn next(mut self, commands: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.next = commands.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Whether processes that run one program are one row, in place of a row for each process.
+    pub fn by_command(mut self, by_command: bool) -> Self {
+        self.by_command = by_command;
         self
     }
 

@@ -1,7 +1,8 @@
 //! What every report tells in JSON: its name and schema, the recording, and what was selected.
 
 use profundo_analysis::{
-    Amount, Estimate, KindShares, Place, Selection, energy, garbage, joules_per_nanosecond, quality,
+    Amount, Estimate, KindShares, Place, Selection, cpu_used, energy, garbage,
+    joules_per_nanosecond, missing, quality,
 };
 use profundo_model::{
     Energy, Engine, FileId, Language, Measure, Part, Profile, SampleKind, Tracing,
@@ -10,10 +11,11 @@ use profundo_model::{
 use crate::Choices;
 use crate::json::Json;
 use crate::label::Label;
+use crate::quality::{grave, words};
 use crate::weighs::Weighs;
 
 /// The version of the schema: it grows when a member goes or means something else.
-pub(crate) const SCHEMA: u64 = 1;
+pub(crate) const SCHEMA: u64 = 2;
 
 /// The members that every document starts with.
 pub(crate) fn tell_head(
@@ -34,7 +36,7 @@ pub(crate) fn tell_head(
             Some(words) => json.text("filter", &words),
             None => json.null("filter"),
         }
-        json.number("samples", selection.len() as u64);
+        json.number("samples", selection.taken(profile));
         let weight = selection.weight(profile);
         json.weight("", weight);
         tell_kinds(json, "", selection.split(profile).shares(weight));
@@ -81,7 +83,27 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
         "duration_seconds",
         (meta.duration.0 > 0).then_some(meta.duration.0),
     );
-    json.seconds("cpu_seconds", meta.cpu.map(|it| it.0));
+    let used = cpu_used(profile);
+    json.seconds("cpu_seconds", used.map(|(all, _)| all.0));
+    json.seconds(
+        "cpu_kernel_seconds",
+        used.and_then(|(_, in_kernel)| in_kernel).map(|it| it.0),
+    );
+    // On the wall clock, and where allocations or calls are weighed, samples do not add up to CPU time.
+    let is_time = json.weighs == Weighs::Time && quality.used.is_some();
+    let sampled = |time: u64| is_time.then_some(time);
+    json.seconds("cpu_sampled_seconds", sampled(quality.sampled));
+    json.seconds(
+        "cpu_kernel_sampled_seconds",
+        sampled(quality.sampled_in_kernel),
+    );
+    json.share(
+        "cpu_sampled_share",
+        quality.sampled_share().filter(|_| is_time),
+    );
+    tell_missing(json, profile);
+    json.number("processes", profile.process_count() as u64);
+    json.number("threads", profile.thread_count() as u64);
     json.number("samples", quality.samples);
     json.number("samples_counted", quality.counted);
     json.share("samples_expected", quality.expected);
@@ -94,10 +116,36 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
         None => json.null("energy"),
     }
     json.is("buffer_was_full", meta.buffer_was_full);
+    json.array("warnings", |json| {
+        if let Some(missing) = grave(profile) {
+            json.text("", &words(&missing));
+        }
+    });
     json.array("notes", |json| {
         for note in &meta.notes {
             json.text("", note);
         }
+    });
+}
+
+/// The CPU time of which nothing is known, and why.
+fn tell_missing(json: &mut Json<'_>, profile: &Profile) {
+    let Some(missing) = missing(profile).filter(|_| json.weighs == Weighs::Time) else {
+        return json.null("cpu_missing");
+    };
+    json.object("cpu_missing", |json| {
+        let sum = missing.sum();
+        json.seconds("seconds", Some(sum));
+        json.share("share", Some(missing.share(sum)));
+        json.array("causes", |json| {
+            for &(cause, part) in &missing.causes {
+                json.row("", |json| {
+                    json.text("cause", cause.words());
+                    json.seconds("seconds", Some(part));
+                    json.share("share", Some(missing.share(part)));
+                });
+            }
+        });
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use profundo_analysis::{Amount, Selection, Totals};
+use profundo_analysis::{Amount, Selection, Totals, command_name};
 use profundo_model::{ProcessEnd, ProcessId, Profile};
 
 use super::{BOLD, GRAY, KindColumns, heat};
@@ -57,7 +57,43 @@ pub(super) fn write_processes(
         page.line(&mut line)?;
     }
     let rest = totals.processes.iter().skip(limit).map(|it| it.amount);
-    write_rest(page, rest.collect(), "process", all)
+    let shown = totals.processes.len().min(limit);
+    let count = match totals.processes.len() == profile.processes.len() {
+        true => profile.process_count().saturating_sub(shown),
+        false => rest.len(),
+    };
+    write_rest(page, rest.collect(), (count, "process"), all)
+}
+
+/// Writes the table of commands, as far as `limit`: all processes that ran a program of one name are one row.
+pub(super) fn write_commands(
+    page: &mut Page<'_>,
+    totals: &Totals,
+    kinds: KindColumns,
+    all: u64,
+    limit: usize,
+) -> io::Result<()> {
+    let profile = page.profile;
+    let mut line = Line::default();
+    push_titles(&mut line, kinds, false, profile, "Command");
+    page.line(&mut line)?;
+    for total in totals.commands.iter().take(limit) {
+        let cpu = total.amount.weight - total.amount.split.waiting;
+        push_numbers(&mut line, kinds, cpu, &total.amount, all);
+        let name = match command_name(profile, total.first) {
+            "" => "[unknown program]",
+            name => name,
+        };
+        line.push(&keep_head(name, page.columns), Style::PLAIN);
+        if total.processes > 1 {
+            line.push_fmt(format_args!("  ({} processes)", total.processes), GRAY);
+        }
+        line.truncate(page.columns);
+        page.line(&mut line)?;
+    }
+    let rest = totals.commands.iter().skip(limit).map(|it| it.amount);
+    let count = rest.len();
+    write_rest(page, rest.collect(), (count, "command"), all)
 }
 
 /// Writes the table of threads, as far as `limit`.
@@ -79,7 +115,8 @@ pub(super) fn write_threads(
         let thread = profile.threads.get(total.thread);
         let busy = total.amount.weight - total.amount.split.waiting;
         let cpu = match thread.cpu {
-            Some(cpu) if !is_traced => cpu.0,
+            // Where the processes have the kernel's count, threads have their parts of that.
+            Some(cpu) if !is_traced && profile.meta.settled.is_none() => cpu.0,
             _ => busy,
         };
         push_numbers(&mut line, kinds, cpu, &total.amount, all);
@@ -101,7 +138,12 @@ pub(super) fn write_threads(
         page.line(&mut line)?;
     }
     let rest = totals.threads.iter().skip(limit).map(|it| it.amount);
-    write_rest(page, rest.collect(), "thread", all)
+    let all_threads = match totals.threads.len() == profile.threads.len() {
+        true => profile.thread_count(),
+        false => totals.threads.len(),
+    };
+    let count = all_threads.saturating_sub(totals.threads.len().min(limit));
+    write_rest(page, rest.collect(), (count, "thread"), all)
 }
 
 fn push_titles(line: &mut Line, kinds: KindColumns, waits: bool, profile: &Profile, what: &str) {
@@ -127,16 +169,23 @@ fn push_numbers(line: &mut Line, kinds: KindColumns, cpu: u64, amount: &Amount, 
     line.push_spaces(2);
 }
 
-fn write_rest(page: &mut Page<'_>, rest: Vec<Amount>, noun: &str, all: u64) -> io::Result<()> {
+/// Writes what the rows take that are not shown. They are `count` of `noun`: a process that goes on as another
+/// program by `exec` has several rows.
+fn write_rest(
+    page: &mut Page<'_>,
+    rest: Vec<Amount>,
+    (count, noun): (usize, &str),
+    all: u64,
+) -> io::Result<()> {
     if rest.is_empty() {
         return Ok(());
     }
     let weight: u64 = rest.iter().map(|amount| amount.weight).sum();
     let share = percent(weight as f64 / all.max(1) as f64);
     let mut line = Line::default();
-    let more = crate::units::counted(rest.len() as u64, &format!("more {noun}"));
-    let more = if noun == "process" && rest.len() > 1 {
-        format!("{} more processes", rest.len())
+    let more = crate::units::counted(count as u64, &format!("more {noun}"));
+    let more = if noun == "process" && count != 1 {
+        format!("{count} more processes")
     } else {
         more
     };
@@ -218,6 +267,15 @@ pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, totals: &Totals, sele
                 json.seconds("user_seconds", process.user.map(|it| it.0));
                 json.seconds("system_seconds", process.system.map(|it| it.0));
                 json.number("threads", total.threads);
+                amount(json, &total.amount);
+            });
+        }
+    });
+    json.array("commands", |json| {
+        for total in &totals.commands {
+            json.row("", |json| {
+                json.text("command", command_name(profile, total.first));
+                json.number("processes", total.processes);
                 amount(json, &total.amount);
             });
         }

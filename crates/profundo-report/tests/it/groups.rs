@@ -339,5 +339,5 @@ fn every_grouping_of_every_choice_of_threads_says_something() {
             }
         }
     }
-    assert_eq!(seen, 60);
+    assert_eq!(seen, 70);
 }

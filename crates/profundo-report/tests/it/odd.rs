@@ -60,8 +60,8 @@ fn no_samples_are_no_samples() {
     expect![[r#"
         python3 confidence.py 600000
         exited with 3 · 42.0 ms wall · 1.00 ms CPU (2 %) · 1 process · 1 thread · CPyth…
-        Warning: no samples were taken: the program ended with exit code 3 after 1.00 ms of CPU time.
-        Quality: 0 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms.
+        Warning: no samples were taken: the program used too little CPU time to be seen. Run it for longer, or sample it more often.
+        Quality: 0.000 ms of 1.000 ms CPU time sampled (0.0 %), in the kernel 0.000 ms of 0.100 ms; 0 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms.
         Next: profundo report x
     "#]]
     .assert_eq(&Summary::new().look(look()).next(["profundo report x"]).render(&profile).unwrap());
@@ -78,10 +78,11 @@ fn one_sample_is_hardly_sure_of_anything() {
     let root = it.python(APP, "<module>", 60, false);
     it.samples(1, &[root], State::Running);
     expect![[r#"
+        Warning: 100.0 % of the CPU time was not sampled or could not be read: no sample came 100.0 %.
         Self %      Total %       Py Nat Sys Samples  Function
          100.0 ±79.3 100.0 ±79.3 100               1  <module>  confidence.py:60
 
-        Quality: 1 sample, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 44.5 points (95 %).
+        Quality: 0.001 s of 34.900 s CPU time sampled (0.0 %), in the kernel 0.000 ms of 700.000 ms; 1 sample, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 44.5 points (95 %).
     "#]].assert_eq(&Functions::new().look(look()).render(&it.profile).unwrap());
     everything(&it.profile, 80);
 }
@@ -142,13 +143,14 @@ fn whatever_a_name_says_it_does_nothing_to_the_terminal() {
                 assert!(it == '\n' || !it.is_control(), "{text}");
             }
             let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-            assert_eq!(value["profundo"]["schema"], 1);
+            assert_eq!(value["profundo"]["schema"], 2);
         }
     }
     expect![[r#"
         �]0;title� run�me
         34.9 s CPU · 1 process · 1 thread · CPython 3.12.1
         █████▓▓▓░░░░░░░░░░░░░░░░░░░░░░  █ Python 17.9 %  ▓ native 7.5 %  ░ system 74.6 %
+        Warning: 99.8 % of the CPU time was not sampled or could not be read: no sample came 99.8 %.
 
         Time %        Py Nat Sys  Hottest lines
           74.6 ±21.7          75  a�b�.c:1                     in m
@@ -246,7 +248,7 @@ fn a_filter_says_what_it_lets_through() {
                      100.0 ±0.3  100            1100  Random.randrange  random.py:319
 
         Only: file “*/random.py”, before 2.000 s: 1100 of 4960 samples (22.2 %).
-        Quality: 4960 samples (counted as 5014) of 4960 expected (99.9 %), 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 2.9 points (95 %).
+        Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 2.9 points (95 %).
     "#]].assert_eq(
         &(Functions::new()
             .choices(choices.clone())
@@ -336,6 +338,7 @@ fn source_that_was_changed_is_not_shown() {
         let text = Lines::new()
             .look(look())
             .context(1)
+            .quality(false)
             .render(profile)
             .unwrap();
         // The folder has another name each time.

@@ -131,7 +131,7 @@ proptest! {
                 let text = view.render(&profile).unwrap();
                 prop_assert!(text.ends_with('\n'));
                 let json: serde_json::Value = serde_json::from_str(&view.json(&profile).unwrap()).unwrap();
-                prop_assert_eq!(&json["profundo"]["schema"], 1);
+                prop_assert_eq!(&json["profundo"]["schema"], 2);
                 let share = |name: &str| json["selection"][name].as_f64().unwrap();
                 let sum = share("python_share") + share("native_share") + share("system_share");
                 let samples = json["selection"]["samples"].as_u64().unwrap();

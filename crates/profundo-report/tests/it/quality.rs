@@ -42,7 +42,7 @@ fn a_recording_says_how_good_it_is() {
         &recorded(),
         report(),
         expect![[r#"
-        Quality: 998 samples of 1000 expected (99.8 %), 0 lost, 2 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 3.1 points (95 %).
+        Quality: 0.998 s of 1.000 s CPU time sampled (99.8 %); 998 samples, 0 lost, 2 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 3.1 points (95 %).
         Note: kernel frames are out of sight.
         Note: so it is."#]],
     );
@@ -64,7 +64,7 @@ fn what_a_ring_gave_up_is_not_lost() {
         &profile,
         report(),
         expect![
-            "Quality: 998 samples of 8000 expected (12.5 %), 7000 overwritten by newer ones, 3 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.1 %; shares are ± 3.1 points (95 %)."
+            "Quality: 0.998 s of 8.000 s CPU time sampled (12.5 %); 998 samples, 7000 overwritten by newer ones, 3 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.1 %; shares are ± 3.1 points (95 %)."
         ],
     );
 }
@@ -110,7 +110,7 @@ fn samples_that_count_as_several_are_told_apart() {
         report(),
         expect![[r#"
             Warning: the profile data buffer is full; profiling probably ended before the program did. To profile for longer, call `profundo::init` with a larger buffer or delay.
-            Quality: 1 sample (counted as 4) of 1000 expected (0.4 %), 7 lost, 0 truncated, 1 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 44.5 points (95 %)."#]],
+            Quality: 0.004 s of 1.000 s CPU time sampled (0.4 %); 1 sample, 7 lost, 0 truncated, 1 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 44.5 points (95 %)."#]],
     );
 }
 
@@ -120,7 +120,7 @@ fn nothing_sampled_has_a_quality_too() {
     profile.meta.engine = Engine::PerfSignal;
     profile.meta.cpu = Some(Nanos(0));
     let text = report().quality(true).render(&profile).unwrap();
-    expect!["Quality: 0 samples of 0 expected, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms."].assert_eq(text.lines().last().unwrap());
+    expect!["Quality: 0.000 ms of 0.000 ms CPU time sampled; 0 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms."].assert_eq(text.lines().last().unwrap());
 }
 
 #[test]

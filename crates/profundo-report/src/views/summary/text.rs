@@ -2,7 +2,9 @@
 
 use std::io;
 
-use profundo_analysis::{FunctionShare, LineShare, Place, Selection, WaitRow, garbage, traced};
+use profundo_analysis::{
+    FunctionShare, LineShare, Place, Selection, Totals, WaitRow, cpu_used, garbage, traced,
+};
 use profundo_model::FileId;
 use rustc_hash::FxHashMap;
 
@@ -15,7 +17,7 @@ use crate::source::{Source, shown};
 use crate::units::{counted, duration, percent};
 use crate::views::functions::push_name;
 use crate::views::short_tree::Branch;
-use crate::views::totals::{command, end, write_processes, write_threads};
+use crate::views::totals::{command, end, write_commands, write_processes, write_threads};
 use crate::views::{
     BOLD, GRAY, KindColumns, heat, push_share, share_width, write_empty, write_end, write_next,
 };
@@ -48,6 +50,7 @@ impl Summary {
             return write_next(page, &self.next);
         }
         write_kinds(page, selection, kinds)?;
+        crate::quality::write_grave(page, self.quality)?;
         page.plain("")?;
         let answers = self.answers(profile, selection);
         let all = selection.weight(profile);
@@ -83,7 +86,11 @@ impl Summary {
             memory::write(page, &self.choices, &answers.memory, self.table)?;
             page.plain("")?;
         }
-        if answers.totals.processes.len() > 1 {
+        if self.by_command || has_many_of_a_kind(&answers.totals, self.table) {
+            write_commands(page, &answers.totals, kinds, all, self.table)?;
+            page.plain("")?;
+        }
+        if answers.totals.processes.len() > 1 && !self.by_command {
             write_processes(page, &answers.totals, kinds, all, self.table)?;
             page.plain("")?;
         }
@@ -150,6 +157,11 @@ impl Summary {
     }
 }
 
+/// Whether a table of processes would be long, and one of commands is shorter.
+fn has_many_of_a_kind(totals: &Totals, limit: usize) -> bool {
+    totals.processes.len() > limit && totals.commands.len() < totals.processes.len()
+}
+
 /// Writes what ran, for how long, and how it ended.
 fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
     let profile = page.profile;
@@ -166,15 +178,9 @@ fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
     if wall > 0 {
         parts.push(format!("{} wall", duration(wall)));
     }
-    let used = |part: fn(&profundo_model::Process) -> Option<profundo_model::Nanos>| {
-        let known = profile.processes.iter().filter_map(part);
-        let known: Vec<u64> = known.map(|it| it.0).collect();
-        (!known.is_empty()).then(|| known.iter().sum::<u64>())
-    };
-    let cpu = match (used(|it| it.user), used(|it| it.system)) {
-        (None, None) => profile.meta.cpu.map(|cpu| cpu.0).filter(|&cpu| cpu > 0),
-        (user, system) => Some(user.unwrap_or(0) + system.unwrap_or(0)),
-    };
+    let is_counted = profile.cpu_used().is_some();
+    let cpu = cpu_used(profile).map(|(all, _)| all.0);
+    let cpu = cpu.filter(|&cpu| cpu > 0 || is_counted);
     let is_traced = Weighs::of(profile) == Weighs::Traced;
     let cpu = cpu.or_else(|| {
         let split = selection.split(profile);
@@ -195,8 +201,8 @@ fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
             duration(time)
         ));
     }
-    parts.push(counted(profile.processes.len() as u64, "process"));
-    parts.push(counted(profile.threads.len() as u64, "thread"));
+    parts.push(counted(profile.process_count() as u64, "process"));
+    parts.push(counted(profile.thread_count() as u64, "thread"));
     let runtime = profile
         .processes
         .iter()

@@ -1,0 +1,146 @@
+//! CPU time of which a reader learns nothing: no sample was taken, it was lost, or it could not be read.
+
+use profundo_model::{LocationId, LocationKind, Profile, Reason, SampleKind};
+
+use crate::quality::quality;
+use crate::{Filter, Selection};
+
+/// Why CPU time is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// It stands under a row of this name.
+    Row(Reason),
+    /// The buffer was full.
+    BufferFull,
+    /// There was no room for yet another thread.
+    TooManyThreads,
+    /// The thread was inside the profiler.
+    Reentrant,
+    /// No sample came although one was due. Those that came stand for this time too.
+    Missed,
+}
+
+impl Cause {
+    /// The words in a warning.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Row(reason) => reason.name().trim_matches(['[', ']']),
+            Self::BufferFull => "lost, because the buffer was full",
+            Self::TooManyThreads => "lost, because there were too many threads",
+            Self::Reentrant => "lost inside of the profiler",
+            Self::Missed => "no sample came",
+        }
+    }
+}
+
+/// How much CPU time is missing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Missing {
+    /// How much there was, in nanoseconds.
+    pub used: u64,
+    /// What is missing of it and why, the most first.
+    pub causes: Vec<(Cause, u64)>,
+}
+
+impl Missing {
+    /// All that is missing, in nanoseconds.
+    pub fn sum(&self) -> u64 {
+        let parts = self.causes.iter().map(|(_, weight)| *weight);
+        parts.fold(0, u64::saturating_add)
+    }
+
+    /// A part as a share of what was used.
+    pub fn share(&self, part: u64) -> f64 {
+        part as f64 / self.used.max(1) as f64
+    }
+
+    /// Whether so much is missing that a reader must know it before all else.
+    pub fn is_grave(&self, period: u64) -> bool {
+        const GRAVE: f64 = 0.05;
+        /// At its beginning and its end, any program has a moment without a sample.
+        const PERIODS: u64 = 5;
+        let sum = self.sum();
+        self.share(sum) > GRAVE && sum >= period.saturating_mul(PERIODS)
+    }
+}
+
+/// Why a stack says little, if it does: its innermost function is not known, or its callers are not.
+fn why_unread(profile: &Profile, leaf: LocationId, root: LocationId) -> Option<Reason> {
+    let reason = |location| match profile.locations.get(location).kind {
+        LocationKind::Reason(reason) => Some(reason),
+        _ => None,
+    };
+    let is_broken = |reason: &Reason| {
+        use Reason::{Broken, FramePointerUnknown, PythonBroken, Unmerged};
+        matches!(
+            reason,
+            Broken | FramePointerUnknown | PythonBroken | Unmerged
+        )
+    };
+    let hidden = reason(leaf).filter(|it| it.hides_the_function() || is_broken(it));
+    hidden.or_else(|| reason(root).filter(is_broken))
+}
+
+/// The outermost location of each row of the stack table. A caller is stored before what it calls.
+fn roots(profile: &Profile) -> Vec<LocationId> {
+    let mut roots: Vec<LocationId> = Vec::with_capacity(profile.stacks.len());
+    for stack in profile.stacks.iter() {
+        let below = stack.parent.and_then(|parent| roots.get(parent.index()));
+        roots.push(below.copied().unwrap_or(stack.location));
+    }
+    roots
+}
+
+/// What is missing of the CPU time of a whole profile. `None` where the profile is of something else.
+pub fn missing(profile: &Profile) -> Option<Missing> {
+    let meta = &profile.meta;
+    if meta.kind != SampleKind::Cpu {
+        return None;
+    }
+    let all = Selection::new(profile, &Filter::default());
+    let quality = quality(profile, &all);
+    let weight = all.weight(profile);
+    let used = quality.used.unwrap_or(0).max(weight);
+    let mut causes: Vec<(Cause, u64)> = Vec::new();
+    let mut add = |cause: Cause, weight: u64| {
+        if weight == 0 {
+            return;
+        }
+        match causes.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, sum)) => *sum = sum.saturating_add(weight),
+            None => causes.push((cause, weight)),
+        }
+    };
+    let roots = roots(profile);
+    let mut counted = 0_u64;
+    let mut unread = 0_u64;
+    for stack in all.stacks(profile) {
+        let leaf = profile.stacks.get(stack.stack).location;
+        let root = roots.get(stack.stack.index()).copied().unwrap_or(leaf);
+        if let Some(reason) = why_unread(profile, leaf, root) {
+            add(Cause::Row(reason), stack.weight);
+            match profile.is_counted(stack.stack) {
+                true => counted = counted.saturating_add(stack.weight),
+                false => unread = unread.saturating_add(stack.weight),
+            }
+        }
+    }
+    // What samples were scaled up by is in their rows already, and must not count twice.
+    let unsampled = (quality.used.unwrap_or(0))
+        .saturating_sub(quality.sampled)
+        .saturating_sub(counted)
+        .min(used.saturating_sub(counted).saturating_sub(unread));
+    let mut rest = unsampled;
+    for (cause, samples) in [
+        (Cause::BufferFull, meta.loss.buffer_full),
+        (Cause::TooManyThreads, meta.loss.thread_table_full),
+        (Cause::Reentrant, meta.loss.reentrant),
+    ] {
+        let part = samples.saturating_mul(meta.period.0).min(rest);
+        add(cause, part);
+        rest -= part;
+    }
+    add(Cause::Missed, rest);
+    causes.sort_by_key(|&(cause, weight)| (std::cmp::Reverse(weight), cause));
+    Some(Missing { used, causes })
+}

@@ -1,0 +1,278 @@
+//! Each process gets the CPU time that the kernel counted for it.
+//!
+//! A process that ends before its first sample is due has none, and one that lives for two periods has one
+//! or two. Where many are short, samples alone would give all the time to the few that are long. So the
+//! weights of a process's samples are scaled to its CPU time, and a process without a sample gets a row of
+//! its own. What was measured before stays beside it, in [`Settled`].
+
+use profundo_model::{
+    Engine, LocationKind, Nanos, Process, ProcessId, Profile, Reason, Sample, SampleKind, Settled,
+    StackId, State, Task, TaskId, Thread, ThreadId,
+};
+use rustc_hash::FxHashMap;
+
+/// A process that used so many periods of CPU time should have samples.
+const LONG: u64 = 20;
+
+/// Samples of a long process stand for at most so many times what they were measured to be. Beyond that
+/// nobody knows whether the time that has none was spent in the same places.
+const MOST: u64 = 2;
+
+/// The kernel tells the times of a process that others look at in units of this.
+const TICK: u64 = 10_000_000;
+
+/// Scales the samples of each process to the CPU time that the kernel counted for it. Profiles of other
+/// things than CPU time, and of processes whose time is not known, stay as they are.
+pub fn settle(profile: &mut Profile) {
+    /// Where there is no sample, a row for each process is of use if there are several.
+    const SEVERAL: usize = 10;
+    let meta = &profile.meta;
+    let is_sampled = !matches!(meta.engine, Engine::Unknown | Engine::Wall);
+    let is_recorded = meta.kind == SampleKind::Cpu && is_sampled && meta.period.0 > 0;
+    let has_samples = !profile.samples.is_empty() || profile.processes.len() >= SEVERAL;
+    if !is_recorded || !has_samples || meta.settled.is_some() || profile.cpu_used().is_none() {
+        return;
+    }
+    let sums = sums(profile);
+    let period = meta.period.0;
+    let plans: Vec<Plan> = (profile.processes.iter().zip(&sums))
+        .map(|(process, sampled)| Plan::new(process, *sampled, period))
+        .collect();
+    let mut settled = Settled {
+        samples: profile.samples.len() as u64,
+        sampled: Nanos(sums.iter().map(|it| it.all()).fold(0, u64::saturating_add)),
+        sampled_in_kernel: Nanos(sums.iter().map(|it| it.system).fold(0, u64::saturating_add)),
+        ..Settled::default()
+    };
+    scale(profile, &plans);
+    let rest = |wanted: Reason| (plans.iter()).any(|plan| plan.rest() > 0 && plan.why == wanted);
+    if rest(Reason::TooShort) {
+        settled.too_short = Some(stack_of(profile, Reason::TooShort));
+    }
+    if rest(Reason::NotSampled) {
+        settled.not_sampled = Some(stack_of(profile, Reason::NotSampled));
+    }
+    add_rests(profile, &plans, &settled);
+    for (process, plan) in profile.processes.iter_mut().zip(&plans) {
+        if let Some((user, system)) = plan.used {
+            (process.user, process.system) = (Some(Nanos(user)), Some(Nanos(system)));
+        }
+    }
+    profile.meta.settled = Some(settled);
+    profile.name_reasons();
+}
+
+/// What the samples of a process add up to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sampled {
+    user: u64,
+    system: u64,
+}
+
+impl Sampled {
+    fn all(self) -> u64 {
+        self.user.saturating_add(self.system)
+    }
+}
+
+fn sums(profile: &Profile) -> Vec<Sampled> {
+    let mut sums = vec![Sampled::default(); profile.processes.len()];
+    for sample in &profile.samples {
+        let process = profile.threads.get(sample.thread).process;
+        if let Some(sum) = sums.get_mut(process.index()) {
+            let part = match sample.state {
+                State::System => &mut sum.system,
+                _ => &mut sum.user,
+            };
+            *part = part.saturating_add(sample.weight.0);
+        }
+    }
+    sums
+}
+
+/// What becomes of one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Plan {
+    /// What its samples were measured to be, and what they stand for.
+    from: u64,
+    to: u64,
+    /// User and system time that get a row without a sample, and why.
+    user: u64,
+    system: u64,
+    why: Reason,
+    /// The user and system time that are in accordance with the samples.
+    used: Option<(u64, u64)>,
+}
+
+impl Plan {
+    fn new(process: &Process, sampled: Sampled, period: u64) -> Self {
+        let from = sampled.all();
+        let mut plan = Self {
+            from,
+            to: from,
+            user: 0,
+            system: 0,
+            why: Reason::TooShort,
+            used: None,
+        };
+        if process.user.is_none() && process.system.is_none() {
+            return plan;
+        }
+        let (user, system) = (
+            process.user.unwrap_or_default().0,
+            process.system.unwrap_or_default().0,
+        );
+        // Times in ticks are cut off: what the samples say beyond that is true.
+        let cut = user.is_multiple_of(TICK) && system.is_multiple_of(TICK);
+        let beyond = from.saturating_sub(user.saturating_add(system));
+        let user = match cut && beyond < 2 * TICK {
+            true => user.saturating_add(beyond),
+            false => user,
+        };
+        plan.used = Some((user, system));
+        let all = user.saturating_add(system);
+        let is_long = all / period.max(1) >= LONG;
+        if is_long {
+            plan.why = Reason::NotSampled;
+        }
+        if from == 0 {
+            (plan.user, plan.system) = (user, system);
+            return plan;
+        }
+        let sees_the_kernel = sampled.system > 0 || system / period.max(1) < LONG;
+        let (for_samples, unseen) = match sees_the_kernel {
+            true => (all, 0),
+            false => (user, system),
+        };
+        plan.to = match is_long {
+            true => for_samples.min(from.saturating_mul(MOST)),
+            false => for_samples,
+        };
+        plan.system = unseen;
+        let rest = for_samples - plan.to;
+        let in_kernel = match sees_the_kernel {
+            true => system.saturating_sub(sampled.system).min(rest),
+            false => 0,
+        };
+        plan.system += in_kernel;
+        plan.user = rest - in_kernel;
+        plan
+    }
+
+    fn rest(&self) -> u64 {
+        self.user.saturating_add(self.system)
+    }
+}
+
+/// Scales the weights. What is rounded off one goes to the next, so the sum is exact.
+fn scale(profile: &mut Profile, plans: &[Plan]) {
+    let mut done = vec![(0_u64, 0_u64); plans.len()];
+    for sample in &mut profile.samples {
+        let process = profile.threads.get(sample.thread).process.index();
+        let Some((plan, (before, given))) = plans.get(process).zip(done.get_mut(process)) else {
+            continue;
+        };
+        if plan.from == plan.to || plan.from == 0 {
+            continue;
+        }
+        *before = before.saturating_add(sample.weight.0);
+        let upto = u128::from(*before) * u128::from(plan.to) / u128::from(plan.from);
+        let upto = u64::try_from(upto).unwrap_or(u64::MAX);
+        sample.weight = Nanos(upto.saturating_sub(*given));
+        *given = upto;
+    }
+}
+
+/// A stack that says why there is no other.
+fn stack_of(profile: &mut Profile, reason: Reason) -> StackId {
+    let location = profile.locations.intern(LocationKind::Reason(reason), None);
+    profile.stacks.intern(None, location)
+}
+
+/// Adds the time that no sample stands for, at the end of its process.
+fn add_rests(profile: &mut Profile, plans: &[Plan], settled: &Settled) {
+    let mut mains = mains(profile);
+    let mut last = (profile.threads.iter().map(|(_, it)| it.number))
+        .max()
+        .unwrap_or(0);
+    let end = profile.samples.last().map_or(Nanos(0), |it| it.time);
+    let taken = profile.samples.len();
+    for (index, plan) in plans.iter().enumerate() {
+        let stack = match plan.why {
+            Reason::TooShort => settled.too_short,
+            _ => settled.not_sampled,
+        };
+        let Some(stack) = stack.filter(|_| plan.rest() > 0) else {
+            continue;
+        };
+        let id = ProcessId::from_index(index);
+        let (thread, task) = match mains.get(&id) {
+            Some(&(thread, Some(task))) => (thread, task),
+            Some(&(thread, None)) => (thread, root_task(profile, thread)),
+            None => {
+                last += 1;
+                let thread = profile.threads.push(Thread {
+                    number: last,
+                    tid: profile.processes[index].pid,
+                    process: id,
+                    ..Thread::default()
+                });
+                (thread, root_task(profile, thread))
+            }
+        };
+        mains.insert(id, (thread, Some(task)));
+        let time = profile.processes[index].ended.unwrap_or(end);
+        for (weight, state) in [(plan.user, State::Running), (plan.system, State::System)] {
+            if weight > 0 {
+                profile.samples.push(Sample {
+                    time,
+                    weight: Nanos(weight),
+                    thread,
+                    task,
+                    stack,
+                    state,
+                    ..Sample::default()
+                });
+            }
+        }
+    }
+    if profile.samples.len() > taken {
+        profile.samples.sort_by_key(|sample| sample.time);
+    }
+}
+
+/// The main thread of each process, and its own task if that is in the profile.
+fn mains(profile: &Profile) -> FxHashMap<ProcessId, (ThreadId, Option<TaskId>)> {
+    let mut tasks: FxHashMap<ThreadId, TaskId> = FxHashMap::default();
+    for sample in &profile.samples {
+        if profile.tasks.get(sample.task).is_root {
+            tasks.insert(sample.thread, sample.task);
+        }
+    }
+    let mut mains = FxHashMap::default();
+    for (id, thread) in profile.threads.iter() {
+        let is_main = profile
+            .processes
+            .get(thread.process.index())
+            .is_some_and(|process| process.pid == thread.tid);
+        let task = tasks.get(&id).copied();
+        if is_main || !mains.contains_key(&thread.process) {
+            mains.insert(thread.process, (id, task));
+        }
+    }
+    mains
+}
+
+/// The own task of a thread that has no sample.
+fn root_task(profile: &mut Profile, thread: ThreadId) -> TaskId {
+    /// Where the numbers of root tasks begin in recordings.
+    const FIRST: u64 = 0xF0F0_0000_0000;
+    let thread = profile.threads.get(thread);
+    let (name, number) = (thread.name, FIRST + thread.number);
+    profile.tasks.push(Task {
+        number,
+        name,
+        is_root: true,
+        ..Task::default()
+    })
+}
