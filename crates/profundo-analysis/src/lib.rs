@@ -85,7 +85,7 @@ pub use interval::{Estimate, Interval, Mass, effective_samples};
 pub use io::{Io, IoAmount, IoRow, io};
 pub use kind::{KindShares, Split};
 pub use lines::{FileLines, LineShare, LinesOptions, SourceShares, lines};
-pub use missing::{Cause, Missing, missing};
+pub use missing::{Cause, Missing, missing, unread};
 pub use nearest::nearest;
 pub use own::{Ownership, is_library_file};
 pub use pattern::Pattern;

@@ -91,6 +91,38 @@ fn roots(profile: &Profile) -> Vec<LocationId> {
     roots
 }
 
+/// Time of a selection whose stacks could not be read, of all that its samples stand for.
+pub fn unread(profile: &Profile, selection: &Selection) -> Missing {
+    let mut causes: Vec<(Cause, u64)> = Vec::new();
+    let roots = roots(profile);
+    for stack in selection.stacks(profile) {
+        let leaf = profile.stacks.get(stack.stack).location;
+        let root = roots.get(stack.stack.index()).copied().unwrap_or(leaf);
+        if let Some(reason) = why_unread(profile, leaf, root) {
+            add(&mut causes, Cause::Row(reason), stack.weight);
+        }
+    }
+    sort(&mut causes);
+    Missing {
+        used: selection.weight(profile),
+        causes,
+    }
+}
+
+fn add(causes: &mut Vec<(Cause, u64)>, cause: Cause, weight: u64) {
+    if weight == 0 {
+        return;
+    }
+    match causes.iter_mut().find(|(known, _)| *known == cause) {
+        Some((_, sum)) => *sum = sum.saturating_add(weight),
+        None => causes.push((cause, weight)),
+    }
+}
+
+fn sort(causes: &mut [(Cause, u64)]) {
+    causes.sort_by_key(|&(cause, weight)| (std::cmp::Reverse(weight), cause));
+}
+
 /// What is missing of the CPU time of a whole profile. `None` where the profile is of something else.
 pub fn missing(profile: &Profile) -> Option<Missing> {
     let meta = &profile.meta;
@@ -99,37 +131,19 @@ pub fn missing(profile: &Profile) -> Option<Missing> {
     }
     let all = Selection::new(profile, &Filter::default());
     let quality = quality(profile, &all);
-    let weight = all.weight(profile);
-    let used = quality.used.unwrap_or(0).max(weight);
-    let mut causes: Vec<(Cause, u64)> = Vec::new();
-    let mut add = |cause: Cause, weight: u64| {
-        if weight == 0 {
-            return;
-        }
-        match causes.iter_mut().find(|(known, _)| *known == cause) {
-            Some((_, sum)) => *sum = sum.saturating_add(weight),
-            None => causes.push((cause, weight)),
-        }
-    };
-    let roots = roots(profile);
-    let mut counted = 0_u64;
-    let mut unread = 0_u64;
-    for stack in all.stacks(profile) {
-        let leaf = profile.stacks.get(stack.stack).location;
-        let root = roots.get(stack.stack.index()).copied().unwrap_or(leaf);
-        if let Some(reason) = why_unread(profile, leaf, root) {
-            add(Cause::Row(reason), stack.weight);
-            match profile.is_counted(stack.stack) {
-                true => counted = counted.saturating_add(stack.weight),
-                false => unread = unread.saturating_add(stack.weight),
-            }
-        }
-    }
+    let found = unread(profile, &all);
+    let used = quality.used.unwrap_or(0).max(found.used);
+    let unread = found.sum();
+    let mut causes = found.causes;
+    let counted: u64 = (all.stacks(profile).iter())
+        .filter(|stack| profile.is_counted(stack.stack))
+        .map(|stack| stack.weight)
+        .sum();
     // What samples were scaled up by is in their rows already, and must not count twice.
     let unsampled = (quality.used.unwrap_or(0))
         .saturating_sub(quality.sampled)
         .saturating_sub(counted)
-        .min(used.saturating_sub(counted).saturating_sub(unread));
+        .min(used.saturating_sub(unread));
     let mut rest = unsampled;
     for (cause, samples) in [
         (Cause::BufferFull, meta.loss.buffer_full),
@@ -137,10 +151,10 @@ pub fn missing(profile: &Profile) -> Option<Missing> {
         (Cause::Reentrant, meta.loss.reentrant),
     ] {
         let part = samples.saturating_mul(meta.period.0).min(rest);
-        add(cause, part);
+        add(&mut causes, cause, part);
         rest -= part;
     }
-    add(Cause::Missed, rest);
-    causes.sort_by_key(|&(cause, weight)| (std::cmp::Reverse(weight), cause));
+    add(&mut causes, Cause::Missed, rest);
+    sort(&mut causes);
     Some(Missing { used, causes })
 }

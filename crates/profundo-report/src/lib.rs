@@ -96,6 +96,7 @@ pub use width::terminal_width;
 /// Text in columns, and numbers as people read them: for pages that are laid out elsewhere.
 pub mod text {
     pub use crate::benchmark::significant;
+    pub use crate::quality::words as missing;
     pub use crate::units::{bar, duration, percent, whole_percent};
     pub use crate::width::{keep_head, keep_tail, width};
 }

@@ -81,7 +81,7 @@ pub(crate) fn grave(profile: &Profile) -> Option<Missing> {
 }
 
 /// The warning, without the word.
-pub(crate) fn words(missing: &Missing) -> String {
+pub fn words(missing: &Missing) -> String {
     let parts: Vec<String> = (missing.causes.iter())
         .map(|&(cause, part)| {
             let share = missing.share(part) * 100.0;

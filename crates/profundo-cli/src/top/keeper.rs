@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use profundo_analysis::{Cause, unread};
 use profundo_ingest::Ingest;
 use profundo_model::{Nanos, Profile};
 use profundo_wire::recording::{Finish, Start};
 
-use super::answer::{self, Texts};
+use super::answer::{self, Texts, with_samples};
 use super::bell::Bell;
 use super::detail::detail;
 use super::naming::{Named, Naming};
@@ -278,6 +279,7 @@ impl Keeper {
         let answer = answer::rows(profile, &part, view, &mut self.texts);
         let mut head = head(profile, &part, elapsed);
         head.split = answer.split;
+        head.warning = warning(profile, &part, span);
         head.ended.clone_from(&self.ended);
         head.own_cpu = own_share(&mut self.spent);
         Picture {
@@ -328,6 +330,20 @@ fn head(profile: &Profile, part: &Part, elapsed: u64) -> Head {
         note: profile.meta.notes.last().cloned(),
         ..Head::default()
     }
+}
+
+/// What is to be said of CPU time that could not be read, or was lost. Nobody knows when samples were lost.
+fn warning(profile: &mut Profile, part: &Part, span: Span) -> Option<String> {
+    let period = profile.meta.period.0;
+    let mut missing = with_samples(profile, part.only(false), unread);
+    if span == Span::SinceStart {
+        let lost = profile.meta.loss.buffer_full.saturating_mul(period);
+        missing.used = missing.used.saturating_add(lost);
+        missing.causes.push((Cause::BufferFull, lost));
+        missing.causes.retain(|&(_, time)| time > 0);
+    }
+    let is_grave = missing.is_grave(period);
+    is_grave.then(|| profundo_report::text::missing(&missing))
 }
 
 /// A command line whose program is called by its name alone.

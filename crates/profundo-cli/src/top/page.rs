@@ -49,8 +49,14 @@ pub fn draw(
     };
     head(&mut pen, &picture.head, picture);
     bar(&mut pen, &picture.head);
+    if let Some(warning) = warning(picture, area.height) {
+        let text = keep_head(&format!("Warning: {warning}"), usize::from(area.width));
+        pen.text(0, 2, &text, Style::new().fg(Color::Yellow));
+        // All else is one row lower.
+        (pen.area.y, pen.area.height) = (area.y + 1, area.height - 1);
+    }
     tabs(&mut pen, state, picture);
-    let bottom = area.height - 1;
+    let bottom = pen.area.height - 1;
     match &picture.detail {
         _ if state.help => help(&mut pen, state),
         Some(detail) if state.detail == Some(detail.key) => {
@@ -59,6 +65,11 @@ pub fn draw(
         _ => table(&mut pen, state, picture),
     }
     keys(&mut pen, bottom, state, picture, around);
+}
+
+/// What stands above the table, where there is a row for it.
+fn warning(picture: &Picture, height: u16) -> Option<&str> {
+    (picture.head.warning.as_deref()).filter(|_| height > LEAST.1)
 }
 
 /// Writes in rows and columns of the page.
@@ -483,7 +494,8 @@ fn keys(pen: &mut Pen<'_>, row: u16, state: &State, picture: &Picture, around: S
 /// The page as plain text, with all rows up to a limit.
 pub fn plain(picture: &Picture, state: &mut State, columns: u16, limit: usize) -> String {
     let rows = state.rows(picture).len().min(limit).max(1);
-    let height = u16::try_from(rows + 5).unwrap_or(u16::MAX);
+    let above = usize::from(picture.head.warning.is_some());
+    let height = u16::try_from(rows + 5 + above).unwrap_or(u16::MAX);
     let area = Rect::new(0, 0, columns.max(LEAST.0), height.max(LEAST.1));
     let mut buffer = Buffer::empty(area);
     draw(
@@ -495,8 +507,8 @@ pub fn plain(picture: &Picture, state: &mut State, columns: u16, limit: usize) -
     );
     let mut text = lines(&buffer);
     // The last line is of keys.
-    text.truncate(4 + rows);
-    text.remove(2);
+    text.truncate(4 + rows + above);
+    text.remove(2 + above);
     text.join("\n") + "\n"
 }
 

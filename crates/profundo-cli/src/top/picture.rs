@@ -95,6 +95,8 @@ pub struct Head {
     pub lost: u64,
     /// Samples whose stacks are not whole.
     pub broken: u64,
+    /// Why much of the time is not where it was spent, if it is so much.
+    pub warning: Option<String>,
     /// How the program ended.
     pub ended: Option<String>,
     /// What the recorder said last.

@@ -438,3 +438,21 @@ fn any_size_has_a_page() {
         }
     }
 }
+
+#[test]
+fn a_warning_stands_above_the_table() {
+    let warning = "24.7 % of the CPU time was not sampled or could not be read: signals blocked 24.7 %.";
+    let mut warned = picture();
+    warned.head.warning = Some(warning.into());
+    let (with, without) = (
+        plain(&warned, &mut state(), 100, 4),
+        plain(&picture(), &mut state(), 100, 4),
+    );
+    let mut lines: Vec<&str> = with.lines().collect();
+    assert_eq!(lines.remove(2), format!("Warning: {warning}"));
+    // Nothing of the page is lost to it.
+    assert_eq!(lines, without.lines().collect::<Vec<_>>());
+    let drawn = drawn(&mut state(), &warned, 80, 12);
+    assert!(super::lines(&drawn)[2].starts_with("Warning: 24.7 %"));
+    assert!(super::lines(&drawn)[4].contains("Function"));
+}
