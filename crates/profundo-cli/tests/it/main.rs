@@ -16,6 +16,7 @@ mod machine;
 mod memory;
 mod options;
 mod refused;
+mod short_processes;
 mod terminal;
 mod time;
 mod top;

@@ -441,7 +441,8 @@ fn any_size_has_a_page() {
 
 #[test]
 fn a_warning_stands_above_the_table() {
-    let warning = "24.7 % of the CPU time was not sampled or could not be read: signals blocked 24.7 %.";
+    let warning =
+        "24.7 % of the CPU time was not sampled or could not be read: signals blocked 24.7 %.";
     let mut warned = picture();
     warned.head.warning = Some(warning.into());
     let (with, without) = (

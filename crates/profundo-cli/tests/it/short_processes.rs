@@ -1,0 +1,114 @@
+//! Scripts of many processes that are too short to be sampled.
+
+use serde_json::Value;
+
+use crate::machine::Folder;
+
+/// So many of each. What one of them takes is a part of a period, or little more.
+const EACH: usize = 40;
+
+/// Three programs that the shell executes, and subshells that execute nothing.
+fn script() -> String {
+    format!(
+        "i=0
+        while [ $i -lt {EACH} ]; do
+            sed s/root/x/ /etc/passwd >/dev/null
+            grep -c root /etc/passwd >/dev/null
+            expr $i + 1 >/dev/null
+            (:)
+            i=$((i + 1))
+        done"
+    )
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+#[test]
+fn each_program_has_its_part_of_the_time() {
+    let folder = Folder::new();
+    folder.file("short.sh", &script());
+    let recorded = folder.said(&["record", "-o", "x.profundo", "sh", "short.sh"]);
+    recorded.succeeded();
+    let json = folder.said(&["report", "x.profundo", "--json"]);
+    let report: Value = serde_json::from_str(&json.succeeded().out).unwrap();
+    let recording = &report["recording"];
+    // The shell, and a process for each fork, whatever it executes.
+    assert_eq!(recording["processes"], 1 + 4 * EACH, "{recording}");
+    let commands = report["commands"].as_array().unwrap();
+    let of = |name: &str| {
+        let row = commands.iter().find(|row| row["command"] == name);
+        row.unwrap_or_else(|| panic!("no {name} in {commands:?}"))
+    };
+    for name in ["sed", "grep", "expr"] {
+        assert_eq!(of(name)["processes"], EACH, "{commands:?}");
+        // By samples alone the shell would have all of it.
+        assert!(number(&of(name)["share"]) > 0.10, "{commands:?}");
+    }
+    assert_eq!(of("sh")["processes"], 1 + EACH, "{commands:?}");
+    // Numbers add up: commands, processes, what is selected, and the head.
+    let all = number(&recording["cpu_seconds"]);
+    let sum = |rows: &Value| {
+        let rows = rows.as_array().unwrap().iter();
+        rows.map(|row| number(&row["seconds"])).sum::<f64>()
+    };
+    for (what, seconds) in [
+        ("commands", sum(&report["commands"])),
+        ("processes", sum(&report["processes"])),
+        ("threads", sum(&report["threads"])),
+        ("selection", number(&report["selection"]["seconds"])),
+    ] {
+        assert!((seconds - all).abs() < 1e-4, "{what}: {seconds} of {all}");
+    }
+    let sampled = number(&recording["cpu_sampled_seconds"]);
+    let share = number(&recording["cpu_sampled_share"]);
+    assert!((share - sampled / all).abs() < 1e-3, "{recording}");
+    // Starting the agent is most of what it costs here.
+    assert!(number(&recording["own_cost_share"]) > 0.01, "{recording}");
+    let warnings = recording["warnings"].to_string();
+    assert!(warnings.contains("too short to be sampled"), "{warnings}");
+}
+
+#[test]
+fn the_text_says_the_same() {
+    let folder = Folder::new();
+    folder.file("short.sh", &script());
+    let recorded = folder.said(&["record", "-o", "x.profundo", "sh", "short.sh"]);
+    recorded.succeeded();
+    let text = folder.said(&["report", "x.profundo", "--groupby", "command"]);
+    let text = &text.succeeded().out;
+    let place = |part: &str| {
+        text.find(part)
+            .unwrap_or_else(|| panic!("no {part}: {text}"))
+    };
+    assert!(place("Warning: ") < place("Hottest functions"), "{text}");
+    assert!(text.contains("[too short to be sampled]"), "{text}");
+    assert!(text.contains(&format!("sed  ({EACH} processes)")), "{text}");
+    assert!(
+        text.contains(&format!(" {} processes", 1 + 4 * EACH)),
+        "{text}"
+    );
+    // The pair of numbers has the share beside it as its quotient.
+    let line = &text[place("Quality: ") + "Quality: ".len()..];
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [
+        sampled,
+        unit,
+        "of",
+        used,
+        other,
+        "CPU",
+        "time",
+        "sampled",
+        share,
+        ..,
+    ] = words[..]
+    else {
+        panic!("{line}");
+    };
+    assert_eq!(unit, other, "{line}");
+    let value = |text: &str| text.trim_start_matches('(').parse::<f64>().unwrap();
+    let quotient = value(sampled) / value(used) * 100.0;
+    assert!((quotient - value(share)).abs() < 0.1, "{line}");
+}
