@@ -106,11 +106,13 @@ pub fn has_not_ended(control: &Control) -> bool {
     control.state.load(Ordering::Relaxed) != SessionState::Over as u32
 }
 
-/// Whether ids mean the same to the command as they do here.
+/// Whether ids mean the same to the command as they do here. Where there is no `/proc` to say so, they do
+/// if the command is here: one that is not may be in another namespace, or gone.
 pub fn is_own_namespace(control: &Control) -> bool {
-    match control.namespace.load(Ordering::Relaxed) {
-        0 => true,
-        namespace => process::pid_namespace().is_none_or(|own| own == namespace),
+    let of_command = control.namespace.load(Ordering::Relaxed);
+    match process::pid_namespace().filter(|_| of_command != 0) {
+        Some(own) => own == of_command,
+        None => process::exists(control.command.load(Ordering::Relaxed)),
     }
 }
 
@@ -187,7 +189,10 @@ pub fn take_ring(control: &Control) -> Option<(u32, ptr::NonNull<u8>)> {
         let provided = control.provided.load(Ordering::Acquire);
         match take_free_ring(control) {
             Ok(ring) => return Some(ring),
-            Err(NoRing::CannotBeMapped) => break,
+            Err(NoRing::CannotBeMapped) => {
+                control.unmapped.fetch_add(1, Ordering::Relaxed);
+                return None;
+            }
             Err(NoRing::NoneFree) if control.exhausted.load(Ordering::Relaxed) != 0 => break,
             Err(NoRing::NoneFree) => {
                 let now = process::time(libc::CLOCK_MONOTONIC);
@@ -227,7 +232,7 @@ pub fn say_farewell(control: &Control, code: i32) {
 enum NoRing {
     /// All that there are have been taken.
     NoneFree,
-    /// A descriptor limit, or an address space that is full: it will not be better next time.
+    /// Another root, a descriptor limit, or an address space that is full: it will not be better next time.
     CannotBeMapped,
 }
 

@@ -7,9 +7,10 @@ use std::process::Command;
 
 use profundo_e2e::sys::skip;
 
+use crate::command::profundo;
 use crate::program::{Outcome, Program};
 use crate::recording::Recording;
-use crate::targets::{self, c, tool};
+use crate::targets::{self, c, scratch, tool};
 
 const SANITIZED: &str = "sanitized.c";
 
@@ -223,4 +224,64 @@ fn nothing_is_loaded_into_what_is_emulated() {
         assert_eq!(outcome.code, Some(7), "{}", outcome.stderr);
         has_note(&recording, "emulates the program that it runs");
     }
+}
+
+/// Runs a line of shell with the command as `$P` and the program as `$T`, as root of namespaces of its
+/// own. `None`, and skipped: this user may not make them.
+fn in_namespaces(line: &str, target: &Path) -> Option<std::process::Output> {
+    let run = |line: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", line]);
+        command.env("P", profundo()).env("T", target);
+        command.current_dir(scratch()).output()
+    };
+    if !run("mount -t tmpfs none /mnt").is_ok_and(|output| output.status.success()) {
+        skip("this user may not make namespaces");
+        return None;
+    }
+    Some(run(line).unwrap())
+}
+
+#[test]
+fn without_its_proc_a_recording_says_why_nothing_has_a_name() {
+    let Some(target) = c("hot.c", &[]) else {
+        return;
+    };
+    for (line, why) in [
+        (
+            "unshare --pid --fork $P run -o namespace.profundo -- $T 0.1",
+            "another pid namespace",
+        ),
+        (
+            "mount -t tmpfs none /proc; $P run -o noproc.profundo -- $T 0.1",
+            "there is no /proc here",
+        ),
+    ] {
+        let Some(output) = in_namespaces(line, &target) else {
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(7), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn a_process_of_another_namespace_does_not_end_the_recording() {
+    let Some(target) = c("hot.c", &[]) else {
+        return;
+    };
+    // In the child of the fork, the command's process does not exist, and there is no /proc to say why.
+    let line = "mount -t tmpfs none /mnt; cp $T /mnt/hot;
+        $P record -o inner.profundo -- \
+            unshare --pid --mount --fork sh -c 'mount -t tmpfs none /proc; /mnt/hot 0.6; true' ; 
+        $P report inner.profundo --json";
+    let Some(output) = in_namespaces(line, &target) else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    let report = said.split_once('{').map(|(_, rest)| format!("{{{rest}"));
+    let report: serde_json::Value = serde_json::from_str(&report.unwrap()).unwrap();
+    let seconds = report["selection"]["seconds"].as_f64().unwrap();
+    assert!(seconds > 0.1, "{said}");
 }

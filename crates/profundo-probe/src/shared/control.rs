@@ -75,8 +75,8 @@ pub struct Control {
     pub period: AtomicU64,
     /// The period of the timers that look for system time; 0 for none.
     pub system_period: AtomicU64,
-    /// The number of the command's pid namespace (the inode of `/proc/self/ns/pid`); 0 if it is of
-    /// no account. Processes in another one have ids that mean nothing to the command: they are
+    /// The number of the command's pid namespace (the inode of `/proc/self/ns/pid`); 0 if it is not
+    /// known. Processes in another one have ids that mean nothing to the command: they are
     /// followed, and take no ring.
     pub namespace: AtomicU64,
     /// Which allocations are recorded: one about each so many bytes, or one of [`memory_kind`].
@@ -102,7 +102,9 @@ pub struct Control {
     pub collections: AtomicU32,
     /// What of calls interpreters are to count: [`trace_flag`]s. 0: nothing.
     pub trace: AtomicU32,
-    reserved: [AtomicU32; 17],
+    /// How often a process could not map the ring that it took.
+    pub unmapped: AtomicU32,
+    reserved: [AtomicU32; 16],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The last words, in a circle.

@@ -22,7 +22,7 @@ use crate::jitter::Jitter;
 use crate::modules::Store;
 use crate::options::{Calls, EngineChoice, LinesOf, Memory, Options};
 use crate::perf::{Counter, SideBand, Signal, TaskClock};
-use crate::permits::{may_be_read, perf_refused};
+use crate::permits::{may_be_read, perf_refused, without_proc};
 use crate::reading::Counts;
 use crate::session::{Directory, Rings};
 use crate::sys;
@@ -58,6 +58,7 @@ impl Recorder {
             source,
         };
         let mut notes = Vec::new();
+        notes.extend(without_proc().map(|gap| gap.to_string()));
         let engine = choose(&options, &mut notes)?;
         let meter = energy::open(&options, &mut notes);
         if options.memory.is_some() && options.agent.is_none() {

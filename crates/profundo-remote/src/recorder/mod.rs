@@ -156,6 +156,7 @@ pub struct Recorder {
 struct Told {
     clock: bool,
     starved: u32,
+    unmapped: u32,
     no_clock: bool,
     no_room: bool,
     no_tables: bool,

@@ -139,6 +139,11 @@ impl Recorder {
                 calls.map(|it| it.lines.is_some()),
             )));
         }
+        let unmapped = self.control().unmapped.load(Ordering::Relaxed);
+        let more = unmapped.wrapping_sub(std::mem::replace(&mut self.told.unmapped, unmapped));
+        if more > 0 {
+            sink(Event::Note(unmapped_note(more)));
+        }
         if self.told.no_clock {
             return;
         }
@@ -174,6 +179,18 @@ fn starved_note(count: u32, are_lines: Option<bool>) -> String {
     }
 }
 
+/// What is said of processes that did not come to share memory with us.
+fn unmapped_note(count: u32) -> String {
+    let (processes, were) = match count {
+        1 => ("1 process".to_owned(), "was"),
+        several => (format!("{several} processes"), "were"),
+    };
+    format!(
+        "{processes} could not map the recording's memory (another root directory, or a limit of descriptors or \
+         memory), and {were} not sampled from inside"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +201,7 @@ mod tests {
             starved_note(1, None)
                 .ends_with("1 process began when no ring was free, and was not sampled")
         );
+        assert!(unmapped_note(2).starts_with("2 processes could not map"));
         assert!(starved_note(2, Some(false)).ends_with(": their calls were not counted"));
         assert!(starved_note(1, Some(true)).ends_with(": its lines were not counted"));
     }
