@@ -11,6 +11,8 @@ pub struct Split {
     pub system: u64,
     /// Off the CPU.
     pub waiting: u64,
+    /// In Python code or native code; the interpreter's frames could not be read.
+    pub unreadable: u64,
 }
 
 /// Time by kind, as shares.
@@ -24,13 +26,16 @@ pub struct KindShares {
     pub system: f64,
     /// Off the CPU.
     pub waiting: f64,
+    /// In Python code or native code; the interpreter's frames could not be read.
+    pub unreadable: f64,
 }
 
 impl Split {
     /// All of it.
     pub fn sum(self) -> u64 {
         let busy = (self.python.saturating_add(self.native)).saturating_add(self.system);
-        busy.saturating_add(self.waiting)
+        let known = busy.saturating_add(self.waiting);
+        known.saturating_add(self.unreadable)
     }
 
     /// The parts as shares of `all`.
@@ -41,6 +46,7 @@ impl Split {
             native: share(self.native),
             system: share(self.system),
             waiting: share(self.waiting),
+            unreadable: share(self.unreadable),
         }
     }
 
@@ -56,5 +62,6 @@ impl std::ops::AddAssign for Split {
         self.native = self.native.saturating_add(other.native);
         self.system = self.system.saturating_add(other.system);
         self.waiting = self.waiting.saturating_add(other.waiting);
+        self.unreadable = self.unreadable.saturating_add(other.unreadable);
     }
 }

@@ -324,6 +324,7 @@ impl Sums {
             let rest = stack.weight - stack.split.system - stack.split.waiting;
             match kinds.of_stack(stack.stack) {
                 Kind::Python => stack.split.python = rest,
+                Kind::Unreadable => stack.split.unreadable = rest,
                 Kind::Native | Kind::System | Kind::Waiting => stack.split.native = rest,
             }
             sums.count = sums.count.saturating_add(stack.count);

@@ -159,6 +159,7 @@ fn count(profile: &Profile, selection: &Selection, by_thread: &mut [Amount]) {
             Kind::Native => &mut amount.split.native,
             Kind::System => &mut amount.split.system,
             Kind::Waiting => &mut amount.split.waiting,
+            Kind::Unreadable => &mut amount.split.unreadable,
         };
         *kind = kind.saturating_add(weight);
     });

@@ -28,10 +28,11 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         ));
     }
     let shape = Shape::new(what, None, &options.looking);
+    let (pid, others) = options.processes.first_and_others();
     let recording = &options.recording;
     let path = match &recording.output {
         Some(path) => path.clone(),
-        None => default_path(options.pid),
+        None => default_path(pid),
     };
     if recording.output.is_some() {
         reading::may_replace(&path, options.looking.style.force).context(UNBEGUN)?;
@@ -45,17 +46,17 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         energy: recording.energy.then(|| profundo_remote::POWERCAP.into()),
         ..Options::default()
     })?;
-    recorder.aim(options.pid)?;
+    recorder.aim(pid)?;
     let signals = Signals::take()?;
     let mut sink = Sink::create(&path, recorder.start(), recording.max_size.0)?;
-    if let Err(error) = recorder.attach(options.pid, &mut |event| sink.event(event)) {
+    if let Err(error) = recorder.attach_all(pid, others, &mut |event| sink.event(event)) {
         let _ = std::fs::remove_file(&path);
         return Err(error.into());
     }
     if recording.duration.is_none() {
         say::note(&format!(
-            "recording process {}; Ctrl-C ends it and prints the report",
-            options.pid
+            "recording {}; Ctrl-C ends it and prints the report",
+            processes(pid, others)
         ));
     }
     let began = Instant::now();
@@ -88,20 +89,31 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
 
 /// One stack of each thread, and nothing else.
 fn dump(options: &Attach) -> Result<ExitCode> {
-    let profile = stacks_of(options.pid, !options.recording.no_children)?;
+    let profile = stacks_of(&options.processes, !options.recording.no_children)?;
     Shape::stacks(&options.looking).print(&profile, Path::new(""), Stream::Out)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads every thread of a process once.
-pub fn stacks_of(pid: u32, follow: bool) -> Result<Profile> {
+/// `process 7`, or `processes 7, 8`.
+fn processes(first: u32, others: &[u32]) -> String {
+    if others.is_empty() {
+        return format!("process {first}");
+    }
+    let all = std::iter::once(&first).chain(others);
+    let all: Vec<String> = all.map(u32::to_string).collect();
+    format!("processes {}", all.join(", "))
+}
+
+/// Reads every thread of some processes once, and of their children if they are followed.
+pub fn stacks_of(processes: &options::Processes, follow: bool) -> Result<Profile> {
+    let (pid, others) = processes.first_and_others();
     let mut recorder = Recorder::create(Options {
         engine: EngineChoice::None,
         follow,
         ..Options::default()
     })?;
     let mut ingest = Ingest::new(recorder.start());
-    recorder.attach(pid, &mut |event| ingest.event(event))?;
+    recorder.attach_all(pid, others, &mut |event| ingest.event(event))?;
     recorder.read_every_thread(&mut |event| ingest.event(event));
     let finish = recorder.finish(&mut |event| ingest.event(event));
     let mut profile = ingest.finish(finish);

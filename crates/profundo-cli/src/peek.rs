@@ -18,7 +18,7 @@ use crate::{naming, say};
 
 pub fn peek(options: &Peek) -> Result<ExitCode> {
     if options.signal {
-        signal(options.pid)?;
+        signal(options.processes.first_and_others().0)?;
         return Ok(ExitCode::SUCCESS);
     }
     let what = options.format.unwrap_or_default();
@@ -29,19 +29,21 @@ pub fn peek(options: &Peek) -> Result<ExitCode> {
         ));
     }
     let shape = Shape::new(what, None, &options.looking);
-    let stacks = stacks_of(options.pid, false)?;
+    let (pid, others) = options.processes.first_and_others();
+    let follow = !options.no_children;
+    let stacks = stacks_of(&options.processes, follow)?;
     Shape::stacks(&options.looking).print(&stacks, Path::new(""), Stream::Out)?;
     writeln!(std::io::stdout())?;
     let mut recorder = Recorder::create(Options {
         period: period_of(options.rate),
         engine: EngineChoice::Around,
-        follow: false,
+        follow,
         ..Options::default()
     })?;
-    recorder.aim(options.pid)?;
+    recorder.aim(pid)?;
     let signals = Signals::take()?;
     let mut ingest = Ingest::new(recorder.start());
-    recorder.attach(options.pid, &mut |event| ingest.event(event))?;
+    recorder.attach_all(pid, others, &mut |event| ingest.event(event))?;
     let began = Instant::now();
     while recorder.has_programs() && !is_over(&signals) {
         let left = options.duration.saturating_sub(began.elapsed());

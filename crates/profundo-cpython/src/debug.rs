@@ -25,6 +25,20 @@ pub enum Refusal {
     Late = 5,
 }
 
+impl Refusal {
+    /// The one that has this number.
+    pub fn of_code(code: u32) -> Option<Self> {
+        let all = [
+            Self::Version,
+            Self::FreeThreaded,
+            Self::Offsets,
+            Self::Symbol,
+            Self::Late,
+        ];
+        all.into_iter().find(|&refusal| refusal as u32 == code)
+    }
+}
+
 const COOKIE: u64 = u64::from_le_bytes(*b"xdebugpy");
 
 /// The layout of an interpreter of this minor version, from the words that `_PyRuntime` begins

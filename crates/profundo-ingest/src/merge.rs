@@ -8,7 +8,8 @@
 //! its neighbours, or if the native walk ended before the root: then what it did not reach is
 //! below all that it did. Otherwise the run is put innermost, where its lines keep their time, and
 //! a reason says that the order of what follows is a guess. A reason why one of the walks ended
-//! early stands where the missing frames would: at the root, or where the other walk goes on.
+//! early stands where the missing frames would: at the root, or where the other walk goes on. Where no frame
+//! of the interpreter's could be read, that stands innermost: the native function that is left is not blamed.
 //!
 //! Of a stack that is deeper than is kept, the innermost frames are kept, and how many of them depends on
 //! where it was sampled. So the reason stands at the root, above all that is kept: each function is found
@@ -70,6 +71,11 @@ pub(crate) fn merge(
         levels.extend(reason(end));
         python(lost, levels);
         levels.extend(python_reason(python_end));
+    } else if words.is_empty() && python_end == PythonEnd::Broken {
+        // Whatever native function is left may have been called by Python, or have called it.
+        levels.push(Level::Reason(Reason::PythonUnreadable));
+        levels.extend(rest.map(Level::Native));
+        levels.extend(reason(end));
     } else {
         python(lost, levels);
         if !lost.is_empty() && !rest.is_empty() {
@@ -317,7 +323,21 @@ mod tests {
         let words = [frame(2), entry(0), frame(1)];
         let expected = "n2 n1 [broken-Python-stack] p1 p2";
         check(3, End::Root, &words, PythonEnd::Broken, expected);
-        let expected = "[truncated] [broken-Python-stack] n1 n0";
-        check(2, End::Truncated, &[], PythonEnd::Broken, expected);
+        // What calls the first frame is missing.
+        let expected = "n1 n0 [broken-Python-stack] p1";
+        check(2, End::Root, &[frame(1)], PythonEnd::Broken, expected);
+    }
+
+    #[test]
+    fn the_native_function_that_is_left_is_not_blamed() {
+        let unreadable =
+            |native, end, expected| check(native, end, &[], PythonEnd::Broken, expected);
+        unreadable(2, End::Root, "n1 n0 [Python,-not-readable]");
+        unreadable(
+            2,
+            End::Truncated,
+            "[truncated] n1 n0 [Python,-not-readable]",
+        );
+        unreadable(0, End::Root, "[Python,-not-readable]");
     }
 }

@@ -13,8 +13,8 @@ use rustc_hash::FxHashSet;
 
 use crate::plumbing::{self, Part};
 use crate::{
-    Frame, FrameId, Language, LocationId, LocationKind, ModuleId, Profile, Role, Sample, StackId,
-    State, StringId, is_generated_code,
+    Frame, FrameId, Language, LocationId, LocationKind, ModuleId, Profile, Reason, Role, Sample,
+    StackId, State, StringId, is_generated_code,
 };
 
 /// Whose time a sample is.
@@ -29,11 +29,19 @@ pub enum Kind {
     System,
     /// None: the thread waits.
     Waiting,
+    /// Python's or native code's, which nobody knows: the interpreter's frames could not be read.
+    Unreadable,
 }
 
 impl Kind {
     /// All kinds, in the order of reports.
-    pub const ALL: [Kind; 4] = [Kind::Python, Kind::Native, Kind::System, Kind::Waiting];
+    pub const ALL: [Kind; 5] = [
+        Kind::Python,
+        Kind::Native,
+        Kind::System,
+        Kind::Waiting,
+        Kind::Unreadable,
+    ];
 
     /// The word in reports and labels.
     pub fn name(self) -> &'static str {
@@ -42,6 +50,7 @@ impl Kind {
             Self::Native => "native",
             Self::System => "system",
             Self::Waiting => "waiting",
+            Self::Unreadable => "unreadable",
         }
     }
 }
@@ -54,7 +63,7 @@ pub struct Kinds {
 
 #[derive(Debug, Clone, Copy)]
 struct Answer {
-    is_python: bool,
+    kind: Kind,
     library: Option<ModuleId>,
 }
 
@@ -79,11 +88,7 @@ impl Kinds {
 
     /// Whose time a sample with this stack is that is not the system's.
     pub fn of_stack(&self, stack: StackId) -> Kind {
-        if self.stacks[stack.index()].is_python {
-            Kind::Python
-        } else {
-            Kind::Native
-        }
+        self.stacks[stack.index()].kind
     }
 
     /// The library that a native sample is in: its innermost module that is not the system's, and
@@ -109,6 +114,8 @@ enum Step {
     Interpreter(ModuleId, Option<(Part, StringId)>),
     /// Code of the interpreter without a name.
     Unnamed(ModuleId),
+    /// The interpreter's frames should be here.
+    Unreadable,
     /// Nothing that runs.
     Nothing,
 }
@@ -119,6 +126,8 @@ struct Above {
     /// Whether there is such a line, and whether it calls something.
     python: Option<bool>,
     is_foreign: bool,
+    /// Whether the interpreter's frames could not be read.
+    is_unreadable: bool,
     /// How far the interpreter's own code above the line has come.
     part: Part,
     /// Functions without names among it.
@@ -133,6 +142,7 @@ impl Above {
     const ROOT: Self = Self {
         python: None,
         is_foreign: false,
+        is_unreadable: false,
         part: Part::Plumbing,
         unnamed: 0,
         library: None,
@@ -190,6 +200,7 @@ impl Above {
                 }
                 self.library = Some(module);
             }
+            Step::Unreadable => self.is_unreadable = true,
             Step::Nothing => {}
         }
         self
@@ -199,8 +210,13 @@ impl Above {
         let is_python = self
             .python
             .is_some_and(|is_call| !(self.is_foreign || is_call && self.part == Part::Work));
+        let kind = match (self.is_unreadable, is_python) {
+            (true, _) => Kind::Unreadable,
+            (false, true) => Kind::Python,
+            (false, false) => Kind::Native,
+        };
         Answer {
-            is_python,
+            kind,
             library: self.library.or(self.system),
         }
     }
@@ -217,6 +233,7 @@ impl Step {
                 Self::Foreign(None)
             }
             LocationKind::Python { is_call, .. } => Self::Python { is_call },
+            LocationKind::Reason(Reason::PythonUnreadable) => Self::Unreadable,
             LocationKind::Reason(_) | LocationKind::Wait { .. } => Self::Nothing,
             LocationKind::Code(_) => {
                 let Some(module) = location.module else {

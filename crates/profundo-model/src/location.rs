@@ -75,11 +75,14 @@ pub enum Reason {
     TooShort,
     /// CPU time that the kernel counted for a process beyond what its samples can stand for.
     NotSampled,
+    /// No frame of the interpreter's could be read. It is the innermost one: whatever native function is left
+    /// below it may not be the one that used the time.
+    PythonUnreadable,
 }
 
 impl Reason {
     /// Every reason, in the order of their codes in saved files.
-    pub const ALL: [Reason; 16] = [
+    pub const ALL: [Reason; 17] = [
         Reason::Truncated,
         Reason::Broken,
         Reason::FramePointerUnknown,
@@ -96,6 +99,7 @@ impl Reason {
         Reason::Collecting,
         Reason::TooShort,
         Reason::NotSampled,
+        Reason::PythonUnreadable,
     ];
 
     /// Whether something of the stack is missing there.
@@ -114,6 +118,7 @@ impl Reason {
                 | Self::Unread
                 | Self::TooShort
                 | Self::NotSampled
+                | Self::PythonUnreadable
         )
     }
 
@@ -136,6 +141,7 @@ impl Reason {
             Self::Collecting => "[garbage collection]",
             Self::TooShort => "[too short to be sampled]",
             Self::NotSampled => "[not sampled]",
+            Self::PythonUnreadable => "[Python, not readable]",
         }
     }
 }

@@ -38,6 +38,7 @@ mod session;
 mod sys;
 mod tallies;
 mod unreachable;
+mod unsettled;
 pub mod usage;
 mod wall;
 mod watcher;

@@ -15,7 +15,9 @@ use crate::copied::Copied;
 use crate::kernel;
 use crate::perf::Sample;
 use crate::proc;
-use crate::reading::{Counts, Look, Process, Reading, Unread, file, is_after_a_call, look};
+use crate::reading::{Counts, Look, Process, Reading, Unread, Wanted, file, look};
+use crate::sys;
+use crate::unsettled::{Unreadable, Unsettled};
 
 /// The deepest stack that is kept.
 const MAX_DEPTH: usize = 1024;
@@ -46,6 +48,8 @@ pub(crate) struct Outside {
     /// Its threads are read when they are sampled: a copy of the stack does not tell what an
     /// interpreter does.
     pub(crate) process: Option<Box<Process>>,
+    /// Time that no reading stands for yet.
+    unsettled: Unsettled,
     /// Whether it is told what system calls were on.
     pub(crate) tells_calls: bool,
     /// Whether the kernel was told of as a module.
@@ -106,50 +110,13 @@ impl Outside {
             thread.sampled += sample.weight;
             let number = thread.number;
             self.sampled += sample.weight;
-            let start = words.len();
-            words.resize(start + SAMPLE_HEAD_WORDS + MAX_DEPTH, 0);
-            let Some((head, frames)) = words
-                .get_mut(start..)
-                .and_then(|room| room.split_first_chunk_mut::<SAMPLE_HEAD_WORDS>())
-            else {
-                continue;
+            let process = self.process.as_ref();
+            let python_end = match process.is_some_and(|it| it.runs_python(sample.tid)) {
+                // There is Python, but nobody knows what.
+                true => PythonEnd::Broken,
+                false => PythonEnd::Whole,
             };
-            // The kernel's part has room beside any stack of the program's.
-            let above = sample.kernel.len().min(MAX_DEPTH / 2);
-            let (kernel, frames) = frames.split_at_mut(above);
-            kernel.copy_from_slice(sample.kernel.get(..above).unwrap_or_default());
-            let (depth, end) = walk(sample, &modules, frames);
-            leads_out |= frames
-                .iter()
-                .take(depth)
-                .any(|&address| modules.find(address).is_none());
-            if above > 0
-                && let Some(leaf) = frames.first_mut().filter(|_| depth > 0)
-            {
-                // It is a caller now, and callers are looked up one byte before.
-                *leaf += 1;
-            }
-            let depth = above + depth;
-            let state = if sample.in_kernel {
-                State::System
-            } else {
-                State::Running
-            };
-            *head = SampleHead {
-                state,
-                end,
-                frames: depth as u16,
-                python: 0,
-                python_end: PythonEnd::Whole,
-                gil: Gil::None,
-                clock,
-                weight: sample.weight,
-                task: 0,
-                thread: number,
-                tid: sample.tid,
-            }
-            .to_words();
-            words.truncate(start + SAMPLE_HEAD_WORDS + depth);
+            leads_out |= native_words(sample, &modules, (number, clock, python_end), words);
             if self.tells_calls {
                 words.extend(call_of(sample, clock));
             }
@@ -170,19 +137,22 @@ impl Outside {
     ) -> (Vec<&'a Sample>, bool) {
         self.tell_kernel(key, samples, sink);
         let mut process = self.process.take();
+        let mut unsettled = std::mem::take(&mut self.unsettled);
         if let Some(process) = &mut process {
             process.let_late_ones_go();
         }
         let mut unread = Vec::new();
         let mut leads_out = false;
         for (at, &sample) in samples.iter().enumerate() {
-            let of_thread = |other: &&&Sample| other.tid == sample.tid;
+            let of = (sample.tid, sample.in_kernel);
+            let of_thread = |other: &&&Sample| (other.tid, other.in_kernel) == of;
             let later = samples.get(at + 1..).unwrap_or_default();
             if later.iter().any(|other| of_thread(&other)) {
                 continue;
             }
             let weights = samples.iter().filter(of_thread).map(|other| other.weight);
-            let weight = weights.sum();
+            let own: u64 = weights.sum();
+            let weight = own + unsettled.weight(of);
             let clock = scale.cycles_at(sample.time);
             let thread = self.thread(key, sample, clock, scale, sink);
             let reading = Reading {
@@ -199,23 +169,25 @@ impl Outside {
                 unread.extend(samples.iter().filter(of_thread).copied());
                 continue;
             };
-            // In a call of the kernel's it may be about to sleep, which nobody is to disturb.
-            let is_calling = sample.in_kernel && {
-                let registers = sample.registers.as_ref();
-                registers.is_none_or(|(regs, _)| is_after_a_call(sample.pid, regs.ip))
-            };
-            let read = match is_calling {
-                true => Err(Unread::Late),
-                false => process.read_running(sample.pid, reading, modules, words),
-            };
-            let read = match read {
-                Err(Unread::Late | Unread::Refused | Unread::Dear) => process
-                    .read_copied(sample, reading, modules, words)
-                    .ok_or(Unread::Gone),
-                read => read,
-            };
+            process.counts.ran += own;
+            let read = process.read_sampled(sample, reading, unsettled.samples(of), modules, words);
+            if read == Err(Unread::Moved) {
+                let mut kept = Vec::new();
+                let what = (reading.number, clock, PythonEnd::Broken);
+                native_words(sample, &Modules::new(modules), what, &mut kept);
+                let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+                thread.last = clock;
+                if let Some(late) = unsettled.keep(of, kept, own, now) {
+                    process.count_unreadable();
+                    thread.sampled += late.weight;
+                    self.sampled += late.weight;
+                    words.extend(late.words);
+                }
+                continue;
+            }
             match read {
                 Ok(is_lost) => {
+                    unsettled.settle(of);
                     thread.last = clock;
                     thread.sampled += weight;
                     self.sampled += weight;
@@ -231,7 +203,37 @@ impl Outside {
             }
         }
         self.process = process;
+        self.unsettled = unsettled;
         (unread, leads_out)
+    }
+
+    /// Records what no reading has come to stand for in time; `all` of it, at the end.
+    pub(crate) fn settle(&mut self, key: u32, all: bool, sink: &mut dyn FnMut(Event<'_>)) {
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        let left = match all {
+            true => self.unsettled.take_all(None),
+            false => self.unsettled.overdue(now),
+        };
+        self.record_unreadable(key, left, sink);
+    }
+
+    fn record_unreadable(
+        &mut self,
+        process: u32,
+        left: Vec<Unreadable>,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        for Unreadable { tid, weight, words } in left {
+            self.sampled += weight;
+            if let Some(thread) = self.threads.get_mut(&tid) {
+                thread.sampled += weight;
+            }
+            if let Some(process) = &mut self.process {
+                process.count_unreadable();
+            }
+            let words = &words;
+            sink(Event::Words { process, words });
+        }
     }
 
     /// Reads a thread that has run for so long since it was last read.
@@ -255,7 +257,8 @@ impl Outside {
         };
         let process = self.process.get_or_insert_default();
         process.have_some_patience();
-        let read = process.read_running(pid, reading, modules, words);
+        process.counts.ran += weight;
+        let read = process.read_running(pid, reading, Wanted::Any, modules, words);
         if read.is_err() {
             // It comes again, with what the thread runs until then.
             process.counts.ran -= weight;
@@ -314,10 +317,12 @@ impl Outside {
                     words.append(&mut own);
                     break;
                 }
-                Look::Running => match process.read_running(pid, reading, modules, words) {
-                    Ok(_) | Err(Unread::Gone) => break,
-                    Err(_) => std::thread::sleep(std::time::Duration::from_millis(2)),
-                },
+                Look::Running => {
+                    match process.read_running(pid, reading, Wanted::Any, modules, words) {
+                        Ok(_) | Err(Unread::Gone) => break,
+                        Err(_) => std::thread::sleep(std::time::Duration::from_millis(2)),
+                    }
+                }
                 Look::Ended | Look::Hidden => break,
             }
         }
@@ -403,6 +408,8 @@ impl Outside {
         scale: &Scale,
         sink: &mut dyn FnMut(Event<'_>),
     ) {
+        let left = self.unsettled.take_all(Some(tid));
+        self.record_unreadable(key, left, sink);
         if let Some(process) = &mut self.process {
             process.forget(tid);
         }
@@ -440,6 +447,58 @@ impl Thread {
             gil_wait: 0,
         }
     }
+}
+
+/// Appends a sample with its native stack. Returns whether that led out of the known modules.
+fn native_words(
+    sample: &Sample,
+    modules: &Modules<'_>,
+    (number, clock, python_end): (u32, u64, PythonEnd),
+    words: &mut Vec<u64>,
+) -> bool {
+    let start = words.len();
+    words.resize(start + SAMPLE_HEAD_WORDS + MAX_DEPTH, 0);
+    let Some((head, frames)) = words
+        .get_mut(start..)
+        .and_then(|room| room.split_first_chunk_mut::<SAMPLE_HEAD_WORDS>())
+    else {
+        return false;
+    };
+    // The kernel's part has room beside any stack of the program's.
+    let above = sample.kernel.len().min(MAX_DEPTH / 2);
+    let (kernel, frames) = frames.split_at_mut(above);
+    kernel.copy_from_slice(sample.kernel.get(..above).unwrap_or_default());
+    let (depth, end) = walk(sample, modules, frames);
+    let mut walked = frames.iter().take(depth);
+    let leads_out = walked.any(|&address| modules.find(address).is_none());
+    if above > 0
+        && let Some(leaf) = frames.first_mut().filter(|_| depth > 0)
+    {
+        // It is a caller now, and callers are looked up one byte before.
+        *leaf += 1;
+    }
+    let depth = above + depth;
+    let state = if sample.in_kernel {
+        State::System
+    } else {
+        State::Running
+    };
+    *head = SampleHead {
+        state,
+        end,
+        frames: depth as u16,
+        python: 0,
+        python_end,
+        gil: Gil::None,
+        clock,
+        weight: sample.weight,
+        task: 0,
+        thread: number,
+        tid: sample.tid,
+    }
+    .to_words();
+    words.truncate(start + SAMPLE_HEAD_WORDS + depth);
+    leads_out
 }
 
 fn walk(sample: &Sample, modules: &Modules<'_>, out: &mut [u64]) -> (usize, End) {

@@ -208,9 +208,43 @@ pub(crate) fn children() -> Vec<(u32, u32)> {
         .collect()
 }
 
+/// All processes that descend from one, each with its parent, which comes before it.
+pub(crate) fn descendants(pid: u32) -> Vec<(u32, u32)> {
+    descendants_in(&children(), pid)
+}
+
+fn descendants_in(children: &[(u32, u32)], pid: u32) -> Vec<(u32, u32)> {
+    let mut found = Vec::new();
+    let mut parent = pid;
+    // A list that was read while processes came and went may bite its tail.
+    for next in 0..=children.len() {
+        let of_parent = children.iter().filter(|(_, of)| *of == parent);
+        let new: Vec<(u32, u32)> = of_parent
+            .filter(|(child, _)| *child != pid && !found.iter().any(|(known, _)| known == child))
+            .copied()
+            .collect();
+        found.extend(new);
+        match found.get(next) {
+            Some(&(child, _)) => parent = child,
+            None => break,
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parents_come_before_their_children() {
+        let children = [(9, 7), (3, 1), (7, 5), (6, 5), (5, 1), (8, 6)];
+        let found = descendants_in(&children, 5);
+        assert_eq!(found, [(7, 5), (6, 5), (9, 7), (8, 6)]);
+        assert_eq!(descendants_in(&children, 9), []);
+        // Read while numbers were given anew.
+        assert_eq!(descendants_in(&[(2, 1), (1, 2)], 1), [(2, 1)]);
+    }
 
     #[test]
     fn a_name_may_hold_anything() {

@@ -123,6 +123,77 @@ fn a_python_program_is_read_twice_and_goes_on() {
     }
 }
 
+/// Busy programs, as many as are asked for. They end when this is dropped.
+struct Load(Vec<Child>);
+
+impl Load {
+    fn start(programs: usize) -> Self {
+        let spin = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", "while :; do :; done"]);
+            command.stdin(Stdio::null()).spawn().unwrap()
+        };
+        Self(std::iter::repeat_with(spin).take(programs).collect())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn python_is_readable_on_a_busy_machine() {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    for version in pythons_for("goes_on.py on a busy machine") {
+        let _alone = alone();
+        let running = python(&version.path);
+        let load = Load::start(4 * cpus);
+        let recording = attached(&running.pid(), &["-d", "3", "-r", "1000"]);
+        drop(load);
+        let unreadable = recording.share("[Python, not readable]");
+        assert!(unreadable < 20.0, "{unreadable} % of it is not readable");
+        // No native function is blamed for what nobody could read.
+        recording.possible("goes_on.py", &callers());
+        assert_eq!(running.end(), ("True 0\n".to_owned(), Some(7)));
+    }
+}
+
+#[test]
+fn children_that_are_there_already_are_seen() {
+    let Some(version) = pythons_for("workers.py").into_iter().next() else {
+        return;
+    };
+    let _alone = alone();
+    let mut command = Command::new(&version.path);
+    command.arg(source("workers.py"));
+    let running = Running::start(command);
+    let pid = running.pid();
+    let recording = attached(&pid, &["-d", "1.5", "-r", "200"]);
+    assert!(recording.share("burn") > 90.0, "{}", recording.outline());
+    assert_eq!(recording.profile.processes.len(), 3);
+    let threads = |options: &[&str]| {
+        let output = attach(&[&["--dump", "--json"], options].concat());
+        assert!(output.status.success(), "{output:?}");
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        told["threads"].as_array().unwrap().len()
+    };
+    // On a busy machine a thread may not get a CPU in time to be held on it.
+    let mut dumps = std::iter::repeat_with(|| threads(&[&pid])).take(5);
+    assert!(dumps.any(|threads| threads == 3));
+    assert_eq!(threads(&[&pid, "--no-children"]), 1);
+    let other = Command::new("sleep").arg("60").spawn().unwrap();
+    let both = format!("{pid},{}", other.id());
+    let other = Load(vec![other]);
+    assert_eq!(threads(&["--pid", &both, "--no-children"]), 2);
+    drop(other);
+    assert_eq!(running.end(), ("done\n".to_owned(), Some(7)));
+}
+
 #[test]
 fn a_dump_tells_where_every_thread_is() {
     for version in pythons_for("a dump of goes_on.py") {

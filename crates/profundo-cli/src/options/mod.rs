@@ -132,9 +132,8 @@ pub struct Run {
 
 #[derive(Debug, Args)]
 pub struct Attach {
-    /// The process
-    #[arg(value_name = "PID")]
-    pub pid: u32,
+    #[command(flatten)]
+    pub processes: Processes,
     /// Print one stack of each thread, and go
     #[arg(long, conflicts_with_all = ["duration", "rate", "max_size"])]
     pub dump: bool,
@@ -147,11 +146,38 @@ pub struct Attach {
     pub looking: Looking,
 }
 
+// Which processes are looked at.
+#[derive(Debug, Args)]
+pub struct Processes {
+    /// The process; its children are looked at, too
+    #[arg(
+        value_name = "PID",
+        required_unless_present = "pids",
+        conflicts_with = "pids"
+    )]
+    pub pid: Option<u32>,
+    /// Several processes
+    #[arg(long = "pid", value_name = "PID,…", value_delimiter = ',')]
+    pub pids: Vec<u32>,
+}
+
+impl Processes {
+    /// The first of them, and the others.
+    pub fn first_and_others(&self) -> (u32, &[u32]) {
+        match (self.pid, self.pids.split_first()) {
+            (None, Some((&first, others))) => (first, others),
+            (pid, _) => (pid.unwrap_or_default(), &[]),
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct Peek {
-    /// The process
-    #[arg(value_name = "PID")]
-    pub pid: u32,
+    #[command(flatten)]
+    pub processes: Processes,
+    /// Look at this process alone, and not at its children
+    #[arg(long)]
+    pub no_children: bool,
     /// How long to sample
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = some_seconds, allow_negative_numbers = true)]
     pub duration: std::time::Duration,

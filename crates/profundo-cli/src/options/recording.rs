@@ -126,7 +126,7 @@ pub struct Attached {
     /// Record the machine's memory over time: what the process has of it, but not who allocates it
     #[arg(long)]
     pub memory: bool,
-    /// Stay with this process, and do not follow those that it starts
+    /// Stay with this process, without the children that it has or starts
     #[arg(long)]
     pub no_children: bool,
     /// Let the recording grow to this size, then keep time more coarsely

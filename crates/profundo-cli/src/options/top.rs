@@ -18,8 +18,11 @@ pub const LONGEST_WINDOW: u64 = 60;
 )]
 pub struct Top {
     /// The process
-    #[arg(value_name = "PID", value_parser = pid, required_unless_present = "words", conflicts_with = "words")]
+    #[arg(value_name = "PID", value_parser = pid, required_unless_present_any = ["words", "pids"], conflicts_with_all = ["words", "pids"])]
     pub pid: Option<u32>,
+    /// Several processes
+    #[arg(long = "pid", value_name = "PID,…", value_delimiter = ',', value_parser = pid, conflicts_with = "words")]
+    pub pids: Vec<u32>,
     /// A program to start, and its arguments; a `.py` file is run by python3
     #[arg(value_name = "CMD", last = true)]
     pub words: Vec<OsString>,
@@ -64,7 +67,7 @@ pub struct Live {
     /// Show where threads wait, too, and for how long
     #[arg(long)]
     pub wall: bool,
-    /// Stay with this process, and do not follow those that it starts
+    /// Stay with this process, without the children that it has or starts
     #[arg(long)]
     pub no_children: bool,
     /// What makes the samples of CMD; a process that runs already is always sampled from outside

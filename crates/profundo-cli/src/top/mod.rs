@@ -107,8 +107,10 @@ impl Running {
         if let Some(path) = &live.output {
             reading::may_replace(path, live.force).context(UNBEGUN)?;
         }
-        let (target, output) = match options.pid {
-            Some(pid) => (Target::Process(pid), None),
+        let named = options.pid.iter().chain(&options.pids);
+        let named: Vec<u32> = named.copied().collect();
+        let (target, output) = match named.split_first() {
+            Some((&pid, others)) => (Target::Processes(pid, others.to_vec()), None),
             None => {
                 let program = Program::find(&options.words)?;
                 let named = options.output_to.as_deref();
@@ -116,7 +118,7 @@ impl Running {
                 (Target::Program { program, streams }, Some(output))
             }
         };
-        let is_ours = options.pid.is_none();
+        let is_ours = named.is_empty();
         let signals = Signals::take_also(&[libc::SIGTSTP, libc::SIGCONT], is_ours)?;
         let signals = Arc::new(signals);
         let bell = Arc::new(Bell::new()?);

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use profundo_analysis::Split;
 use profundo_report::text::{duration, keep_head, keep_tail, percent, whole_percent, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -158,16 +159,28 @@ fn percent_or_0(share: f64) -> String {
     }
 }
 
-const KINDS: [(&str, &str, Color); 4] = [
+const KINDS: [(&str, &str, Color); 5] = [
     ("█", "Python", Color::Green),
     ("▓", "native", Color::Blue),
     ("░", "system", Color::Magenta),
     ("·", "waiting", Color::DarkGray),
+    ("?", "unreadable", Color::Red),
 ];
+
+/// The parts of the time, as in [`KINDS`].
+fn parts_of(split: Split) -> [u64; KINDS.len()] {
+    [
+        split.python,
+        split.native,
+        split.system,
+        split.waiting,
+        split.unreadable,
+    ]
+}
 
 fn bar(pen: &mut Pen<'_>, head: &Head) {
     let split = head.split;
-    let parts = [split.python, split.native, split.system, split.waiting];
+    let parts = parts_of(split);
     let all = split.sum().max(1) as f64;
     let mut words = Vec::new();
     for ((sign, name, color), part) in KINDS.into_iter().zip(parts) {
@@ -237,7 +250,8 @@ struct Columns {
 
 impl Columns {
     /// Those that leave room for names.
-    fn of(view: View, width: u16, has_python: bool, has_waits: bool) -> Self {
+    fn of(view: View, width: u16, split: Split, has_waits: bool) -> Self {
+        let has_python = split.has_python();
         let kinds: &[(&str, u16)] = match (has_python, has_waits) {
             (true, true) => &[("Py", 4), ("Nat", 4), ("Sys", 4), ("Wait", 5)],
             (true, false) => &[("Py", 4), ("Nat", 4), ("Sys", 4)],
@@ -258,6 +272,9 @@ impl Columns {
         } else {
             if width >= 50 {
                 heads.extend_from_slice(kinds);
+                if split.unreadable > 0 {
+                    heads.push(("Unr", 4));
+                }
             }
             if width >= 36 && view != View::Threads {
                 heads.push(("Total %", 8));
@@ -272,10 +289,9 @@ impl Columns {
 }
 
 fn table(pen: &mut Pen<'_>, state: &mut State, picture: &Picture) {
-    let has_python = picture.head.split.has_python();
     // Functions and lines are about CPU time alone.
     let has_waits = state.has_waits && picture.view == View::Threads;
-    let columns = Columns::of(picture.view, pen.area.width, has_python, has_waits);
+    let columns = Columns::of(picture.view, pen.area.width, picture.head.split, has_waits);
     let mut at = 0;
     for &(head, width) in &columns.heads {
         let is_order = match state.order {
@@ -337,6 +353,7 @@ fn draw_row(
             "Nat" => whole_percent(share(row.split.native)),
             "Sys" => whole_percent(share(row.split.system)),
             "Wait" => whole_percent(share(row.split.waiting)),
+            "Unr" => whole_percent(share(row.split.unreadable)),
             "Total %" => percent(share(row.total)),
             "Time" => duration(row.own),
             "Threads" => row.threads.to_string(),
@@ -366,7 +383,7 @@ fn draw_row(
 /// The colour of what most of a row's time is.
 fn color(row: &Row) -> Style {
     let split = row.split;
-    let parts = [split.python, split.native, split.system, split.waiting];
+    let parts = parts_of(split);
     let most = parts.iter().copied().max().unwrap_or(0);
     let kind = KINDS
         .iter()

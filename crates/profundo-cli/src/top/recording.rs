@@ -28,8 +28,8 @@ const MANY: usize = 1 << 12;
 /// What is recorded.
 #[derive(Debug)]
 pub enum Target {
-    /// A process that runs already.
-    Process(u32),
+    /// Processes that run already: the first, and the others.
+    Processes(u32, Vec<u32>),
     /// A program to be started.
     Program {
         /// Which one.
@@ -138,13 +138,13 @@ pub fn record(
     let mut over = Over { wish, what: BROKEN };
     let mut told = Vec::new();
     let agent = match (target, live.engine) {
-        (Target::Process(_), _) | (_, options::EngineChoice::PerfRing) => None,
+        (Target::Processes(..), _) | (_, options::EngineChoice::PerfRing) => None,
         _ => Some(carried::file(carried::For::Time)?),
     };
     let mut recorder = Recorder::create(Options {
         period: live.period(),
         engine: match (target, live.engine) {
-            (Target::Process(_), options::EngineChoice::Auto) => EngineChoice::Around,
+            (Target::Processes(..), options::EngineChoice::Auto) => EngineChoice::Around,
             (_, options::EngineChoice::Auto) => EngineChoice::Auto,
             (_, options::EngineChoice::PerfSignal) => EngineChoice::PerfSignal,
             (_, options::EngineChoice::CpuTimer) => EngineChoice::CpuTimer,
@@ -169,8 +169,9 @@ pub fn record(
         return Ok(None);
     }
     let (pid, child) = match target {
-        &Target::Process(pid) => {
-            recorder.attach(pid, &mut |event| told.push(Told::of(event)))?;
+        Target::Processes(pid, others) => {
+            let pid = *pid;
+            recorder.attach_all(pid, others, &mut |event| told.push(Told::of(event)))?;
             (pid, None)
         }
         Target::Program { program, streams } => {

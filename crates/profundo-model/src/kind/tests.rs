@@ -2,15 +2,19 @@
 
 use crate::{
     Avma, CodeAddress, FrameId, FrameKey, Kind, Kinds, Language, LocationId, LocationKind, Module,
-    Profile, Role, Sample, StackId, State, ThreadId,
+    Profile, Reason, Role, Sample, StackId, State, ThreadId,
 };
 
 const LIBPYTHON: &str = "/usr/lib/libpython3.12.so.1.0";
 
 /// Adds a level to a stack: `py:name` a Python line, `call:name` one that calls, `told:name` a function of C's of which the
-/// interpreter has told, and otherwise `module:name` a native function.
+/// interpreter has told, `unreadable:` Python frames that could not be read, and otherwise `module:name` a native function.
 fn level(profile: &mut Profile, level: &str) -> LocationId {
     let (place, name) = level.split_once(':').unwrap();
+    if place == "unreadable" {
+        let kind = LocationKind::Reason(Reason::PythonUnreadable);
+        return profile.locations.intern(kind, None);
+    }
     let language = match place {
         "py" | "call" => Language::Python,
         _ => Language::Native,
@@ -160,6 +164,13 @@ fn without_python_all_is_native() {
         Kind::Native,
         Some("/lib/libc.so.6"),
     );
+}
+
+#[test]
+fn nobody_knows_whose_time_it_is_where_python_could_not_be_read() {
+    let sorted = "interp:main interp:builtin_sorted unreadable:";
+    check(sorted, Kind::Unreadable, None);
+    check("unreadable:", Kind::Unreadable, None);
 }
 
 #[test]

@@ -139,6 +139,12 @@ impl ModuleList {
         })
     }
 
+    /// The version of a Python 2 that is loaded, as 2.7: it has no evaluation loop that we know.
+    pub(crate) fn python_2(&self) -> Option<&str> {
+        let mut paths = self.loaded.iter().map(|module| &*module.info.path);
+        paths.find_map(python_2_in)
+    }
+
     /// Whether a range is listed.
     pub(crate) fn has(&self, line: &MapLine<'_>) -> bool {
         self.loaded.iter().any(|module| module.has(line))
@@ -251,10 +257,29 @@ fn name_of(line: &MapLine<'_>) -> String {
     }
 }
 
+/// The 2.7 of `/usr/lib/libpython2.7.so.1.0` and of `/usr/bin/python2.7`.
+fn python_2_in(path: &str) -> Option<&str> {
+    let name = path.rsplit('/').next()?;
+    let name = name.strip_prefix("lib").unwrap_or(name);
+    let version = name.strip_prefix("python")?;
+    let minor = version.strip_prefix("2.")?;
+    let digits = minor.bytes().take_while(u8::is_ascii_digit).count();
+    (digits > 0).then(|| version.get(..2 + digits))?
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::session::Directory;
+
+    #[test]
+    fn python_2_is_known_by_its_name() {
+        assert_eq!(python_2_in("/usr/lib/libpython2.7.so.1.0"), Some("2.7"));
+        assert_eq!(python_2_in("/usr/bin/python2.7"), Some("2.7"));
+        assert_eq!(python_2_in("/usr/bin/python3.12"), None);
+        assert_eq!(python_2_in("/usr/lib/libpython3.2.so"), None);
+        assert_eq!(python_2_in("/usr/bin/python2"), None);
+    }
 
     #[test]
     fn modules_come_and_go() {

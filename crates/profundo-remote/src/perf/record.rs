@@ -32,6 +32,8 @@ pub(crate) struct Sample {
     pub(crate) tid: u32,
     pub(crate) time: u64,
     pub(crate) weight: u64,
+    /// The CPU that it was taken on; below zero if that is not known.
+    pub(crate) cpu: i32,
     /// Whether it was taken in the kernel.
     pub(crate) in_kernel: bool,
     /// The kernel's part of the stack, leaf first.
@@ -208,6 +210,7 @@ pub(crate) fn sample(misc: u16, body: &[u8], has_chain: bool) -> Option<Sample> 
         tid,
         time,
         weight,
+        cpu: -1,
         in_kernel: misc & CPU_MODE == KERNEL,
         kernel,
         registers,

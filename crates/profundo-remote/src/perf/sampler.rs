@@ -142,12 +142,15 @@ impl Sampler {
     /// What was sampled since the last look.
     pub(crate) fn read(&self) -> Gathered {
         let mut gathered = Gathered::default();
-        for (_, _, ring) in &self.rings {
+        for (cpu, _, ring) in &self.rings {
             ring.read(|kind, misc, body| {
                 if kind == record::SAMPLE {
-                    gathered
-                        .samples
-                        .extend(record::sample(misc, body, self.what.kernel));
+                    let sample = record::sample(misc, body, self.what.kernel);
+                    let sample = sample.map(|sample| Sample {
+                        cpu: *cpu,
+                        ..sample
+                    });
+                    gathered.samples.extend(sample);
                     return;
                 }
                 match record::side(kind, misc, body) {

@@ -25,7 +25,7 @@ pub(crate) use gauge::refused as gauge_refused;
 pub(crate) use perf::refused as perf_refused;
 pub(crate) use proc_files::without as without_proc;
 pub(crate) use process::may_be_read;
-pub(crate) use python::why_not as python_refused;
+pub(crate) use python::unread as python_unread;
 pub(crate) use room::no_room;
 pub(crate) use traffic::{refused as traffic_refused, try_own as try_traffic};
 

@@ -22,6 +22,15 @@ pub(crate) fn why_not(refusal: Refusal) -> &'static str {
     }
 }
 
+/// What is said of a process whose interpreter's stacks are not read.
+pub(crate) fn unread(pid: u32, version: &str, refusal: Option<Refusal>) -> String {
+    let why = refusal.map_or("nobody knows why", why_not);
+    let space = if version.is_empty() { "" } else { " " };
+    format!(
+        "process {pid}: the stacks of its Python{space}{version} are not read, but its native ones are: {why}"
+    )
+}
+
 /// An interpreter, and why it is not read if it is not.
 type Found = (String, Option<Refusal>);
 

@@ -38,6 +38,8 @@ pub(crate) struct Stopper {
 pub(crate) enum NotHeld {
     /// It is blocked, and can be read as it is.
     Blocked,
+    /// It has stopped at the end of a system call.
+    Calling,
     /// It has ended.
     Gone,
     /// It did not stop in time.
@@ -55,6 +57,8 @@ pub(crate) struct Held {
     signal: i32,
     /// When it had not stopped yet, as last seen.
     since: Instant,
+    /// Whether it has stopped at the end of a system call.
+    is_after_a_call: bool,
     pub(crate) registers: Registers,
 }
 
@@ -118,6 +122,7 @@ impl Stopper {
             tid: id,
             signal,
             since,
+            is_after_a_call: false,
             registers: Registers {
                 place: Regs {
                     ip: 0,
@@ -201,6 +206,11 @@ impl Held {
 
     pub(crate) fn tid(&self) -> i32 {
         self.tid
+    }
+
+    /// Whether it has stopped at the end of a system call.
+    pub(crate) fn is_after_a_call(&self) -> bool {
+        self.is_after_a_call
     }
 
     /// Whether it was stopped by a signal of its own, which is delivered when it goes on.
@@ -310,6 +320,7 @@ impl Held {
         }
         let place = &raw mut vectors as usize;
         let _ = request(libc::PTRACE_GETFPREGS, self.tid, 0, place);
+        self.is_after_a_call = regs.orig_rax as i64 >= 0;
         self.begin_again(&mut regs, may_have_waited);
         self.registers.general = General([
             regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,

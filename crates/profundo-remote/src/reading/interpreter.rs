@@ -58,7 +58,11 @@ impl Interpreter {
         let elf = open_module(pid, module).ok_or(Refusal::Symbol)?;
         let symbols = Symbols::read(&elf, module.info.bias);
         if symbols.runtime == 0 || symbols.code_type == 0 {
-            return Err(Refusal::Symbol);
+            // The oldest ones have no `_PyRuntime`.
+            return Err(match minor_in_name(&module.info.path) {
+                Some(..OLDEST) => Refusal::Version,
+                _ => Refusal::Symbol,
+            });
         }
         memory.begin_anew(pid);
         let (minor, version) = match symbols.version {
@@ -180,7 +184,7 @@ fn version_text(text: &[u8]) -> Option<(u8, String)> {
 }
 
 /// The 9 of `/usr/lib/libpython3.9.so.1.0`.
-fn minor_in_name(path: &str) -> Option<u8> {
+pub(crate) fn minor_in_name(path: &str) -> Option<u8> {
     let (_, after) = path.rsplit('/').next()?.split_once("python3.")?;
     let digits = after.split(|c: char| !c.is_ascii_digit()).next()?;
     digits.parse().ok()

@@ -20,9 +20,9 @@ mod stack;
 mod states;
 mod wait;
 
-pub(crate) use blocked::{Blocked, Look, is_after_a_call, look, schedule};
+pub(crate) use blocked::{Blocked, Look, look, schedule};
 pub(crate) use held::{Held, NotHeld, Registers, Stop, Stopper, wait_for_stop};
 pub(crate) use interpreter::{Interpreter, version_in_file};
 pub(crate) use memory::PageMemory;
-pub(crate) use process::{Counts, Process, Reading, Unread};
+pub(crate) use process::{Counts, Process, Reading, Unread, Wanted};
 pub(crate) use wait::{file, open_file};

@@ -4,15 +4,16 @@ use profundo_cpython::Refusal;
 use profundo_unwind::Module;
 use profundo_wire::{End, Gil, PythonEnd, SampleHead, State, wait_words};
 
-use super::blocked::{Blocked, Look, look};
+use super::blocked::{Blocked, Look, is_after_a_call, look};
 use super::held::{NotHeld, Stopper};
-use super::interpreter::Interpreter;
+use super::interpreter::{Interpreter, minor_in_name};
 use super::python::Python;
 use super::stack::{At, Reader, Stack};
 use super::wait::Wait;
 use crate::modules::ModuleList;
 use crate::options::Options;
 use crate::perf::Sample;
+use crate::sys;
 
 /// Nanoseconds that they may be held before that is reckoned.
 const GRACE: u64 = 2_000_000;
@@ -39,8 +40,20 @@ pub(crate) enum Unread {
     Late,
     /// Threads were held for so long already that this one is not.
     Dear,
+    /// It has gone on since it was sampled, and is somewhere else now.
+    Moved,
     /// The kernel does not permit it, or a debugger has the thread.
     Refused,
+}
+
+/// Where a thread is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Where it is found, asleep or not.
+    Any,
+    /// Where it runs the program's code. A thread that is to stop stops at the end of the system call that it is
+    /// in: if those were read, calls of a microsecond would seem to take most of the time.
+    OutsideOfCalls,
 }
 
 /// How readings went.
@@ -84,6 +97,8 @@ pub(crate) struct Process {
     most_held: u64,
     /// Why the interpreter's stacks are not read.
     pub(crate) refusal: Option<Refusal>,
+    /// The version of that interpreter, as 3.6; empty if its file does not tell.
+    pub(crate) refused_version: String,
     pub(crate) counts: Counts,
 }
 
@@ -103,6 +118,7 @@ impl Process {
             has_agent: false,
             most_held: one_in.max(1),
             refusal: None,
+            refused_version: String::new(),
             counts: Counts::default(),
         }
     }
@@ -127,6 +143,9 @@ impl Process {
             }
             Err(refusal) => {
                 self.refusal = Some(refusal);
+                let module = list.interpreter();
+                let minor = module.and_then(|it| minor_in_name(&it.info.path));
+                self.refused_version = minor.map_or(String::new(), |minor| format!("3.{minor}"));
                 None
             }
         }
@@ -167,17 +186,23 @@ impl Process {
         &mut self,
         pid: u32,
         reading: Reading,
+        wanted: Wanted,
         modules: &[Module<'_>],
         words: &mut Vec<u64>,
     ) -> Result<bool, Unread> {
-        self.counts.ran += reading.weight;
         let is_dear = self.counts.held > GRACE + self.counts.ran / self.most_held;
         if is_dear && !self.stopper.is_patient {
             return Err(Unread::Dear);
         }
         let head = head_of(reading);
         let (stopper, python) = (&mut self.stopper, self.python.as_mut());
-        let hold = || stopper.hold(pid, reading.tid);
+        let hold = || {
+            let held = stopper.hold(pid, reading.tid)?;
+            match wanted == Wanted::OutsideOfCalls && held.is_after_a_call() {
+                true => Err(NotHeld::Calling),
+                false => Ok(held),
+            }
+        };
         match self
             .reader
             .read_held(pid, hold, head, modules, python, words)
@@ -187,6 +212,7 @@ impl Process {
                 Ok(self.count(stack))
             }
             Err(NotHeld::Blocked) => match look(pid, reading.tid) {
+                Look::Blocked(_) if wanted == Wanted::OutsideOfCalls => Err(Unread::Moved),
                 Look::Blocked(blocked) => {
                     let python = self.python.as_mut();
                     let at = At::Blocked(blocked);
@@ -197,6 +223,7 @@ impl Process {
                 Look::Ended => Err(Unread::Gone),
                 Look::Hidden => Err(self.refused()),
             },
+            Err(NotHeld::Calling) => Err(Unread::Moved),
             Err(NotHeld::Gone) => Err(Unread::Gone),
             Err(NotHeld::Late) => Err(self.late()),
             Err(NotHeld::Refused) => Err(self.refused()),
@@ -230,15 +257,59 @@ impl Process {
         stack
     }
 
-    /// Reads the interpreter's frames of a thread that goes on meanwhile, for the native stack that the
-    /// kernel has copied.
-    pub(crate) fn read_copied(
+    /// Reads a thread that the kernel has sampled a moment ago, and appends its sample to `words`. Returns whether
+    /// its stack led out of the known modules. `before` says how many samples of it could not be read since one could.
+    pub(crate) fn read_sampled(
         &mut self,
         sample: &Sample,
         reading: Reading,
+        before: u32,
         modules: &[Module<'_>],
         words: &mut Vec<u64>,
-    ) -> Option<bool> {
+    ) -> Result<bool, Unread> {
+        /// In a system call a thread often is where it was a moment ago, once more.
+        const CALLING_TRIES: u32 = 8;
+        /// A thread that goes on is more often found where it stays for long. So it is read that way only
+        /// where nothing else has helped.
+        const MANY: u32 = 5;
+        // In a call of the kernel's it may be about to sleep, which nobody is to disturb.
+        let is_calling = sample.in_kernel && {
+            let registers = sample.registers.as_ref();
+            registers.is_none_or(|(regs, _)| is_after_a_call(sample.pid, regs.ip))
+        };
+        // One whose CPU is ours now does not run, so it could only be held later.
+        let is_off = sample.cpu >= 0 && sample.cpu == sys::cpu();
+        let tries = match (is_calling, is_off) {
+            (true, _) => CALLING_TRIES,
+            (false, true) => 1,
+            (false, false) => {
+                let wanted = Wanted::OutsideOfCalls;
+                match self.read_running(sample.pid, reading, wanted, modules, words) {
+                    Err(Unread::Dear) if before < MANY => return Err(Unread::Moved),
+                    Err(Unread::Late | Unread::Refused | Unread::Dear) => 1,
+                    read => return read,
+                }
+            }
+        };
+        let copied = self.read_copied(sample, reading, tries, modules, words);
+        let (stack, own) = copied.ok_or(Unread::Gone)?;
+        if stack.is_torn {
+            return Err(Unread::Moved);
+        }
+        words.extend(own);
+        Ok(stack.leads_out)
+    }
+
+    /// Reads the interpreter's frames of a thread that goes on meanwhile, for the native stack that the
+    /// kernel has copied. What is told with it goes to `words`, and the sample is returned.
+    fn read_copied(
+        &mut self,
+        sample: &Sample,
+        reading: Reading,
+        tries: u32,
+        modules: &[Module<'_>],
+        words: &mut Vec<u64>,
+    ) -> Option<(Stack, Vec<u64>)> {
         let (registers, general) = sample.registers.as_ref()?;
         let head = head_of(reading);
         let at = At::Copied {
@@ -246,16 +317,37 @@ impl Process {
             general,
             stack: &sample.stack,
             kernel: &sample.kernel,
+            tries,
         };
         let python = self.python.as_mut();
-        let stack = self
-            .reader
-            .read(sample.pid, at, head, modules, python, words);
-        Some(self.count(stack))
+        let mut own = Vec::new();
+        let stack = self.reader.read_with(
+            sample.pid,
+            (at, head),
+            modules,
+            python,
+            (words, &mut own),
+            |_| Vec::new(),
+        );
+        if !stack.is_torn {
+            self.count(stack);
+        }
+        Some((stack, own))
+    }
+
+    /// A sample was recorded without its Python frames.
+    pub(crate) fn count_unreadable(&mut self) {
+        self.counts.torn += 1;
+        self.counts.broken += 1;
+    }
+
+    /// Whether a thread was seen to run Python.
+    pub(crate) fn runs_python(&self, tid: u32) -> bool {
+        let python = self.python.as_ref();
+        python.is_some_and(|python| python.knows(tid))
     }
 
     fn count(&mut self, stack: Stack) -> bool {
-        self.counts.torn += u64::from(stack.is_torn);
         let is_whole = stack.end == End::Root && stack.python_end == PythonEnd::Whole;
         match is_whole {
             true => self.counts.whole += 1,

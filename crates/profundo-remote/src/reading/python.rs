@@ -198,6 +198,11 @@ impl Python {
         task.number
     }
 
+    /// Whether a thread has a state in the interpreter.
+    pub(crate) fn knows(&self, tid: u32) -> bool {
+        self.states.knows(tid)
+    }
+
     /// A thread has ended; another one may get its number.
     pub(crate) fn forget(&mut self, tid: u32) {
         self.named.remove(&tid);

@@ -29,6 +29,8 @@ pub(crate) enum At<'a> {
         stack: &'a [u8],
         /// The kernel's part of its stack, innermost first.
         kernel: &'a [u64],
+        /// How often its frames are read until they are those of the copy.
+        tries: u32,
     },
 }
 
@@ -109,6 +111,7 @@ impl Reader {
                 general,
                 stack: copy,
                 kernel,
+                tries,
             } => {
                 let place = Place {
                     registers,
@@ -120,14 +123,27 @@ impl Reader {
                 self.memory.lay_over(registers.sp, copy);
                 (sample, stack) = self.once(head, place, &modules, python.as_deref_mut());
                 if !self.python.is_empty() || stack.python_end != PythonEnd::Whole {
-                    self.doubt(
-                        head,
-                        place,
-                        (copy, &mut wanted),
-                        &modules,
-                        python,
-                        (&mut sample, &mut stack),
-                    );
+                    let mut left = tries.max(1);
+                    loop {
+                        self.doubt(
+                            head,
+                            place,
+                            (copy, &mut wanted),
+                            &modules,
+                            python.as_deref_mut(),
+                            (&mut sample, &mut stack),
+                        );
+                        left -= 1;
+                        if !stack.is_torn || left == 0 {
+                            break;
+                        }
+                    }
+                    if stack.is_torn {
+                        self.python.clear();
+                        sample.python_end = PythonEnd::Broken;
+                        sample.task = 0;
+                        stack.python_end = PythonEnd::Broken;
+                    }
                 }
                 self.put_above(kernel);
             }
@@ -281,13 +297,8 @@ impl Reader {
         });
         let fits = fits(&self.python, sample.end, loops);
         let stays = self.stays(copy, place.registers.sp);
-        if self.python != before || !fits || !stays || stack.python_end != PythonEnd::Whole {
-            self.python.clear();
-            sample.python_end = PythonEnd::Broken;
-            sample.task = 0;
-            stack.python_end = PythonEnd::Broken;
-            stack.is_torn = true;
-        }
+        stack.is_torn =
+            self.python != before || !fits || !stays || stack.python_end != PythonEnd::Whole;
     }
 
     /// Whether the innermost run of the evaluation loop still is in the call that it was in when the

@@ -59,6 +59,11 @@ impl States {
         }
     }
 
+    /// Whether a thread had one when the list was read last.
+    pub(crate) fn knows(&self, tid: u32) -> bool {
+        self.of.contains_key(&tid)
+    }
+
     fn read(&mut self, list: &ThreadList, memory: &mut PageMemory, runtime: u64) {
         if self.number_at.is_none() {
             self.number_at = number_offset();

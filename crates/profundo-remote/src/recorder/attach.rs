@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use profundo_cpython::Refusal;
 use profundo_wire::recording::{Engine, Event};
 
 use super::Recorder;
 use crate::copied::modules;
 use crate::error::Error;
 use crate::modules::ModuleList;
-use crate::permits::{Gap, may_be_read, perf_refused, python_refused};
+use crate::permits::{Gap, may_be_read, perf_refused, python_unread};
 use crate::proc;
 use crate::program::{Program, Way};
 use crate::reading::Counts;
@@ -23,6 +24,8 @@ impl Recorder {
         may_be_read(pid).map_err(Error::Refused)?;
         self.outside.reads = true;
         if self.engine == Engine::PerfRing {
+            // Children that begin later inherit the clocks.
+            self.children = Some(proc::descendants(pid));
             let running = std::mem::replace(&mut self.running, false);
             if let Err(error) = self.open_outside(pid) {
                 self.outside.close(pid);
@@ -35,14 +38,37 @@ impl Recorder {
         Ok(())
     }
 
-    /// Begins to record a process that runs already, with all its threads.
+    /// Begins to record a process that runs already, with all its threads, and its children if they are followed.
     pub fn attach(&mut self, pid: u32, sink: &mut dyn FnMut(Event<'_>)) -> Result<(), Error> {
+        self.attach_all(pid, &[], sink)
+    }
+
+    /// The same of several processes. The first is the one that was aimed at.
+    pub fn attach_all(
+        &mut self,
+        pid: u32,
+        others: &[u32],
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), Error> {
         if self.aimed != Some(pid) {
             self.aim(pid)?;
         }
         self.root = Some(pid);
+        // A thread that was sampled goes on at once.
+        crate::sys::ask_for_short_slices();
         let running = std::mem::replace(&mut self.running, false);
         self.begin_outside(pid, 0, sink);
+        let mut tids = proc::threads(pid);
+        tids.extend(self.begin_children(pid, sink));
+        for &other in others {
+            // A process that was named may be a child of another one.
+            if self.program_of(other).is_none() {
+                may_be_read(other).map_err(Error::Refused)?;
+                self.begin_outside(other, 0, sink);
+                tids.extend(proc::threads(other));
+                tids.extend(self.begin_children(other, sink));
+            }
+        }
         let began = Instant::now();
         while began.elapsed() < TABLES && !self.has_tables() {
             self.store.collect();
@@ -52,7 +78,7 @@ impl Recorder {
             program.look_for_python(sink);
         }
         self.running = running;
-        self.watch_waits(pid, &proc::threads(pid));
+        self.watch_waits(pid, &tids);
         let now = profundo_probe::clock::now();
         if running {
             self.meter_set_running(true);
@@ -70,7 +96,33 @@ impl Recorder {
         }
     }
 
-    /// Reads every thread of the process once, where it is.
+    /// Begins to record the children that a process has already, and theirs. Returns their threads.
+    fn begin_children(&mut self, pid: u32, sink: &mut dyn FnMut(Event<'_>)) -> Vec<u32> {
+        let mut tids = Vec::new();
+        if !self.options.follow {
+            return tids;
+        }
+        let own = std::process::id();
+        let known = self.children.take();
+        for (child, parent) in known.unwrap_or_else(|| proc::descendants(pid)) {
+            // Who attaches may be a child of what it attaches to, as from a shell.
+            if child == own || self.program_of(child).is_some() {
+                continue;
+            }
+            // A process that ends in this moment is of no interest.
+            if proc::stat(child).is_none_or(|stat| stat.has_ended()) {
+                continue;
+            }
+            let Some(parent) = self.program_of(parent) else {
+                continue;
+            };
+            self.begin_outside(child, parent, sink);
+            tids.extend(proc::threads(child));
+        }
+        tids
+    }
+
+    /// Reads every thread of the processes once, where it is.
     pub fn read_every_thread(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
         self.scale.look();
         for (&key, program) in &mut self.programs {
@@ -182,11 +234,20 @@ impl Program {
             });
         } else if let Some(refusal) = process.refusal {
             self.runtime_told = true;
-            sink(Event::Note(format!(
-                "process {}: the stacks of its Python are not read, but its native ones are: {}",
-                self.pid,
-                python_refused(refusal)
-            )));
+            let version = process.refused_version.as_str();
+            let note = python_unread(self.pid, version, Some(refusal));
+            sink(Event::Note(note));
+        } else {
+            self.tell_python_2(sink);
+        }
+    }
+
+    /// Says that the stacks of a Python 2 are not read, if one is loaded.
+    pub(super) fn tell_python_2(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        if let Some(version) = self.modules.python_2() {
+            self.runtime_told = true;
+            let note = python_unread(self.pid, version, Some(Refusal::Version));
+            sink(Event::Note(note));
         }
     }
 }

@@ -139,6 +139,7 @@ impl Recorder {
             keys: 0,
             root: None,
             aimed: None,
+            children: None,
             root_gone: None,
             side_band: None,
             watcher: None,

@@ -2,9 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use profundo_cpython::Refusal;
 use profundo_wire::recording::Event;
 
 use super::Recorder;
+use crate::permits::python_unread;
 use crate::program::{Program, Way};
 
 impl Recorder {
@@ -158,6 +160,7 @@ impl Program {
         let header = agent.header();
         let version = header.python.load(Ordering::Acquire);
         if version == 0 {
+            self.tell_python_2(sink);
             return;
         }
         let Some(module) = self.modules.interpreter() else {
@@ -171,11 +174,9 @@ impl Program {
         });
         let refused = header.python_refused.load(Ordering::Relaxed);
         if refused != 0 {
-            sink(Event::Note(format!(
-                "process {}: the stacks of CPython {major}.{minor}.{micro} are not read \
-                 (reason {refused}); its native ones are",
-                self.pid
-            )));
+            let version = format!("{major}.{minor}.{micro}");
+            let refusal = Refusal::of_code(refused);
+            sink(Event::Note(python_unread(self.pid, &version, refusal)));
         }
         self.runtime_told = true;
     }

@@ -154,6 +154,7 @@ impl Recorder {
                 }
             }
             Way::Outside(outside) => {
+                outside.settle(key, true, sink);
                 self.readings.add(outside.readings());
                 outside.tell_all(key, now, &self.scale, sink);
                 self.outside.forget(program.pid);
@@ -222,7 +223,8 @@ impl Recorder {
                 program.tell_threads(now, &self.scale, sink);
                 program.tell_loss(sink);
                 self.cpu += program.expected(self.engine);
-                if let Way::Outside(outside) = &program.way {
+                if let Way::Outside(outside) = &mut program.way {
+                    outside.settle(key, true, sink);
                     self.readings.add(outside.readings());
                 }
                 if let Some(agent) = program.agent() {

@@ -54,7 +54,7 @@ impl Recorder {
         began.is_some_and(|&began| began >= self.scale.cycles_at(time))
     }
 
-    fn program_of(&self, pid: u32) -> Option<u32> {
+    pub(super) fn program_of(&self, pid: u32) -> Option<u32> {
         let key = *self.last_of.get(&pid)?;
         self.programs.contains_key(&key).then_some(key)
     }

@@ -96,6 +96,8 @@ pub struct Recorder {
     root: Option<u32>,
     /// The process whose clocks are open before it is recorded.
     aimed: Option<u32>,
+    /// The children that it had before that, and theirs.
+    children: Option<Vec<(u32, u32)>>,
     /// When it was gone without a word how.
     root_gone: Option<u64>,
     side_band: Option<Arc<SideBand>>,

@@ -250,6 +250,11 @@ impl Recorder {
         for (pid, samples) in by_process {
             self.record_outside(pid, &samples, sink);
         }
+        for (&key, program) in &mut self.programs {
+            if let Way::Outside(outside) = &mut program.way {
+                outside.settle(key, false, sink);
+            }
+        }
         if lost > 0 {
             self.tell_lost(sink);
         }

@@ -256,6 +256,8 @@ struct KindColumns {
     python: bool,
     /// Whether anything waits.
     waits: bool,
+    /// Whether Python frames could not be read anywhere.
+    unreadable: bool,
     /// Whether there is room for tenths.
     wide: bool,
     /// What the CPU time of all that is selected has cost, in joules, where that was recorded.
@@ -276,6 +278,7 @@ impl KindColumns {
                 || (profile.frames.iter())
                     .any(|frame| frame.language == profundo_model::Language::Python),
             waits: selection.split(profile).waiting > 0,
+            unreadable: selection.split(profile).unreadable > 0,
             wide: columns >= WIDE,
             energy: joules_per_nanosecond(profile)
                 .map(|each| each * selection.weight(profile) as f64),
@@ -291,7 +294,8 @@ impl KindColumns {
         }
         let energy = self.energy.map_or(0, |_| ENERGY);
         let system = usize::from(self.has(2));
-        self.width() * (1 + usize::from(self.python) + system + usize::from(self.waits)) + energy
+        let rare = usize::from(self.waits) + usize::from(self.unreadable);
+        self.width() * (1 + usize::from(self.python) + system + rare) + energy
     }
 
     fn width(self) -> usize {
@@ -311,6 +315,7 @@ impl KindColumns {
             // A call is measured as a whole, whatever it does.
             2 => self.weighs != Weighs::Traced,
             3 => self.waits,
+            4 => self.unreadable,
             _ => true,
         }
     }
@@ -318,9 +323,9 @@ impl KindColumns {
     fn push_titles(self, line: &mut Line, style: Style) {
         let width = self.width();
         let titles = if self.wide {
-            ["Py %", "Nat %", "Sys %", "Wait%"]
+            ["Py %", "Nat %", "Sys %", "Wait%", "Unr %"]
         } else {
-            ["Py", "Nat", "Sys", "Wait"]
+            ["Py", "Nat", "Sys", "Wait", "Unr"]
         };
         for (at, title) in titles.into_iter().enumerate() {
             if self.has(at) {
@@ -342,6 +347,7 @@ impl KindColumns {
             (shares.native, Color::Green),
             (shares.system, Color::Yellow),
             (shares.waiting, Color::Gray),
+            (shares.unreadable, Color::Red),
         ];
         for (at, (share, color)) in parts.into_iter().enumerate() {
             if self.has(at) {
@@ -354,7 +360,8 @@ impl KindColumns {
             }
         }
         if let Some(all) = self.heap {
-            let share = shares.python + shares.native + shares.system + shares.waiting;
+            let busy = shares.python + shares.native + shares.system;
+            let share = busy + shares.waiting + shares.unreadable;
             let text = match (all as f64 * share).round() as u64 {
                 0 => String::new(),
                 some => self.weighs.text(some),
@@ -362,7 +369,8 @@ impl KindColumns {
             line.push_fmt(format_args!("{text:>ENERGY$}"), Style::PLAIN);
         }
         if let Some(all) = self.energy {
-            let text = joules(all * (shares.python + shares.native + shares.system));
+            let text =
+                joules(all * (shares.python + shares.native + shares.system + shares.unreadable));
             line.push_fmt(format_args!("{text:>ENERGY$}"), Style::PLAIN);
         }
     }

@@ -254,4 +254,7 @@ pub(crate) fn tell_kinds(json: &mut Json<'_>, name: &str, shares: KindShares) {
     if shares.waiting > 0.0 {
         json.share(&format!("{name}waiting_share"), Some(shares.waiting));
     }
+    if shares.unreadable > 0.0 {
+        json.share(&format!("{name}unreadable_share"), Some(shares.unreadable));
+    }
 }

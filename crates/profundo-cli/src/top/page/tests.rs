@@ -43,6 +43,7 @@ pub fn picture() -> Picture {
                 native: 30,
                 system: 10,
                 waiting: 0,
+                unreadable: 0,
             },
             threads: 3,
             ..Head::default()

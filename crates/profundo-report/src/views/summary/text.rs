@@ -228,9 +228,18 @@ fn write_kinds(page: &mut Page<'_>, selection: &Selection, kinds: KindColumns) -
         ("native", '▓', Color::Green, shares.native),
         ("system", '░', Color::Yellow, shares.system),
         ("waiting", '·', Color::Gray, shares.waiting),
+        ("unreadable", '?', Color::Red, shares.unreadable),
     ];
     let wide = if kinds.waits { 100 } else { 80 };
-    let columns: f64 = if page.columns >= wide { 30.0 } else { 15.0 };
+    let columns: f64 = match (kinds.unreadable, page.columns >= wide) {
+        (false, true) => 30.0,
+        (false, false) => 15.0,
+        // All parts are to be seen, and so what they add up to.
+        (true, _) => {
+            let words = if kinds.waits { 86 } else { 70 };
+            page.columns.saturating_sub(words).clamp(5, 30) as f64
+        }
+    };
     let mut line = Line::default();
     let (mut upto, mut done) = (0.0, 0);
     for (_, filling, color, share) in parts {

@@ -1,0 +1,190 @@
+//! CPU time of threads whose Python frames could not be read yet.
+//!
+//! A thread may have gone on since the kernel sampled it, and where the machine is busy it cannot be held in
+//! time either. Its next sample of the same kind, in the program or in the kernel, then stands for this one too.
+//! The native stack is kept meanwhile: if no reading succeeds for too long, it is recorded without its Python
+//! frames, and says so.
+
+use std::collections::HashMap;
+
+use profundo_wire::{SAMPLE_HEAD_WORDS, SampleHead};
+
+/// After so many samples of a thread that could not be read, their time is recorded as it is.
+const TRIES: u32 = 20;
+/// The same after so many nanoseconds, for a thread that is not sampled any more.
+const LONGEST: u64 = 1_000_000_000;
+
+/// A thread, and whether its time is the kernel's.
+type Of = (u32, bool);
+
+#[derive(Debug, Clone)]
+struct Time {
+    /// The last sample: the native stack alone.
+    words: Vec<u64>,
+    weight: u64,
+    samples: u32,
+    since: u64,
+}
+
+/// A sample that is recorded without its Python frames.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unreadable {
+    pub(crate) tid: u32,
+    pub(crate) weight: u64,
+    pub(crate) words: Vec<u64>,
+}
+
+/// What no reading stands for yet.
+#[derive(Debug, Default)]
+pub(crate) struct Unsettled {
+    threads: HashMap<Of, Time>,
+}
+
+impl Unsettled {
+    /// Nanoseconds that a reading of the thread would stand for, besides its own.
+    pub(crate) fn weight(&self, of: Of) -> u64 {
+        self.threads.get(&of).map_or(0, |time| time.weight)
+    }
+
+    /// How many samples of the thread could not be read since one could.
+    pub(crate) fn samples(&self, of: Of) -> u32 {
+        self.threads.get(&of).map_or(0, |time| time.samples)
+    }
+
+    /// The thread was read: that reading stands for all.
+    pub(crate) fn settle(&mut self, of: Of) {
+        self.threads.remove(&of);
+    }
+
+    /// Keeps a sample whose Python frames could not be read, with the nanoseconds that it alone stands for.
+    /// Returns all of them as one when they are too many.
+    pub(crate) fn keep(
+        &mut self,
+        of: Of,
+        words: Vec<u64>,
+        weight: u64,
+        now: u64,
+    ) -> Option<Unreadable> {
+        let time = self.threads.entry(of).or_insert(Time {
+            words: Vec::new(),
+            weight: 0,
+            samples: 0,
+            since: now,
+        });
+        time.words = words;
+        time.weight += weight;
+        time.samples += 1;
+        (time.samples >= TRIES).then(|| self.take(of))?
+    }
+
+    /// Those that have waited for too long.
+    pub(crate) fn overdue(&mut self, now: u64) -> Vec<Unreadable> {
+        let is_late = |time: &Time| now.saturating_sub(time.since) >= LONGEST;
+        self.take_where(|_, time| is_late(time))
+    }
+
+    /// All that there is of a thread, which has ended; of all threads, if none is named.
+    pub(crate) fn take_all(&mut self, tid: Option<u32>) -> Vec<Unreadable> {
+        self.take_where(|of, _| tid.is_none_or(|tid| of.0 == tid))
+    }
+
+    fn take_where(&mut self, is_wanted: impl Fn(Of, &Time) -> bool) -> Vec<Unreadable> {
+        if self.threads.is_empty() {
+            return Vec::new();
+        }
+        let wanted = self
+            .threads
+            .iter()
+            .filter(|(of, time)| is_wanted(**of, time));
+        let mut wanted: Vec<Of> = wanted.map(|(&of, _)| of).collect();
+        wanted.sort_unstable();
+        let taken = wanted.into_iter().filter_map(|of| self.take(of));
+        taken.collect()
+    }
+
+    fn take(&mut self, of: Of) -> Option<Unreadable> {
+        let Time {
+            mut words, weight, ..
+        } = self.threads.remove(&of)?;
+        weigh(&mut words, weight);
+        Some(Unreadable {
+            tid: of.0,
+            weight,
+            words,
+        })
+    }
+}
+
+/// Writes into a sample what it stands for.
+fn weigh(words: &mut [u64], weight: u64) {
+    let Some(place) = words.first_chunk_mut::<SAMPLE_HEAD_WORDS>() else {
+        return;
+    };
+    if let Some(head) = SampleHead::from_words(*place) {
+        *place = SampleHead { weight, ..head }.to_words();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profundo_wire::{End, Gil, PythonEnd, State};
+
+    fn sample(tid: u32) -> Vec<u64> {
+        let head = SampleHead {
+            state: State::Running,
+            end: End::Root,
+            frames: 1,
+            python: 0,
+            python_end: PythonEnd::Broken,
+            gil: Gil::None,
+            clock: 1,
+            weight: 1,
+            task: 0,
+            thread: 1,
+            tid,
+        };
+        let mut words = head.to_words().to_vec();
+        words.push(0x1234);
+        words
+    }
+
+    fn weight_in(unreadable: &Unreadable) -> u64 {
+        let head = unreadable.words.first_chunk().unwrap();
+        SampleHead::from_words(*head).unwrap().weight
+    }
+
+    #[test]
+    fn a_reading_stands_for_what_came_before_it() {
+        let mut unsettled = Unsettled::default();
+        assert_eq!(unsettled.keep((7, false), sample(7), 10, 0), None);
+        assert_eq!(unsettled.keep((7, false), sample(7), 5, 1), None);
+        assert_eq!(unsettled.keep((7, true), sample(7), 3, 1), None);
+        assert_eq!(unsettled.weight((7, false)), 15);
+        assert_eq!(unsettled.weight((8, false)), 0);
+        unsettled.settle((7, false));
+        let left = unsettled.take_all(None);
+        assert_eq!(left.len(), 1, "time in the kernel is another matter");
+        assert_eq!((left[0].weight, weight_in(&left[0])), (3, 3));
+    }
+
+    #[test]
+    fn no_time_is_lost_where_no_reading_succeeds() {
+        let mut unsettled = Unsettled::default();
+        let kept = (1..=TRIES).filter_map(|at| {
+            let now = u64::from(at);
+            unsettled.keep((7, false), sample(7), 10, now)
+        });
+        let kept: Vec<_> = kept.collect();
+        assert_eq!(kept.len(), 1);
+        assert_eq!(weight_in(&kept[0]), u64::from(TRIES) * 10);
+        assert_eq!(unsettled.weight((7, false)), 0);
+        // Those that are sampled no more, and those that have ended.
+        unsettled.keep((7, false), sample(7), 10, 0);
+        unsettled.keep((8, false), sample(8), 20, 5);
+        let late = unsettled.overdue(LONGEST);
+        assert_eq!(late.iter().map(|it| it.tid).collect::<Vec<_>>(), [7]);
+        assert_eq!(unsettled.take_all(Some(7)), []);
+        assert_eq!(unsettled.take_all(Some(8)).len(), 1);
+    }
+}
