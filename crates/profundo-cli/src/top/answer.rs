@@ -73,7 +73,7 @@ pub fn rows(profile: &mut Profile, part: &Part, view: View, texts: &mut Texts) -
     match view {
         View::Functions | View::Lines => {}
         // A thread that does nothing else takes all of the time that passes.
-        View::Threads => answer.whole = part.length.max(1),
+        View::Threads => answer.whole = part.measured(),
         View::Waits => {
             let rest = part.only(false);
             let split = |profile: &Profile, rest: &Selection| rest.split(profile);
@@ -273,10 +273,15 @@ mod tests {
 
     #[test]
     fn a_thread_is_measured_by_the_time_that_passes() {
+        const SECOND: u64 = 1_000_000_000;
         let (mut profile, part) = past("main;work 3", State::System);
+        let part = Part {
+            length: SECOND,
+            ..part
+        };
         let answer = rows(&mut profile, &part, View::Threads, &mut Texts::default());
         assert_eq!(answer.rows.len(), 1);
-        assert_eq!((answer.rows[0].own, answer.whole), (30, 100));
+        assert_eq!((answer.rows[0].own, answer.whole), (30, SECOND));
         assert_eq!(answer.split.system, 30);
     }
 

@@ -306,7 +306,7 @@ fn own_share(spent: &mut Vec<(Instant, u64)>) -> f64 {
 }
 
 fn head(profile: &Profile, part: &Part, elapsed: u64) -> Head {
-    let length = part.length.max(1) as f64;
+    let length = part.measured() as f64;
     let busy = part.rows.iter().filter(|sample| !is_waiting(sample));
     let weight: u64 = busy.map(|sample| sample.weight.0).sum();
     let mut threads: Vec<_> = part.rows.iter().map(|sample| sample.thread).collect();
@@ -356,6 +356,22 @@ fn short_command(command: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_samples_are_no_billion_of_percent() {
+        let sample = profundo_model::Sample {
+            weight: Nanos(10_000_000),
+            ..profundo_model::Sample::default()
+        };
+        let part = Part {
+            rows: vec![sample],
+            samples: 1,
+            length: 1,
+        };
+        let head = head(&Profile::default(), &part, 1);
+        assert!(head.cpu <= 0.1, "{}", head.cpu);
+        assert!(head.rate <= 10.0, "{}", head.rate);
+    }
 
     #[test]
     fn a_program_is_called_by_its_name() {

@@ -60,6 +60,15 @@ pub struct Part {
     pub length: u64,
 }
 
+impl Part {
+    /// The time that rates are of. There are samples before the clock has gone on by much, and of so little nobody
+    /// can say how much it is per second.
+    pub fn measured(&self) -> u64 {
+        const LEAST: u64 = 100_000_000;
+        self.length.max(LEAST)
+    }
+}
+
 impl Window {
     /// Nothing yet.
     pub fn new() -> Self {
