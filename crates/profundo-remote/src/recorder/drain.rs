@@ -164,6 +164,7 @@ impl Program {
             return;
         }
         let Some(module) = self.modules.interpreter() else {
+            self.tell_python_2(sink);
             return;
         };
         let [_, major, minor, micro] = version.to_be_bytes();
