@@ -49,13 +49,16 @@ int main(int argc, char **argv) {
     }
     FILE *status = fopen("/proc/self/status", "r");
     const char *wanted[] = {"Name", "Umask", "TracerPid", "Uid", "Gid", "FDSize", "Threads",
-                            "SigBlk", "SigIgn", "CapEff", "NoNewPrivs", "Seccomp", "Cpus_allowed"};
+                            "SigIgn", "CapEff", "NoNewPrivs", "Seccomp", "Cpus_allowed"};
     while (fgets(target, sizeof target, status))
         for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
             if (!strncmp(target, wanted[i], strlen(wanted[i])) && target[strlen(wanted[i])] == ':') fputs(target, stdout);
     fclose(status);
+    sigset_t blocked;
+    sigprocmask(SIG_BLOCK, NULL, &blocked);
     for (int i = 1; i < 65; i++) {
         struct sigaction now;
+        if (sigismember(&blocked, i) == 1) printf("signal %d: blocked\n", i);
         if (i == 32 || i == 33 || sigaction(i, NULL, &now)) continue;
         if (now.sa_handler != SIG_DFL) printf("signal %d: %s\n", i, now.sa_handler == SIG_IGN ? "ignored" : "handled");
     }

@@ -45,11 +45,17 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((number()?, number()?))
 }
 
+fn is_unknown(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::E2BIG))
+}
+
 /// An open task clock.
 #[derive(Debug)]
 pub(crate) struct TaskClock {
     event: OwnedFd,
     pub(crate) signal: Signal,
+    /// Whether the kernel removes it when the thread executes another program.
+    ends_at_exec: bool,
 }
 
 impl TaskClock {
@@ -68,14 +74,24 @@ impl TaskClock {
         match signal {
             Signal::Trap => {
                 attr.set_sigtrap(1);
-                attr.set_remove_on_exec(1);
                 attr.sig_data = profundo_probe::traps::tag(tid);
             }
             Signal::Asked(_) => attr.__bindgen_anon_2.wakeup_events = 1,
         }
+        attr.set_remove_on_exec(1);
+        let opened = open(&mut attr, tid, -1).map(|event| (event, true));
+        let (event, ends_at_exec) = match opened {
+            // A kernel that does not know `remove_on_exec`.
+            Err(error) if signal != Signal::Trap && is_unknown(&error) => {
+                attr.set_remove_on_exec(0);
+                (open(&mut attr, tid, -1)?, false)
+            }
+            opened => opened?,
+        };
         let mut clock = Self {
-            event: open(&mut attr, tid, -1)?,
+            event,
             signal,
+            ends_at_exec,
         };
         if let Signal::Asked(number) = signal {
             clock.send_to(tid)?;
@@ -88,6 +104,10 @@ impl TaskClock {
     pub(crate) fn send(&mut self, number: i32) -> io::Result<()> {
         const F_SETSIG: i32 = 10;
         let fd = self.event.as_raw_fd();
+        // In another program, every other signal than this one would be deadly.
+        let is_harmless = self.ends_at_exec || number == libc::SIGURG;
+        let asked = number;
+        let number = if is_harmless { number } else { 0 };
         let flags = match number {
             0 => libc::O_NONBLOCK,
             _ => libc::O_NONBLOCK | libc::O_ASYNC,
@@ -100,7 +120,7 @@ impl TaskClock {
         if !ok {
             return Err(io::Error::last_os_error());
         }
-        self.signal = Signal::Asked(number);
+        self.signal = Signal::Asked(asked);
         Ok(())
     }
 
