@@ -431,9 +431,7 @@ fn all_reports_speak_of_calls() {
 
             Total %  Self  Calls
                94.5   0.8  <module>  app.py:1
-               78.7   7.9  ├ fib  app.py:4
-               70.9  23.6  │ └ fib  app.py:4
-               47.2  47.2  │   └ fib  app.py:4
+               78.7  78.7  ├ fib  app.py:4
                15.0  14.6  └ wait  asyncio/tasks.py:655
                 5.5   4.7  read  lib/rows.py:10
 
