@@ -270,7 +270,10 @@ impl Step {
             .iter()
             .rev()
             .map(|&id| profile.frames.get(id).function);
-        let Some(function) = named.into_iter().find(|&name| name != StringId(0)) else {
+        let is_named = |&name: &StringId| {
+            name != StringId(0) && !plumbing::is_start(profile.strings.get(name))
+        };
+        let Some(function) = named.into_iter().find(is_named) else {
             return Self::Unnamed(module);
         };
         match plumbing::part_of(profile.strings.get(function)) {

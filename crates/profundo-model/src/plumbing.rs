@@ -225,6 +225,13 @@ const SERVICE_PREFIXES: &[&str] = &[
     "_Py_IsImmortal",
 ];
 
+/// Whether a name says only where in its file a function begins (`libpython3.11.so.1.0+0x1a40`), because
+/// the file has no symbols.
+pub(crate) fn is_start(name: &str) -> bool {
+    name.rsplit_once("+0x")
+        .is_some_and(|(file, address)| !file.is_empty() && u64::from_str_radix(address, 16).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,5 +253,12 @@ mod tests {
         assert!(is_start_up("_start") && is_start_up("__libc_start_main@@GLIBC_2.34"));
         assert!(is_start_up("__libc_start_main_impl") && is_start_up("clone3"));
         assert!(!is_start_up("main") && !is_start_up(""));
+    }
+
+    #[test]
+    fn a_place_in_a_file_is_no_name() {
+        assert!(is_start("libpython3.11.so.1.0+0x1a40"));
+        assert!(!is_start("main") && !is_start("+0x1a") && !is_start("a+0x") && !is_start(""));
+        assert!(!is_start("operator+0xz"));
     }
 }

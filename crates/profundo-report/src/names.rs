@@ -113,7 +113,13 @@ impl<'a> Names<'a> {
             Label::Frame(frame) if frame.file != FileId(0) => match frame.line {
                 0 => {
                     let file = self.file(frame.file);
-                    file.rsplit('/').next().unwrap_or(&file).to_owned()
+                    let file = file.rsplit('/').next().unwrap_or(&file);
+                    let function = self.profile.strings.get(frame.function);
+                    // A function that is called by its place in the file says where it is.
+                    match function.strip_prefix(file) {
+                        Some(rest) if rest.starts_with("+0x") => String::new(),
+                        _ => file.to_owned(),
+                    }
                 }
                 line => format!("{}:{line}", self.file(frame.file)),
             },

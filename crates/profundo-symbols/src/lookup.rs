@@ -1,5 +1,5 @@
 //! One round of lookups in one module: debug information first, then symbol tables, then PLT
-//! stubs.
+//! stubs. A function that none of them names is called by where it begins in its file.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::cache::{Resolved, Source};
 use crate::demangle::{demangle, is_long_form, is_short, with_generics};
 use crate::dwarf::{DebugInfo, Family, RawFrame};
 use crate::module_file::ModuleFile;
-use crate::{NamedFrame, Problem, plt, symtab};
+use crate::{NamedFrame, Problem, plt, starts, symtab};
 
 /// What was found for the addresses of one piece of a module.
 #[derive(Debug, Default)]
@@ -73,19 +73,38 @@ pub(crate) fn names(module: &ModuleFile, module_path: &str, addresses: &[u64]) -
         apply_symbol(&mut found[*index], name, &module_path);
     }
 
+    let is_nameless = |frames: &Vec<NamedFrame>| frames.iter().all(|it| it.function.is_empty());
+    let nameless: Vec<usize> = (0..found.len())
+        .filter(|&at| is_nameless(&found[at]))
+        .collect();
+    let starts = starts_of(module, addresses, &nameless);
+    for (&index, start) in nameless.iter().zip(starts) {
+        let Some(start) = start else { continue };
+        let frames = &mut found[index];
+        if frames.is_empty() {
+            frames.push(NamedFrame::unknown(&module_path));
+        }
+        if let Some(frame) = frames.last_mut() {
+            frame.function = texts.text(&starts::name(&module_path, start));
+        }
+    }
+    let mut nameless = nameless.into_iter().peekable();
+
     let names = found
         .into_iter()
         .zip(has_line)
-        .map(|(mut frames, has_line)| {
+        .enumerate()
+        .map(|(index, (mut frames, has_line))| {
             if frames.is_empty() {
                 frames.push(NamedFrame::unknown(&module_path));
             }
+            let is_nameless = nameless.next_if_eq(&index).is_some();
             let outermost = frames.len() - 1;
             for (index, frame) in frames.iter_mut().enumerate() {
                 frame.inlined = index < outermost;
             }
             let source = match has_line {
-                _ if frames.iter().all(|frame| frame.function.is_empty()) => Source::Nothing,
+                _ if is_nameless => Source::Nothing,
                 true => Source::DebugInfo,
                 false => Source::Symbols,
             };
@@ -99,6 +118,18 @@ pub(crate) fn names(module: &ModuleFile, module_path: &str, addresses: &[u64]) -
         names,
         missing_split_files: missing,
         problems,
+    }
+}
+
+/// Where those of the `addresses` that `nameless` picks have their functions begin.
+fn starts_of(module: &ModuleFile, addresses: &[u64], nameless: &[usize]) -> Vec<Option<u64>> {
+    let wanted: Vec<u64> = nameless.iter().map(|&index| addresses[index]).collect();
+    match &module.main {
+        Some(main) if !wanted.is_empty() => {
+            let starts = guarded(|| Ok(starts::of(main, &wanted)));
+            starts.unwrap_or_else(|_| vec![None; wanted.len()])
+        }
+        _ => vec![None; wanted.len()],
     }
 }
 

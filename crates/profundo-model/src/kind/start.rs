@@ -72,9 +72,11 @@ fn is_named_start(profile: &Profile, id: LocationId) -> Option<bool> {
         .frames
         .iter()
         .map(|&frame| profile.frames.get(frame).function)
-        .filter(|&name| name != StringId(0));
+        .filter(|&name| name != StringId(0))
+        .map(|name| profile.strings.get(name))
+        .filter(|name| !plumbing::is_start(name));
     if let Some(name) = names.next_back() {
-        return plumbing::is_start_up(profile.strings.get(name)).then_some(true);
+        return plumbing::is_start_up(name).then_some(true);
     }
     let module = profile.modules.get(location.module?);
     let path = profile.strings.get(module.path);
