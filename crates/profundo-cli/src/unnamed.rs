@@ -1,8 +1,11 @@
 //! Time in code that programs made while they ran and that nobody named: what to set, so that it has names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use profundo_model::{ProcessId, Profile, Sample, State};
+use profundo_analysis::{Place, Shown, each_shown_stack};
+use profundo_model::{
+    LocationId, LocationKind, ProcessId, Profile, SampleKind, StackId, is_generated_code,
+};
 
 /// Less than this part of the time is not worth a sentence, nor are so few samples.
 const SHARE: f64 = 0.05;
@@ -17,7 +20,7 @@ struct Maker {
     setting: &'static str,
 }
 
-const MAKERS: [Maker; 4] = [
+const MAKERS: [Maker; 6] = [
     Maker {
         name: "julia",
         variable: Some("ENABLE_JITPROFILING"),
@@ -38,6 +41,16 @@ const MAKERS: [Maker; 4] = [
         variable: Some("DOTNET_PerfMapEnabled"),
         setting: "DOTNET_PerfMapEnabled=1 in its environment",
     },
+    Maker {
+        name: "beam",
+        variable: None,
+        setting: "ERL_FLAGS=\"+JPperf true\" in its environment",
+    },
+    Maker {
+        name: "luajit",
+        variable: None,
+        setting: "a build by `make XCFLAGS=-DLUAJIT_USE_PERFTOOLS`",
+    },
 ];
 
 /// Says so in the recording's notes, if there is much of it.
@@ -54,19 +67,22 @@ pub fn note(profile: &mut Profile) {
 const CLOSING: &str = "(docs/jit.md)";
 
 fn sentence(profile: &Profile) -> Option<String> {
+    let unnamed = unnamed(profile);
     let mut all = 0;
     let mut found: BTreeMap<ProcessId, (u64, u32)> = BTreeMap::new();
-    let on_cpu = |sample: &&Sample| matches!(sample.state, State::Running | State::System);
-    for sample in profile.samples.iter().filter(on_cpu) {
+    for sample in profile.samples.iter() {
         all += sample.weight.0;
-        if is_unnamed(profile, sample) {
+        if unnamed.contains(&sample.stack) {
             let thread = profile.threads.get(sample.thread);
             let (weight, samples) = found.entry(thread.process).or_default();
             *weight += sample.weight.0;
             *samples += 1;
         }
     }
-    let (process, (weight, samples)) = found.into_iter().max_by_key(|(_, (weight, _))| *weight)?;
+    // The row of the table has the code of all processes.
+    let weight = found.values().map(|(weight, _)| weight).sum::<u64>();
+    let samples = found.values().map(|(_, samples)| samples).sum::<u32>();
+    let (process, _) = found.into_iter().max_by_key(|(_, (weight, _))| *weight)?;
     let process = profile.processes.get(process.index())?;
     let command = profile.strings.get(process.command);
     let file = command.split(' ').next().unwrap_or_default();
@@ -87,33 +103,50 @@ fn sentence(profile: &Profile) -> Option<String> {
         (Some(maker), None) => format!("with {} it has", maker.setting),
         (None, None) => "if its compiler can write a perf map or a jitdump, it has".to_owned(),
     };
+    let time = match profile.meta.kind {
+        SampleKind::Cpu => "CPU time",
+        _ => "time",
+    };
     Some(format!(
-        "{:.0} % of the CPU time is in code that {name} made while it ran and that has no names: {how} {CLOSING}",
+        "{:.1} % of the {time} is in code that {name} made while it ran and that has no names: {how} {CLOSING}",
         share * 100.0
     ))
 }
 
-/// Whether the innermost frame is in code that lies in no file and was looked up in vain.
-fn is_unnamed(profile: &Profile, sample: &Sample) -> bool {
-    let Some(leaf) = profile.stacks.locations(sample.stack).next() else {
-        return false;
+/// The stacks whose time the tables count as that of functions without names in code that lies in no file.
+fn unnamed(profile: &Profile) -> BTreeSet<StackId> {
+    let stacks: BTreeSet<StackId> = profile.samples.iter().map(|sample| sample.stack).collect();
+    let mut found = BTreeSet::new();
+    each_shown_stack(profile, stacks, Shown::COMMAND, |stack, path| {
+        if path
+            .last()
+            .is_some_and(|&(place, location)| is_unnamed(profile, place, location))
+        {
+            found.insert(stack);
+        }
+    });
+    found
+}
+
+fn is_unnamed(profile: &Profile, place: Place, location: LocationId) -> bool {
+    let has_no_name = match place {
+        Place::Frame(frame) => profile.function_name(frame).is_empty(),
+        Place::Reason(_) => false,
+        Place::Unknown => true,
     };
-    let location = profile.locations.get(leaf);
-    let in_no_file = location.module.is_some_and(|module| {
-        let path = profile.modules.get(module).path;
-        profile.strings.get(path).starts_with("[JIT]")
-    });
-    let has_name = location.frames.iter().any(|&frame| {
-        let function = profile.frames.get(frame).function;
-        !profile.strings.get(function).is_empty()
-    });
-    in_no_file && !has_name
+    let location = profile.locations.get(location);
+    has_no_name
+        && matches!(location.kind, LocationKind::Code(_))
+        && location.module.is_some_and(|module| {
+            let path = profile.modules.get(module).path;
+            is_generated_code(profile.strings.get(path))
+        })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use profundo_model::{Avma, CodeAddress, FrameKey, LocationKind, Nanos};
+    use profundo_model::{Avma, CodeAddress, FrameKey, Language, LocationId, Nanos, Sample};
 
     /// So many samples of a program in code of its own making, and as many elsewhere.
     fn made(command: &str, function: &str, environment: &[&str]) -> Profile {
@@ -164,7 +197,7 @@ mod tests {
         assert_eq!(
             notes,
             [
-                "50 % of the CPU time is in code that julia made while it ran and that has no names: with \
+                "50.0 % of the CPU time is in code that julia made while it ran and that has no names: with \
                  ENABLE_JITPROFILING=1 in its environment it has (docs/jit.md)"
             ]
         );
@@ -175,6 +208,63 @@ mod tests {
         );
         let notes = noted(made("./mine", "", &[]));
         assert!(notes[0].contains("mine made while it ran"), "{notes:?}");
+    }
+
+    fn nameless(profile: &mut Profile, module: &str) -> LocationId {
+        let module = profile.hand_made_module(module);
+        let kind = LocationKind::Code(CodeAddress::Return(Avma(0x2000)));
+        let key = FrameKey {
+            file: "/memfd:vmem",
+            ..FrameKey::default()
+        };
+        profile.hand_made_location(kind, Some(module), &[key])
+    }
+
+    #[test]
+    fn the_share_is_that_of_the_table_of_functions() {
+        let mut profile = made("/usr/lib/erlang/bin/beam.smp -- -noshell", "hot", &[]);
+        // Another process, and plumbing above the code: the table has both.
+        let jit = nameless(&mut profile, "/memfd:vmem (deleted)");
+        let plumbing = FrameKey {
+            function: "memcpy",
+            language: Language::Runtime,
+            ..FrameKey::default()
+        };
+        let kind = LocationKind::Code(CodeAddress::Instruction(Avma(0x3000)));
+        let plumbing = profile.hand_made_location(kind, None, &[plumbing]);
+        let stack = profile.hand_made_stack(&[jit, plumbing]);
+        let other = profile.hand_made_process(8, "another");
+        let thread = profile.hand_made_thread(2, "main");
+        profile.threads.get_mut(thread).process = other;
+        let first = profile.samples[0].thread;
+        for thread in [[first; 30].as_slice(), &[thread; 20]].concat() {
+            profile.samples.push(Sample {
+                weight: Nanos(1000),
+                thread,
+                stack,
+                ..Sample::default()
+            });
+        }
+        let all = profundo_analysis::Selection::new(&profile, &Default::default());
+        let rows = profundo_analysis::shares(&profile, &all, Shown::COMMAND);
+        let table: f64 = (rows.iter())
+            .filter(|row| match row.place {
+                Place::Frame(frame) => profile.function_name(frame).is_empty(),
+                _ => false,
+            })
+            .map(|row| row.own.share)
+            .sum();
+        assert!(table > 0.4, "{table}");
+        let note = &noted(profile)[0];
+        let share = format!(
+            "{:.1} % of the CPU time is in code that beam.smp",
+            table * 100.0
+        );
+        assert!(note.starts_with(&share), "{note} {share}");
+        assert!(
+            note.contains("with ERL_FLAGS=\"+JPperf true\" in its environment it has"),
+            "{note}"
+        );
     }
 
     #[test]
