@@ -16,6 +16,8 @@ pub struct Objects<'a, S: Sink> {
     /// Of each text that was used as a name, the sink's own number.
     names: Vec<Option<NameId>>,
     types: Vec<(NodeKind, NameId)>,
+    /// How many nodes without an address there were.
+    invented: u64,
     failure: Option<S::Error>,
     is_damaged: bool,
 }
@@ -51,6 +53,7 @@ impl<'a, S: Sink> Objects<'a, S> {
             texts: Texts::default(),
             names: Vec::new(),
             types: Vec::new(),
+            invented: 0,
             failure: None,
             is_damaged: false,
         })
@@ -114,8 +117,16 @@ impl<'a, S: Sink> Objects<'a, S> {
                         None => return Ok(None),
                     },
                 };
+                let id = match (kind, address) {
+                    // What has no address gets a number that no object has: addresses are even.
+                    (NodeKind::Synthetic, 0) => {
+                        self.invented += 1;
+                        2 * self.invented - 1
+                    }
+                    _ => address,
+                };
                 let kind = self.node_kinds[kind as usize];
-                self.sink.node(kind, name, address, size)?;
+                self.sink.node(kind, name, id, size)?;
             }
             Item::Edge {
                 kind,
@@ -195,6 +206,7 @@ mod tests {
         words.extend(node_words(1, None, 0x1000, 56).as_slice());
         words.extend(edge_words(EdgeKind::Element, 7, 1, 2).as_slice());
         words.extend(node_words(2, Some(4), 0x2000, 50).as_slice());
+        words.extend(node_words(0, None, 0, 0).as_slice());
         let (heap, whole) = told(&words);
         assert!(whole);
         let graph = heap.finish();
@@ -204,6 +216,9 @@ mod tests {
         assert_eq!(graph.size(NodeId(1)), 56);
         let edge = graph.edges_of(NodeId(1)).next().unwrap();
         assert_eq!(graph.edge_to(edge), NodeId(2));
+        // What is no object has an id of its own too, which no object can have.
+        let ids = (0..4).map(|row| graph.id(NodeId(row)));
+        assert_eq!(ids.collect::<Vec<_>>(), [1, 0x1000, 0x2000, 3]);
     }
 
     #[test]
