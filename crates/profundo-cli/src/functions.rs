@@ -12,6 +12,7 @@ use profundo_wire::traced::{
     CountedBy, TracedCalls, TracedFunction, TracedKind, TracedNode, TracedPlace,
 };
 
+use crate::function_names;
 use crate::launch::Program;
 
 /// Some functions of a file.
@@ -30,16 +31,20 @@ impl Functions {
         let patterns: Vec<Pattern> = patterns.iter().map(Pattern::new).collect();
         let fits = |name: &str| {
             let mut patterns = patterns.iter();
-            patterns.any(|it| match it.is_glob() {
-                true => it.is_in(name),
-                false => it.text() == name,
-            })
+            patterns.any(|it| function_names::fits(it, name))
         };
-        let chosen: Vec<FunctionInFile> = all.into_iter().filter(|it| fits(&it.name)).collect();
+        let chosen = all.iter().filter(|it| fits(&it.name));
+        let chosen: Vec<FunctionInFile> = chosen.cloned().collect();
         let most = FunctionCounters::most();
         let path_shown = path.display();
         match chosen.len() {
-            0 => bail!("{path_shown} has no function of such a name (`nm -C` lists them)"),
+            0 => {
+                let names = || all.iter().map(|it| it.name.as_str());
+                let near = patterns.iter();
+                let near = near.flat_map(|it| function_names::near(it.text(), names()));
+                let near = function_names::near_ones(&near.collect::<Vec<_>>());
+                bail!("{path_shown} has no function of such a name (`nm -C` lists them){near}")
+            }
             many if many > most => {
                 bail!("{many} functions have such a name, and {most} can be counted at once here")
             }

@@ -12,6 +12,7 @@ mod code_lines;
 mod ctl;
 mod doctor;
 mod export;
+mod function_names;
 mod functions;
 mod gc_log;
 mod heap;

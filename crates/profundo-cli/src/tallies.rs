@@ -1,6 +1,6 @@
 //! Counters that compilers have put into programs: what they mean is read from the programs' files when all is over.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use profundo_analysis::Pattern;
@@ -12,6 +12,8 @@ use profundo_wire::traced::{
     CountedBy, TracedCalls, TracedFunction, TracedKind, TracedLines, TracedNode, TracedPlace,
 };
 
+use crate::function_names;
+
 /// What processes have counted, and what is to be known of it.
 #[derive(Debug, Default)]
 pub struct Tallied {
@@ -22,6 +24,10 @@ pub struct Tallied {
     notes: HashMap<String, Result<GccNotes, Uncounted>>,
     /// Of which instances generic functions are the sums.
     instances: BTreeMap<String, u32>,
+    /// The names of all functions, where lines of some are asked for.
+    names: BTreeSet<String>,
+    /// What of [`Lines::of`] some function is.
+    asked: BTreeSet<usize>,
 }
 
 impl Tallied {
@@ -60,6 +66,7 @@ impl Tallied {
                 }
             }
         }
+        events.extend(self.unknown_names());
         if !self.instances.is_empty() {
             let several = self.instances.iter();
             let several = several.map(|(name, count)| format!("{name} ({count})"));
@@ -70,6 +77,26 @@ impl Tallied {
             )));
         }
         events
+    }
+
+    /// What to say of names that no function has.
+    fn unknown_names(&self) -> Vec<Event<'static>> {
+        let asked = self.lines.iter().flat_map(|lines| lines.of.iter());
+        let unknown = asked
+            .enumerate()
+            .filter(|(index, _)| !self.asked.contains(index));
+        let unknown = unknown.filter_map(|(_, asked)| asked.name.as_deref());
+        let note = |name: &str| {
+            let names = self.names.iter().map(String::as_str);
+            let near = function_names::near_ones(&function_names::near(name, names));
+            format!(
+                "lines of {name} were not counted: no function with counters has that name{near}"
+            )
+        };
+        match self.names.is_empty() {
+            true => Vec::new(),
+            false => unknown.map(|name| Event::Note(note(name))).collect(),
+        }
     }
 
     fn of_object(&mut self, object: GccTallies) -> Result<Vec<CountedFunction>, Uncounted> {
@@ -118,6 +145,14 @@ impl Tallied {
         let mut functions = Vec::new();
         let mut nodes = Vec::new();
         for it in found {
+            if let Some(lines) = &self.lines {
+                let asked = (0..).zip(&lines.of);
+                let asked = asked.filter(|(_, asked)| is_asked(asked, &it));
+                self.asked.extend(asked.map(|(index, _)| index));
+                if !lines.of.is_empty() {
+                    self.names.insert(it.name.clone());
+                }
+            }
             let is_wanted = match &self.lines {
                 None => it.calls > 0,
                 Some(lines) => is_wanted(lines, &it) && it.lines.iter().any(|line| line.1 > 0),
@@ -190,27 +225,24 @@ fn is_wanted(lines: &Lines, function: &CountedFunction) -> bool {
     if lines.of.is_empty() {
         return !OTHERS.iter().any(|it| function.file.contains(it));
     }
-    let fits = |pattern: &str, text: &str, separator: &str| {
-        let shorter = text.match_indices(separator);
-        let shorter = shorter.map(|(at, it)| &text[at + it.len()..]);
-        let pattern = Pattern::new(pattern);
-        std::iter::once(text)
+    lines.of.iter().any(|it| is_asked(it, function))
+}
+
+fn is_asked(asked: &LinesOf, function: &CountedFunction) -> bool {
+    let has_file = asked.file.as_ref().is_none_or(|of| {
+        let pattern = Pattern::new(of);
+        let shorter = function.file.match_indices('/');
+        let shorter = shorter.map(|(at, it)| &function.file[at + it.len()..]);
+        std::iter::once(function.file.as_str())
             .chain(shorter)
             .any(|it| match pattern.is_glob() {
                 true => pattern.is_in(it),
                 false => pattern.text() == it,
             })
-    };
-    let is_it = |it: &LinesOf| {
-        let has_file = it
-            .file
-            .as_ref()
-            .is_none_or(|of| fits(of, &function.file, "/"));
-        let has_name = it
-            .name
-            .as_ref()
-            .is_none_or(|of| fits(of, &function.name, "::"));
-        has_file && has_name
-    };
-    lines.of.iter().any(is_it)
+    });
+    let has_name = asked
+        .name
+        .as_ref()
+        .is_none_or(|of| function_names::fits_end(&Pattern::new(of), &function.name));
+    has_file && has_name
 }

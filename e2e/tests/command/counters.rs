@@ -284,6 +284,8 @@ fn lines_of_some_functions_are_asked_for_by_name_or_file() {
         ("--lines=known_counts::fib", 1),
         ("--lines=f*", 2),
         ("--lines=known_counts.rs:fib", 1),
+        ("--lines=biggest", 1),
+        ("--lines=known_counts::biggest", 1),
         ("--lines=other.rs", 0),
     ] {
         let traced = traced(&folder, &[asked], &program, &[]);
