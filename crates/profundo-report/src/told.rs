@@ -81,6 +81,13 @@ fn tell_group(json: &mut Json<'_>, profile: &Profile, group: &Group, by: GroupBy
         Some(number) => json.text("task", &format!("{number:#x}")),
         None => json.null("task"),
     }
+    let name = group
+        .task
+        .map(|it| profile.strings.get(profile.tasks.get(it).name));
+    match name {
+        Some(name) if !name.is_empty() => json.text("task_name", name),
+        _ => json.null("task_name"),
+    }
     json.number("count", selection.total(profile));
     json.share("utilization", utilization(profile, selection));
 }

@@ -175,6 +175,13 @@ fn names_stand_beside_numbers() {
 
     "#]],
     );
+    let json = report().group_by(GroupBy::Task).json(&profile).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let groups = value["groups"].as_array().unwrap().iter();
+    let tasks: Vec<_> = groups
+        .map(|it| (it["task"].as_str(), it["task_name"].as_str()))
+        .collect();
+    assert_eq!(tasks, [(Some("0xb"), Some("fetch")), (Some("0xa"), None)]);
 }
 
 #[test]
