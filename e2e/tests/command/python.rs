@@ -179,6 +179,14 @@ fn recursion_of_fifty_thousand() {
         // Without optimisation a walk of this depth takes longer than a period.
         let full = if cfg!(debug_assertions) { 50.0 } else { 90.0 };
         recording.hot("burn", 60.0).full(full);
+        // All that is kept of a stack that was cut is below the reason, and nothing is above it.
+        for sample in &recording.profile.samples {
+            let names = recording.names(sample);
+            if let Some(at) = names.iter().position(|it| it.starts_with("[truncated")) {
+                assert_eq!(at + 1, names.len(), "{:?}", &names[at..]);
+            }
+        }
+        assert!(recording.share("[truncated Python stack]") > 30.0);
     }
 }
 
