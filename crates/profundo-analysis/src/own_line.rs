@@ -38,6 +38,19 @@ impl<'a> OwnLines<'a> {
             .or_else(|| innermost_of(&self.everything, stack, is_code))
     }
 
+    /// The innermost line of one's own, if there is one.
+    pub(crate) fn own(&self, stack: StackId) -> Option<Place> {
+        innermost_of(&self.own, stack, |place| is_code(self.profile, place))
+    }
+
+    /// The innermost line of Python, whosever it is.
+    pub(crate) fn python(&self, stack: StackId) -> Option<Place> {
+        innermost_of(&self.everything, stack, |place| match place {
+            Place::Frame(frame) => self.profile.frames.get(frame).language == Language::Python,
+            Place::Reason(_) | Place::Unknown => false,
+        })
+    }
+
     /// The innermost place, be it code or not.
     pub(crate) fn innermost(&self, stack: StackId) -> Option<Place> {
         innermost_of(&self.everything, stack, |_| true)

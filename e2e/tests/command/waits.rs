@@ -174,3 +174,64 @@ fn nor_is_it_lost_when_another_command_stops_or_clears() {
     );
     let _ = fs::remove_file(file);
 }
+
+#[test]
+fn threads_that_never_worked_are_one_row() {
+    let target = source("pools.py");
+    for python in pythons_for("pools.py") {
+        let _alone = alone();
+        let file = scratch().join("pools.profundo");
+        let program = Program::new(&python.path).with(std::slice::from_ref(&target));
+        let program = program.options(&["--wall"]);
+        let output = program.command(Some(&file)).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let rows = waits(&file);
+        let idle: Vec<&Value> = rows.iter().filter(|row| row["kind"] == "idle").collect();
+        let [idle] = &idle[..] else {
+            panic!("{:?}: {rows:#?}", python.version)
+        };
+        assert_eq!(idle["threads"], 6, "{rows:#?}");
+        assert_eq!(rows.last(), Some(*idle), "{rows:#?}");
+        // The same line waits for three locks, and is one row.
+        let locks: Vec<&Value> = rows.iter().filter(|row| row["locks"] == 3).collect();
+        let [row] = &locks[..] else {
+            panic!("{:?}: {rows:#?}", python.version)
+        };
+        assert_eq!(row["threads"], 3, "{row:#?}");
+        assert_eq!(row["at"]["function"], "waits_for_one", "{row:#?}");
+        // A line of one's own waits in one of the library's.
+        let fetches = rows
+            .iter()
+            .find(|row| row["at"]["function"] == "fetches")
+            .unwrap_or_else(|| panic!("{:?}: {rows:#?}", python.version));
+        let inside = fetches["inside"]["file"].as_str().unwrap_or_default();
+        assert!(inside.ends_with("socket.py"), "{fetches:#?}");
+        let _ = fs::remove_file(file);
+    }
+}
+
+#[test]
+fn who_holds_a_mutex_is_said() {
+    let Some(target) = c("held_mutex.c", &["-g"]) else {
+        return;
+    };
+    let _alone = alone();
+    let file = scratch().join("held-mutex.profundo");
+    let program = Program::new(&target).options(&["--wall"]);
+    let output = program.command(Some(&file)).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut command = Command::new(profundo());
+    let output = command
+        .args(["report", "--width", "120"])
+        .arg(&file)
+        .output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(
+        text.contains("[waits for a lock held by thread 1 held_mutex]"),
+        "{text}"
+    );
+    let rows = waits(&file);
+    let held = rows.iter().find(|row| row["locks"] == 1);
+    assert_eq!(held.map(|row| &row["threads"]), Some(&Value::from(3)));
+    let _ = fs::remove_file(file);
+}

@@ -6,7 +6,7 @@ use profundo_wire::WaitKind;
 
 use super::blocked::Blocked;
 use super::calls;
-use crate::proc;
+use crate::{proc, sys};
 
 /// What a thread waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -34,7 +34,7 @@ impl Wait {
         }
         let [first, second, third, ..] = blocked.arguments;
         match blocked.call {
-            libc::SYS_futex => wait(WaitKind::Lock, format!("{first:#x}")),
+            libc::SYS_futex => wait(WaitKind::Lock, lock(pid, first, second)),
             SYS_FUTEX_WAITV => wait(WaitKind::Lock, String::new()),
             libc::SYS_nanosleep | libc::SYS_clock_nanosleep => wait(WaitKind::Sleep, String::new()),
             libc::SYS_wait4 | libc::SYS_waitid => {
@@ -77,6 +77,51 @@ impl Wait {
         }
     }
 }
+
+/// A lock: its address, and which thread holds it, as far as the lock says so.
+fn lock(pid: u32, address: u64, operation: u64) -> String {
+    let Some(holder) = holder(pid, address, operation) else {
+        return format!("{address:#x}");
+    };
+    let name = fs::read_to_string(format!("/proc/{pid}/task/{holder}/comm")).unwrap_or_default();
+    format!(
+        "{address:#x}, held by thread {holder} ({})",
+        name.trim_end()
+    )
+}
+
+/// Who holds a lock: those that inherit priorities say so in their word, mutexes of the C library behind it. Others
+/// (those of Python and of Rust) say it nowhere.
+fn holder(pid: u32, address: u64, operation: u64) -> Option<u32> {
+    /// What a mutex says that others wait for.
+    const CONTENDED: u32 = 2;
+    /// What a mutex says of its kind, but for what does not matter here.
+    const KINDS: u32 = 3;
+    let mut bytes = [0; 20];
+    if sys::read_memory(pid, address, &mut bytes) != bytes.len() {
+        return None;
+    }
+    let mut words = bytes
+        .chunks_exact(4)
+        .map(|it| it.try_into().map(u32::from_ne_bytes));
+    let mut word = || words.next()?.ok();
+    let (lock, _, owner, users, kind) = (word()?, word()?, word()?, word()?, word()?);
+    let holder = match operation as i32 & FUTEX_COMMAND {
+        FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => lock & FUTEX_TID,
+        // How many use it is at least the one that holds it.
+        _ if lock == CONTENDED && users > 0 && kind & !FUTEX_ELISION <= KINDS => owner,
+        _ => return None,
+    };
+    let is_thread = holder > 0 && proc::thread_state(pid, holder).is_some();
+    is_thread.then_some(holder)
+}
+
+const FUTEX_COMMAND: i32 = 0x7f;
+const FUTEX_LOCK_PI: i32 = 6;
+const FUTEX_LOCK_PI2: i32 = 13;
+const FUTEX_TID: u32 = 0x3fff_ffff;
+/// Bits of a mutex's kind on whether it is left out by transactions.
+const FUTEX_ELISION: u32 = 0x300;
 
 const SYS_FUTEX_WAITV: i64 = 449;
 
@@ -204,6 +249,26 @@ mod tests {
             (WaitKind::Other, "mount")
         );
         assert_eq!(of(9999, [0; 6]).what, "system call 9999");
+    }
+
+    #[test]
+    fn a_mutex_says_who_holds_it() {
+        let pid = std::process::id();
+        let tid = sys::thread_id();
+        // As in `pthread_mutex_t`: the lock, how often, the owner, the users, the kind.
+        let held = [2_u32, 0, tid, 1, 0];
+        let wait = |words: &[u32; 5], operation: u64| {
+            let address = std::ptr::from_ref(words) as u64;
+            let call = blocked(libc::SYS_futex, [address, operation, 0, 0, 0, 0]);
+            Wait::of(pid, &call, false).what
+        };
+        let holder = format!("held by thread {tid} (");
+        assert!(wait(&held, 0x80).contains(&holder));
+        assert!(wait(&[tid | 1 << 31, 0, 0, 0, 0], 0x86).contains(&holder));
+        // A semaphore, as Python's locks are, a mutex that nobody waits for, and one of a thread that is none.
+        for none in [[0, 0, 1, 0, 0], [1, 0, tid, 1, 0], [2, 0, 1, 1, 0]] {
+            assert!(!wait(&none, 0x80).contains("held"), "{none:?}");
+        }
     }
 
     #[test]

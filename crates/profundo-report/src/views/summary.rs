@@ -108,7 +108,10 @@ impl Summary {
         sort(profile, &mut functions, SortBy::Overhead);
         let waits = waits(profile, selection, shown);
         // What is waited for has a table of its own.
-        let waited_for: Vec<Place> = waits.iter().filter_map(|row| row.what).collect();
+        let waited_for: Vec<Place> = waits
+            .iter()
+            .flat_map(|row| row.whats.iter().copied())
+            .collect();
         functions.retain(|row| row.own_amount.weight > 0 && !waited_for.contains(&row.place));
         functions.truncate(hot(
             self.functions,

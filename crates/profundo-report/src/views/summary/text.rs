@@ -5,7 +5,7 @@ use std::io;
 use profundo_analysis::{
     FunctionShare, LineShare, Place, Selection, Totals, WaitRow, cpu_used, garbage, traced,
 };
-use profundo_model::FileId;
+use profundo_model::{FileId, Profile, Wait};
 use rustc_hash::FxHashMap;
 
 use super::Summary;
@@ -332,26 +332,85 @@ fn write_waits(
     let mut line = Line::default();
     line.push("Time %      Waited Threads  Where threads wait", BOLD);
     page.line(&mut line)?;
-    for row in rows.iter().take(limit) {
+    // Those that are idle stand last, however few rows are wanted.
+    let (idle, rows): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.is_idle);
+    for row in rows.into_iter().take(limit).chain(idle) {
         let share = row.weight as f64 / all.max(1) as f64;
         line.push_fmt(format_args!("{:>6}", percent(share)), heat(share));
         line.push_fmt(format_args!("{:>12}", duration(row.weight)), Style::PLAIN);
         line.push_fmt(format_args!("{:>8}  ", row.threads), Style::PLAIN);
+        if row.is_idle {
+            line.push("idle: never worked, waiting in ", GRAY);
+            line.push(row.at.map_or("", |at| names.function(at)), Style::PLAIN);
+            line.push_spaces(2);
+        }
         let at = row.at.map(|at| names.at(at)).unwrap_or_default();
         if !at.is_empty() {
             line.push(&at, Style::color(Color::Blue));
             line.push_spaces(2);
         }
-        if let Some(at) = row.at {
+        if let Some(at) = row.at.filter(|_| !row.is_idle) {
             line.push(names.function(at), Style::PLAIN);
             line.push_spaces(2);
         }
-        let what = row.what.map_or("[waits]", |what| names.function(what));
+        if let Some(inside) = row.inside {
+            line.push_fmt(format_args!("› {}  ", names.at(inside)), GRAY);
+        }
+        let locks = locks(page.profile, row, names);
+        let what = match row.what {
+            _ if row.is_idle => "",
+            _ if locks.is_some() => locks.as_deref().unwrap_or_default(),
+            Some(what) => names.function(what),
+            None => "[waits]",
+        };
         line.push(what, GRAY);
         line.truncate(page.columns);
         page.line(&mut line)?;
     }
     Ok(())
+}
+
+/// Locks that one line waits for: how many there are and who holds them, where either is to be said.
+fn locks(profile: &Profile, row: &WaitRow, names: &Names<'_>) -> Option<String> {
+    if row.wait != Some(Wait::Lock) {
+        return None;
+    }
+    let holder = |&what: &Place| {
+        let (_, holder) = names.function(what).split_once(", held by thread ")?;
+        Some(holder.trim_end_matches(']').to_owned())
+    };
+    let mut holders: Vec<String> = row.whats.iter().filter_map(holder).collect();
+    holders.sort_unstable();
+    holders.dedup();
+    let count = row.whats.len();
+    let what = match count {
+        0 | 1 if holders.is_empty() => return None,
+        0 | 1 => "a lock".to_owned(),
+        several => format!("{several} locks"),
+    };
+    Some(match &holders[..] {
+        [] => format!("[waits for {what}]"),
+        [one] => format!("[waits for {what} held by {}]", thread(profile, one)),
+        several => format!("[waits for {what} held by {} threads]", several.len()),
+    })
+}
+
+/// A thread by the number and the name that the other tables have, where it is in them: `1234 (name)` otherwise.
+fn thread(profile: &Profile, holder: &str) -> String {
+    let tid = holder
+        .split_once(' ')
+        .and_then(|(tid, _)| tid.parse::<u32>().ok());
+    let known = profile
+        .threads
+        .iter()
+        .find(|(_, thread)| Some(thread.tid) == tid);
+    match known {
+        Some((_, thread)) => {
+            let name = profile.strings.get(thread.name);
+            format!("thread {} {name}", thread.number)
+        }
+        None => format!("thread {holder}"),
+    }
 }
 
 fn write_tree(page: &mut Page<'_>, branches: &[Branch], names: &Names<'_>) -> io::Result<()> {

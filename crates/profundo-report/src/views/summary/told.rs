@@ -47,7 +47,8 @@ impl Summary {
             json.array("waits", |json| {
                 for row in &answers.waits {
                     json.object("", |json| {
-                        json.text_or_null("kind", row.wait.map_or("", Wait::name));
+                        let kind = row.wait.map_or("", Wait::name);
+                        json.text_or_null("kind", if row.is_idle { "idle" } else { kind });
                         match row.what {
                             Some(what) => json.row("what", |json| place(json, profile, what)),
                             None => json.null("what"),
@@ -55,6 +56,15 @@ impl Summary {
                         match row.at {
                             Some(at) => json.row("at", |json| place(json, profile, at)),
                             None => json.null("at"),
+                        }
+                        match row.inside {
+                            Some(inside) => {
+                                json.row("inside", |json| place(json, profile, inside));
+                            }
+                            None => json.null("inside"),
+                        }
+                        if row.wait == Some(Wait::Lock) && !row.is_idle {
+                            json.number("locks", row.whats.len() as u64);
                         }
                         json.seconds("seconds", Some(row.weight));
                         json.number("threads", row.threads as u64);
