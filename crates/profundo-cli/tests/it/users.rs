@@ -143,3 +143,33 @@ fn what_is_somebody_elses_is_said() {
     assert!(said.err.contains("-o FILE"), "{said:#?}");
     assert!(!there.0.join("ran").exists());
 }
+
+/// The kernel tells few what a process has read that has ended; whoever has waited for it knows all the same.
+#[test]
+fn bytes_are_counted_for_anybody() {
+    let Some(there) = Elsewhere::new("bytes") else {
+        return;
+    };
+    let words = [
+        "time",
+        "--json",
+        "-o",
+        "t.json",
+        "--",
+        "head",
+        "-c",
+        "300000",
+        "/dev/zero",
+    ];
+    let bytes = |said: Said, folder: &Path| {
+        said.succeeded();
+        let text = fs::read_to_string(folder.join("t.json")).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let run = &json["runs"][0];
+        (run["read_bytes"].as_u64(), run["written_bytes"].as_u64())
+    };
+    let folder = Folder::new();
+    let ours = bytes(folder.said(&words), folder.path());
+    assert_eq!(ours.1, Some(300_000));
+    assert_eq!(bytes(there.said(&words), there.path()), ours);
+}

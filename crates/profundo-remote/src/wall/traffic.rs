@@ -392,7 +392,7 @@ impl Counters {
         self.read >= other.read && self.written >= other.written
     }
 
-    fn since(&self, before: &Self) -> Self {
+    pub(crate) fn since(&self, before: &Self) -> Self {
         Self {
             read: self.read.saturating_sub(before.read),
             written: self.written.saturating_sub(before.written),
