@@ -57,7 +57,7 @@ pub struct Usage {
     pub voluntary: u64,
     /// How often it was taken away.
     pub involuntary: u64,
-    /// Bytes that calls have read and written. `None`: it runs with another user's rights.
+    /// Bytes that calls have read and written. `None`: the kernel does not count them.
     pub calls: Option<(u64, u64)>,
     /// Bytes that were read from disks and that are to be written there.
     pub disk: (u64, u64),

@@ -222,9 +222,7 @@ fn meaning(quantity: Quantity, run: &Run) -> String {
         Quantity::MajorFaults => "major: read from a disk".into(),
         Quantity::Voluntary => "voluntary: a thread waited for something".into(),
         Quantity::Involuntary => "involuntary: another one got its CPU".into(),
-        Quantity::Read if run.calls.is_none() => {
-            "by calls: it ran with another user's rights".into()
-        }
+        Quantity::Read if run.calls.is_none() => "by calls: the kernel does not count them".into(),
         Quantity::Read => "by calls, from files, pipes, terminals …".into(),
         Quantity::Written if run.calls.is_none() => String::new(),
         Quantity::Written => "by calls".into(),

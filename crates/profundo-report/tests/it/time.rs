@@ -132,7 +132,7 @@ fn what_is_not_known_is_said() {
             Page faults         9812   minor: memory used first, or shared
                                    3   major: read from a disk
 
-            Read             unknown   by calls: it ran with another user's rights
+            Read             unknown   by calls: the kernel does not count them
                              4.10 kB   from disks
             Written          unknown
                                  0 B   to disks, then or later
