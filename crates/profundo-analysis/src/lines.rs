@@ -10,6 +10,7 @@ use profundo_model::{FileId, FrameId, Language, Profile, StackId};
 use rustc_hash::FxHashMap;
 
 use crate::interval::{Estimate, Mass};
+use crate::lineless::{Lineless, lineless};
 use crate::own::Ownership;
 use crate::shown::{Libraries, Shown};
 use crate::tally::Amount;
@@ -68,8 +69,21 @@ pub struct SourceShares {
     /// The same by the function that ran, the one that took most first; `None` is what has nothing
     /// on its stack that is shown.
     pub elsewhere_by: Vec<(Option<Place>, Amount)>,
+    /// The same by whose it is: a library's threads, or a program.
+    pub lineless: Vec<Lineless>,
+    /// What lines of libraries have because only a launcher called them.
+    pub launched: Launched,
     /// All that was selected.
     pub whole: Mass,
+}
+
+/// The part of the time in which no line of the reader's own ran but one that starts a library.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Launched {
+    /// How much it is.
+    pub amount: Amount,
+    /// The lines that started it, the one with most first, and what each of them did.
+    pub by: Vec<(FrameId, Amount)>,
 }
 
 /// The shares of the lines of a selection.
@@ -79,6 +93,8 @@ pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -
     let mut sums: Vec<LineSum> = Vec::new();
     let mut elsewhere = Amount::default();
     let mut elsewhere_by: FxHashMap<Option<u32>, (Option<Place>, Amount)> = FxHashMap::default();
+    let mut launched = Launched::default();
+    let mut launched_by: FxHashMap<(FileId, u32), (FrameId, Amount)> = FxHashMap::default();
     for (stamp, stack) in (1..).zip(selection.stacks(profile)) {
         let own = finder.find(stack.stack);
         for &frame in &finder.on_stack {
@@ -97,6 +113,13 @@ pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -
                 sum.own.add(stack);
             }
         }
+        if let Some(launcher) = finder.launcher {
+            launched.amount.add(stack);
+            let row = profile.frames.get(launcher);
+            let entry = launched_by.entry((row.file, row.line));
+            let (_, sum) = entry.or_insert((launcher, Amount::default()));
+            sum.add(stack);
+        }
         if own.is_none() {
             elsewhere.add(stack);
             let place = finder.leaf;
@@ -108,7 +131,13 @@ pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -
     let whole = selection.mass(profile);
     let mut elsewhere_by: Vec<_> = elsewhere_by.into_values().collect();
     elsewhere_by.sort_by_key(|(place, sum)| (std::cmp::Reverse(sum.weight), *place));
+    launched.by = launched_by.into_values().collect();
+    launched
+        .by
+        .sort_by_key(|&(frame, sum)| (std::cmp::Reverse(sum.weight), frame));
     SourceShares {
+        lineless: lineless(profile, selection, &mut finder),
+        launched,
         files: files(profile, &sums, whole),
         elsewhere,
         elsewhere_by,
@@ -176,6 +205,9 @@ fn files(profile: &Profile, sums: &[LineSum], whole: Mass) -> Vec<FileLines> {
     files
 }
 
+/// The place of a line that only starts libraries, among those that may have a sample's time.
+const LAUNCHER: usize = 4;
+
 /// Finds the line whose time a sample is.
 pub(crate) struct Finder<'a> {
     profile: &'a Profile,
@@ -187,6 +219,8 @@ pub(crate) struct Finder<'a> {
     pub(crate) on_stack: Vec<FrameId>,
     /// The innermost place of the last stack that is not plumbing.
     pub(crate) leaf: Option<Place>,
+    /// The line that only started the last stack, where no other is the reader's own.
+    pub(crate) launcher: Option<FrameId>,
 }
 
 impl<'a> Finder<'a> {
@@ -220,6 +254,7 @@ impl<'a> Finder<'a> {
             looked_at,
             on_stack: Vec::new(),
             leaf: None,
+            launcher: None,
         }
     }
 
@@ -227,9 +262,10 @@ impl<'a> Finder<'a> {
     pub(crate) fn find(&mut self, stack: StackId) -> Option<FrameId> {
         self.on_stack.clear();
         self.leaf = None;
-        // The innermost line of one's own in Python, of one's own in another language, and the
-        // same for libraries.
-        let mut best: [Option<FrameId>; 4] = [None; 4];
+        self.launcher = None;
+        // The innermost line of one's own in Python, of one's own in another language, the
+        // same for libraries, and what started them.
+        let mut best: [Option<FrameId>; 5] = [None; 5];
         for location in self.profile.stacks.locations(stack) {
             for place in crate::place::places(self.profile, location).rev() {
                 let Place::Frame(frame) = place else {
@@ -249,9 +285,15 @@ impl<'a> Finder<'a> {
                     continue;
                 }
                 self.on_stack.push(frame);
-                let class = 2 * usize::from(is_library) + usize::from(language != Language::Python);
+                let class = match self.owners.is_launcher(frame) {
+                    true if is_library => LAUNCHER,
+                    _ => 2 * usize::from(is_library) + usize::from(language != Language::Python),
+                };
                 best[class] = best[class].or(Some(frame));
             }
+        }
+        if best[0].or(best[1]).is_none() {
+            self.launcher = best[LAUNCHER];
         }
         best.into_iter().flatten().next()
     }

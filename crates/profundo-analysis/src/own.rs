@@ -4,9 +4,12 @@
 //! below `lib/pythonX.Y`; Rust has its sources below `/rustc` and those of other crates in
 //! cargo's registry; the system's libraries lie below `/usr/lib`. Native code without debug
 //! information is judged by the module that it lies in. An executable is its reader's own,
-//! wherever it lies: it is what he asked to run.
+//! wherever it lies: it is what he asked to run. Code that only starts a library's ([`launcher`]) is
+//! nobody's own.
 
-use profundo_model::{Language, LocationId, Profile, Role};
+mod launcher;
+
+use profundo_model::{FrameId, Language, LocationId, Profile, Role};
 
 use crate::Place;
 
@@ -16,6 +19,8 @@ pub struct Ownership<'a> {
     profile: &'a Profile,
     /// By frame.
     frames: Vec<bool>,
+    /// By frame, whether it only starts other code.
+    launchers: Vec<bool>,
     /// By module.
     modules: Vec<bool>,
 }
@@ -30,25 +35,33 @@ impl<'a> Ownership<'a> {
                     || is_library_file(strings.get(file.path))
             })
             .collect();
-        let frames = profile.frames.iter().map(|frame| match frame.language {
+        let launchers = launcher::frames(profile, &files);
+        let frames = profile.frames.iter().zip(&launchers);
+        let frames = frames.map(|(frame, &launches)| match frame.language {
             Language::Runtime => true,
             Language::Synthetic => false,
             // Without a line, the file is but the module, which may hold anybody's code.
             Language::Rust if frame.line == 0 && is_rust_library(strings.get(frame.function)) => {
                 true
             }
-            _ => files[frame.file.index()],
+            _ => launches || files[frame.file.index()],
         });
         let modules = profile.modules.iter();
         Self {
             profile,
             frames: frames.collect(),
+            launchers,
             modules: modules
                 .map(|(_, module)| {
                     module.role != Role::Ordinary || is_library_module(strings.get(module.path))
                 })
                 .collect(),
         }
+    }
+
+    /// Whether a frame only starts a library's code, so that it is nobody's own.
+    pub fn is_launcher(&self, frame: FrameId) -> bool {
+        self.launchers[frame.index()]
     }
 
     /// Whether a place is not the reader's own, wherever it was met.
@@ -92,13 +105,20 @@ pub fn is_library_file(path: &str) -> bool {
         "/sysdeps/",
         "/include/c++/",
     ];
-    const BELOW: [&str; 7] = [
+    // Images of containers keep the program itself in `/usr/src/app`.
+    const BELOW: [&str; 13] = [
         "/rustc/",
         "/rust/deps/",
         "/usr/include/",
         "/usr/lib/",
-        "/usr/src/",
+        "/usr/src/debug/",
+        "/usr/src/glibc",
+        "/usr/src/linux",
+        "/usr/src/python",
+        "/usr/src/rustc",
         "<frozen ",
+        "<attrs generated ",
+        "<decorator-gen-",
         "node:internal",
     ];
     BELOW.iter().any(|start| path.starts_with(start))
@@ -162,6 +182,7 @@ mod tests {
             "/venv/lib/python3.12/site-packages/numpy/core/numeric.py",
             "/usr/lib/python3/dist-packages/yaml/__init__.py",
             "<frozen importlib._bootstrap>",
+            "/usr/src/debug/glibc-2.39/malloc/malloc.c",
             "/rustc/abc/library/core/src/iter/range.rs",
             "/home/me/.cargo/registry/src/index.crates.io-1/regex-1.0.0/src/lib.rs",
         ] {
@@ -174,6 +195,7 @@ mod tests {
             "/home/me/lib/python_tools/x.py",
             "/home/me/library/core/src/lib.rs",
             "src/main.c",
+            "/usr/src/app/manage.py",
             "",
         ] {
             assert!(!is_library_file(path), "{path}");

@@ -11,6 +11,8 @@ use rustc_hash::FxHashMap;
 
 /// Kept around a line, so that it can be understood.
 const AROUND: u32 = 2;
+/// A file that is no longer is kept whole: what it does as a whole says whether it only starts a library.
+const SHORT_FILE: usize = 40;
 /// A longer line is data, or was made by a program.
 const LONGEST_LINE: usize = 400;
 /// A larger file as well.
@@ -33,7 +35,12 @@ pub fn keep(profile: &mut Profile, weights: &[u64]) {
             read(Path::new(path), began)
         });
         let Some(texts) = texts else { continue };
-        for number in line.saturating_sub(AROUND).max(1)..=line.saturating_add(AROUND) {
+        let around = if texts.len() <= SHORT_FILE {
+            1..=SHORT_FILE as u32
+        } else {
+            line.saturating_sub(AROUND).max(1)..=line.saturating_add(AROUND)
+        };
+        for number in around {
             let Some(text) = texts.get(number as usize - 1) else {
                 break;
             };

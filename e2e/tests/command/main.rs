@@ -35,6 +35,7 @@ mod signals;
 mod surroundings;
 mod talk;
 mod threads;
+mod tools;
 mod traps;
 mod truth;
 mod unreachable;

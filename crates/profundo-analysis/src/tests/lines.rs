@@ -29,6 +29,8 @@ fn shown(profile: &Profile, options: &LinesOptions) -> Vec<String> {
         .map(|(_, amount)| amount.weight)
         .sum();
     assert_eq!(sum, elsewhere);
+    let sum: u64 = (shares.lineless.iter()).map(|row| row.amount.weight).sum();
+    assert_eq!(sum, elsewhere);
     rows.push(format!("elsewhere {}", elsewhere / 1_000_000));
     rows
 }
@@ -124,4 +126,138 @@ fn recursion_counts_once() {
         shown(&profile, &with(Libraries::Hidden)),
         ["f.rs:3 7/7", "f.rs:4 0/7", "elsewhere 0"]
     );
+}
+
+/// A tool whose script only imports and calls, with the text of the script, and who has how much.
+fn tool(script: &[&str]) -> Profile {
+    let mut profile = Profile::from_folded("").unwrap();
+    let it = &mut profile;
+    let bin = "/v/bin/tool";
+    let start = it.hand_made_python(bin, "<module>", 3, true);
+    let import = it.hand_made_python(bin, "<module>", 1, true);
+    let library = "/v/lib/python3.12/site-packages/tool.py";
+    let [main, work] = [("main", 5), ("work", 9)]
+        .map(|(name, line)| it.hand_made_python(library, name, line, false));
+    for (path, count) in [
+        (&[start, main][..], 1),
+        (&[start, main, work], 6),
+        (&[import], 2),
+        (&[import, work], 1),
+    ] {
+        let stack = stack(it, path);
+        push(it, stack, count, State::Running);
+    }
+    let file = it.file(bin, "", "");
+    for (line, text) in (1..).zip(script) {
+        let text = it.strings.intern(text);
+        it.sources.insert(file, line, text);
+    }
+    profile
+}
+
+#[test]
+fn what_only_starts_a_library_leaves_the_time_to_its_lines() {
+    let script = [
+        "from tool import main",
+        "if __name__ == '__main__':",
+        "    main()",
+    ];
+    let profile = tool(&script);
+    let rows = shown(&profile, &with(Libraries::Folded));
+    assert_eq!(
+        rows,
+        [
+            "tool.py:5 1/7",
+            "tool.py:9 7/7",
+            "tool:1 2/3",
+            "tool:3 0/7",
+            "elsewhere 0"
+        ]
+    );
+    let launched = lines(&profile, &all(&profile), &with(Libraries::Folded)).launched;
+    assert_eq!(launched.amount.weight, 10_000_000);
+    let by = launched.by.iter();
+    let by: Vec<_> = by
+        .map(|(frame, amount)| (profile.frames.get(*frame).line, amount.count))
+        .collect();
+    assert_eq!(by, [(3, 7), (1, 3)]);
+    // A script with work of its own has the time of what it calls.
+    let script = ["from tool import main", "x = [1]", "y = main(x)"];
+    let profile = tool(&script);
+    let rows = shown(&profile, &with(Libraries::Folded));
+    assert!(rows.contains(&"tool:3 7/7".to_owned()), "{rows:?}");
+    let launched = lines(&profile, &all(&profile), &with(Libraries::Folded)).launched;
+    assert_eq!((launched.amount.weight, launched.by.len()), (0, 0));
+}
+
+/// Two threads of a program and one of a library's pool, at work at these times.
+fn pooled(waiting: &[(u64, u32, u32, bool)], pool: &[u64]) -> Profile {
+    let mut profile = Profile::from_folded("").unwrap();
+    let it = &mut profile;
+    let other = it.hand_made_thread(2, "other");
+    let worker = it.hand_made_thread(3, "worker");
+    let library = it.hand_made_module("/v/site-packages/libpool.so");
+    let mut native = |number: u64, function| {
+        let key = profundo_model::FrameKey {
+            function,
+            ..Default::default()
+        };
+        let kind = profundo_model::LocationKind::Code(profundo_model::CodeAddress::Instruction(
+            profundo_model::Avma(number),
+        ));
+        it.hand_made_location(kind, Some(library), &[key])
+    };
+    let [wait, work] = [(16, "wait"), (32, "work")].map(|(at, name)| native(at, name));
+    for &(time, thread, line, inside) in waiting {
+        let line = it.hand_made_python("/home/me/app.py", "main", line, true);
+        let path = if inside { &[line, wait][..] } else { &[line] };
+        let stack = stack(it, path);
+        push(it, stack, 1, State::Running);
+        let sample = it.samples.last_mut().unwrap();
+        sample.time = profundo_model::Nanos(time);
+        if thread == 2 {
+            sample.thread = other;
+        }
+    }
+    let stack = stack(it, &[work]);
+    for &time in pool {
+        push(it, stack, 1, State::Running);
+        let sample = it.samples.last_mut().unwrap();
+        (sample.time, sample.thread) = (profundo_model::Nanos(time), worker);
+    }
+    profile
+}
+
+/// `threads: count of all`, and `line: count` of the lines that waited.
+fn waited_for(profile: &Profile) -> Vec<String> {
+    let shares = lines(profile, &all(profile), &with(Libraries::Folded));
+    let [pool] = &shares.lineless[..] else {
+        panic!("{:?}", shares.lineless);
+    };
+    let path = profile.modules.get(pool.module.unwrap()).path;
+    assert_eq!(profile.strings.get(path), "/v/site-packages/libpool.so");
+    let mut rows = vec![format!("{} of {}", pool.amount.count, pool.threads.len())];
+    rows.extend(pool.lines.iter().map(|(frame, amount)| {
+        let line = profile.frames.get(*frame).line;
+        format!("{line}: {}", amount.count)
+    }));
+    rows
+}
+
+#[test]
+fn the_work_of_a_pool_belongs_to_the_line_that_waits_for_it() {
+    // Once seen in the library on both sides, once before only, and once on two lines.
+    let waiting = [
+        (10, 1, 5, true),
+        (40, 1, 5, true),
+        (50, 1, 6, true),
+        (60, 1, 7, false),
+    ];
+    let profile = pooled(&waiting, &[20, 30, 55, 45, 70]);
+    assert_eq!(waited_for(&profile), ["5 of 1", "5: 2", "6: 1"]);
+    // Two may wait, or nobody was in the library.
+    let waiting = [(10, 1, 5, true), (11, 2, 8, true), (40, 1, 5, true)];
+    assert_eq!(waited_for(&pooled(&waiting, &[20, 50])), ["2 of 1"]);
+    let waiting = [(10, 1, 5, false), (40, 1, 5, false)];
+    assert_eq!(waited_for(&pooled(&waiting, &[20])), ["1 of 1"]);
 }

@@ -7,6 +7,8 @@ mod chart;
 mod counted_lines;
 mod functions;
 mod heap;
+mod launched;
+mod lineless;
 mod lines;
 mod memory;
 mod memory_lines;

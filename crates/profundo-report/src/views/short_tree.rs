@@ -6,9 +6,7 @@
 
 use std::collections::BinaryHeap;
 
-use profundo_analysis::{
-    Libraries, NodeId, Place, Recur, Selection, Shown, Tree, TreeOptions, tree,
-};
+use profundo_analysis::{NodeId, Place, Recur, Selection, Shown, Tree, TreeOptions, tree};
 use profundo_model::Profile;
 
 /// How much is shown.
@@ -42,19 +40,17 @@ pub(super) struct Branch {
 /// How many functions of a chain are named.
 const CHAIN: usize = 4;
 
-/// The branches, in the order of their lines.
+/// The branches, in the order of their lines. `is_folded_own` says whether what is folded into a function
+/// is its own.
 pub(super) fn branches(
     profile: &Profile,
     selection: &Selection,
     shown: Shown,
+    is_folded_own: bool,
     limits: Limits,
 ) -> Vec<Branch> {
-    let libraries = match shown.libraries {
-        Libraries::Shown => Libraries::Folded,
-        other => other,
-    };
     let options = TreeOptions {
-        shown: Shown { libraries, ..shown },
+        shown,
         by_function: true,
         combine: true,
         recur: Recur::Off,
@@ -67,8 +63,7 @@ pub(super) fn branches(
         tree: &tree,
         all,
         floor: (limits.min_share * all as f64).ceil() as u64,
-        // Where the reader has libraries folded, the other tables give their time to the caller too.
-        is_folded_own: shown.libraries == Libraries::Folded,
+        is_folded_own,
     };
     pruned.branches(limits)
 }

@@ -6,12 +6,13 @@ mod text;
 mod told;
 
 use profundo_analysis::{
-    Allocations, FunctionShare, Io, Libraries, LineShare, LinesOptions, Place, ProcessMemory,
-    Selection, Totals, WaitRow, lines, shares, totals, waits,
+    Allocations, Amount, FunctionShare, Io, Launched, Libraries, LineShare, Lineless, LinesOptions,
+    Place, ProcessMemory, Selection, Totals, WaitRow, lines, shares, totals, waits,
 };
 use profundo_model::{FileId, Profile};
 
 use super::functions::sort;
+use super::lineless::Pools;
 use super::memory;
 use super::short_tree::{Branch, Limits, branches};
 use super::view;
@@ -125,10 +126,14 @@ impl Summary {
             shown,
             files: self.choices.filter.files.clone(),
         };
-        let files = match Weighs::of(profile) {
+        let source = match Weighs::of(profile) {
             // All the time of a function stands at its first line.
-            Weighs::Traced => Vec::new(),
-            _ => lines(profile, selection, &options).files,
+            Weighs::Traced => None,
+            _ => Some(lines(profile, selection, &options)),
+        };
+        let (files, launched, lineless) = match source {
+            Some(source) => (source.files, source.launched, source.lineless),
+            None => Default::default(),
         };
         let of_file = |file: profundo_analysis::FileLines| {
             let lines = file.lines.into_iter();
@@ -137,23 +142,51 @@ impl Summary {
                 .map(move |line| (file.file, line))
         };
         let mut lines: Vec<(FileId, LineShare)> = files.into_iter().flat_map(of_file).collect();
-        lines.sort_by_key(|(file, line)| {
-            let heat = std::cmp::Reverse(line.own_amount.weight);
+        // What a pool did for a line makes the line hot, too.
+        let pools = Pools::new(&lineless, selection.mass(profile));
+        let weight = |file: FileId, line: &LineShare| {
+            let of_pools = pools.of_line(profile, file, line.line);
+            let of_pools: u64 = of_pools.map(|(_, amount)| amount.weight).sum();
+            line.own_amount.weight + of_pools
+        };
+        lines.sort_by_cached_key(|(file, line)| {
+            let heat = std::cmp::Reverse(weight(*file, line));
             (heat, *file, line.line)
         });
-        lines.truncate(hot(
-            self.lines,
-            lines.iter().map(|(_, line)| line.own.share),
-        ));
+        let all = selection.weight(profile).max(1) as f64;
+        let shares = lines
+            .iter()
+            .map(|(file, line)| weight(*file, line) as f64 / all);
+        let hottest = hot(self.lines, shares);
+        let others = lines.split_off(hottest);
+        let other_lines = OtherLines {
+            count: others.len(),
+            amount: others.iter().fold(Amount::default(), |mut sum, (_, line)| {
+                sum += line.own_amount;
+                sum
+            }),
+        };
         let limits = Limits {
             lines: self.tree,
             levels: 10,
             min_share: 0.01,
         };
+        let mut shown = self.choices.shown;
+        // Where the reader has libraries folded, the other tables give their time to the caller too.
+        let is_folded_own = shown.libraries == Libraries::Folded;
+        // Where a library's code is all there is, folding it would leave one row.
+        if launched.amount.weight > selection.weight(profile) / 2 {
+            shown.libraries = Libraries::Shown;
+        } else if shown.libraries == Libraries::Shown {
+            shown.libraries = Libraries::Folded;
+        }
         Answers {
             lines,
+            other_lines,
+            launched,
+            lineless,
             functions,
-            tree: branches(profile, selection, self.choices.shown, limits),
+            tree: branches(profile, selection, shown, is_folded_own, limits),
             totals: totals(profile, selection),
             waits,
             io: traffic::of(profile, selection, &self.choices),
@@ -174,8 +207,18 @@ fn hot(most: usize, shares: impl Iterator<Item = f64>) -> usize {
         .count()
 }
 
+/// The lines that the table leaves out.
+#[derive(Debug, Clone, Copy)]
+struct OtherLines {
+    count: usize,
+    amount: Amount,
+}
+
 struct Answers<'p> {
     lines: Vec<(FileId, LineShare)>,
+    other_lines: OtherLines,
+    launched: Launched,
+    lineless: Vec<Lineless>,
     functions: Vec<FunctionShare>,
     tree: Vec<Branch>,
     totals: Totals,

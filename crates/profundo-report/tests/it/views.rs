@@ -128,6 +128,7 @@ fn a_summary_fits_on_a_screen() {
               21.9 ±1.2   22          confidence.py:17  return [values[i] for i in indices]
               12.0 ±0.9       12      confidence.py:10  return sum(values) / len(values)
                6.2 ±1.2        5   1  confidence.py:53  packed = zlib.compress(pickle.dumps…
+               0.1 ±0.1   <1          1 other line
 
             Self %        Py Nat Sys  Total %  Hottest functions
               39.9 ±1.4   40             81.8  resample  confidence.py:17
@@ -224,23 +225,24 @@ fn energy_has_a_column_and_a_sentence() {
     check(
         summary.render(&metered()),
         expect![[r#"
-        python3 confidence.py 600000
-        5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
-        ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
+            python3 confidence.py 600000
+            5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
+            ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
 
-        Time %        Py Nat Sys   Energy  Hottest lines
-          59.8 ±1.5   46  14       23.9 J  confidence.py:16  indices = [rng.randint(0, …
-          21.9 ±1.2   22           8.78 J  confidence.py:17  return [values[i] for i in…
-          12.0 ±0.9       12       4.79 J  confidence.py:10  return sum(values) / len(v…
-           6.2 ±1.2        5   1   2.47 J  confidence.py:53  packed = zlib.compress(pic…
+            Time %        Py Nat Sys   Energy  Hottest lines
+              59.8 ±1.5   46  14       23.9 J  confidence.py:16  indices = [rng.randint(0, …
+              21.9 ±1.2   22           8.78 J  confidence.py:17  return [values[i] for i in…
+              12.0 ±0.9       12       4.79 J  confidence.py:10  return sum(values) / len(v…
+               6.2 ±1.2        5   1   2.47 J  confidence.py:53  packed = zlib.compress(pic…
+               0.1 ±0.1   <1          31.9 mJ  1 other line
 
-        Self %        Py Nat Sys   Energy  Total %  Hottest functions
-          39.9 ±1.4   40           16.0 J     81.8  resample  confidence.py:17
-          27.9 ±1.3   28           11.2 J     41.9  …low_with_getrandbits  random.py:242
-          14.0 ±1.0       14       5.58 J     14.0  _random_Random_getrandbits
-          12.0 ±0.9       12       4.79 J     12.0  builtin_sum
-           5.0 ±0.6        5       1.99 J      5.0  deflate
-           1.2 ±1.4            1   479 mJ      1.2  __read
+            Self %        Py Nat Sys   Energy  Total %  Hottest functions
+              39.9 ±1.4   40           16.0 J     81.8  resample  confidence.py:17
+              27.9 ±1.3   28           11.2 J     41.9  …low_with_getrandbits  random.py:242
+              14.0 ±1.0       14       5.58 J     14.0  _random_Random_getrandbits
+              12.0 ±0.9       12       4.79 J     12.0  builtin_sum
+               5.0 ±0.6        5       1.99 J      5.0  deflate
+               1.2 ±1.4            1   479 mJ      1.2  __read
 
         Energy: 80.0 J by package-0 in 5.10 s (15.7 W, the whole machine); about 40.0 J of it is this program's, by its share of the CPU time of all that ran (50.0 %).
         Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
@@ -279,6 +281,7 @@ fn a_wide_screen_shows_ranges() {
               21.9 20.8–23.1    21.9              confidence.py:17  return [values[i] for i in indices]
               12.0 11.1–12.9          12.0        confidence.py:10  return sum(values) / len(values)
                6.2 5.2–7.4             5.0   1.2  confidence.py:53  packed = zlib.compress(pickle.dumps(values), 9)
+               0.1 0.0–0.2       0.1              1 other line
 
             Self %              Py % Nat % Sys %  Total %  Hottest functions
               39.9 38.5–41.3    39.9                 81.8  resample  confidence.py:17

@@ -12,8 +12,9 @@ use crate::palette::Color;
 use crate::printer::Page;
 use crate::source::{Source, shown};
 use crate::units::{bar, counted, percent, plus_minus};
+use crate::views::lineless::Pools;
 use crate::views::{
-    BOLD, GRAY, KindColumns, heat, push_share, share_width, write_empty, write_end,
+    BOLD, GRAY, KindColumns, heat, launched, push_share, share_width, write_empty, write_end,
 };
 use crate::weighs::Weighs;
 use crate::width::digits;
@@ -220,8 +221,15 @@ impl Lines {
                     ""
                 }
             ))?;
+            let pools = Pools::new(&shares.lineless, shares.whole);
+            for (threads, share, at) in pools.waited_for(page.profile, names) {
+                page.plain(&format!(
+                    "In {threads}: {} % of the {whole}, while {at} waited for it.",
+                    share_text(share)
+                ))?;
+            }
         }
-        Ok(())
+        launched::write(page, &shares.launched, shares.whole)
     }
 
     /// What a stack is called of which nothing is shown, as in exports.

@@ -6,8 +6,8 @@ use profundo_model::Profile;
 use super::Lines;
 use crate::json::Json;
 use crate::source::Source;
-use crate::views::tell_amounts;
 use crate::views::told::tell_share;
+use crate::views::{launched, lineless, tell_amounts};
 
 impl Lines {
     pub(super) fn report(&self) -> &'static str {
@@ -28,6 +28,10 @@ impl Lines {
             let share = shares.elsewhere.share(shares.whole);
             tell_share(json, "", &share, &shares.elsewhere, all);
         });
+        lineless::tell(json, profile, &shares.lineless, shares.whole);
+        if shares.launched.amount.weight > 0 {
+            launched::tell(json, profile, &shares.launched, shares.whole);
+        }
     }
 
     fn tell_file(&self, json: &mut Json<'_>, profile: &Profile, file: &FileLines, all: u64) {

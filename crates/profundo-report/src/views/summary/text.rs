@@ -3,12 +3,12 @@
 use std::io;
 
 use profundo_analysis::{
-    FunctionShare, LineShare, Place, Selection, Totals, WaitRow, cpu_used, garbage, traced,
+    FunctionShare, Place, Selection, Totals, WaitRow, cpu_used, garbage, traced,
 };
 use profundo_model::{FileId, Profile, Wait};
 use rustc_hash::FxHashMap;
 
-use super::Summary;
+use super::{Answers, Summary};
 use crate::line::{Line, Style};
 use crate::names::Names;
 use crate::palette::Color;
@@ -16,12 +16,13 @@ use crate::printer::Page;
 use crate::source::{Source, shown};
 use crate::units::{counted, duration, percent};
 use crate::views::functions::push_name;
+use crate::views::lineless::Pools;
 use crate::views::short_tree::Branch;
 use crate::views::totals::{command, end, write_commands, write_processes, write_threads};
 use crate::views::{
     BOLD, GRAY, KindColumns, heat, push_share, share_width, write_empty, write_end, write_next,
 };
-use crate::views::{allocs, memory, traffic};
+use crate::views::{allocs, launched, memory, traffic};
 use crate::warning::Warning;
 use crate::weighs::Weighs;
 use crate::width::{keep_head, keep_tail, width};
@@ -56,7 +57,8 @@ impl Summary {
         let all = selection.weight(profile);
         let names = answers.names(profile);
         if !answers.lines.is_empty() {
-            self.write_lines(page, &answers.lines, &names, kinds, all)?;
+            self.write_lines(page, &answers, selection, &names, kinds)?;
+            launched::write(page, &answers.launched, selection.mass(profile))?;
             page.plain("")?;
         }
         if answers.functions.is_empty() {
@@ -106,12 +108,15 @@ impl Summary {
     fn write_lines(
         &self,
         page: &mut Page<'_>,
-        rows: &[(FileId, LineShare)],
+        answers: &Answers<'_>,
+        selection: &Selection,
         names: &Names<'_>,
         kinds: KindColumns,
-        all: u64,
     ) -> io::Result<()> {
         let profile = page.profile;
+        let rows = &answers.lines;
+        let (all, whole) = (selection.weight(profile), selection.mass(profile));
+        let pools = Pools::new(&answers.lineless, whole);
         let share = share_width(page);
         let mut line = Line::default();
         line.push_fmt(format_args!("{:<share$}", "Time %"), BOLD);
@@ -150,6 +155,29 @@ impl Summary {
                     line.push(names.function(Place::Frame(row.frame)), GRAY);
                 }
             }
+            line.truncate(page.columns);
+            page.line(&mut line)?;
+            for (row, amount) in pools.of_line(profile, *file, row.line) {
+                push_share(&mut line, &amount.share(whole), share);
+                kinds.push(&mut line, amount.split.shares(all));
+                line.push_spaces(2 + for_at + 2);
+                line.push_fmt(format_args!("in {}", pools.threads(profile, row)), GRAY);
+                line.truncate(page.columns);
+                page.line(&mut line)?;
+            }
+        }
+        let rest = pools.rest(profile, rows.iter().map(|(file, row)| (*file, row.line)));
+        let others = answers.other_lines;
+        let other_lines = counted(others.count as u64, "other line");
+        for (amount, text) in [(others.amount, other_lines), (rest.amount, rest.text)] {
+            let estimate = amount.share(whole);
+            if amount.weight == 0 {
+                continue;
+            }
+            push_share(&mut line, &estimate, share);
+            kinds.push(&mut line, amount.split.shares(all));
+            line.push_spaces(2);
+            line.push(&text, GRAY);
             line.truncate(page.columns);
             page.line(&mut line)?;
         }

@@ -7,7 +7,8 @@ use super::Summary;
 use crate::json::Json;
 use crate::source::Source;
 use crate::views::functions::tell_function;
-use crate::views::{allocs, memory, place, tell_amounts, totals, traffic};
+use crate::views::told::tell_share;
+use crate::views::{allocs, launched, lineless, memory, place, tell_amounts, totals, traffic};
 
 impl Summary {
     pub(super) fn report(&self) -> &'static str {
@@ -38,6 +39,16 @@ impl Summary {
                 });
             }
         });
+        let whole = selection.mass(profile);
+        json.row("other_lines", |json| {
+            let others = answers.other_lines;
+            json.number("count", others.count as u64);
+            tell_share(json, "", &others.amount.share(whole), &others.amount, all);
+        });
+        lineless::tell(json, profile, &answers.lineless, whole);
+        if answers.launched.amount.weight > 0 {
+            launched::tell(json, profile, &answers.launched, whole);
+        }
         json.array("functions", |json| {
             for row in &answers.functions {
                 json.row("", |json| tell_function(json, profile, row, all));

@@ -1,0 +1,268 @@
+//! Whose time it is that no line of source has: threads of a library's pool, an interpreter that starts.
+//!
+//! The work of a pool belongs to the line that waits for it. That line is known if exactly one thread of the same process
+//! was last seen, or is seen next, in the pool's library, and on one line if both.
+
+use profundo_model::{
+    FileId, FrameId, Kind, ModuleId, Nanos, ProcessId, Profile, Role, Sample, StackId, State,
+    ThreadId,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::kind::Split;
+use crate::lines::Finder;
+use crate::selection::{square_of, weight_of};
+use crate::tally::Amount;
+use crate::{Place, Selection, StackWeight};
+
+/// Where more threads of a process have lines, nobody knows which of them waits for a pool.
+const MOST_THREADS: usize = 64;
+
+/// Time without a line of source, of one library or program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lineless {
+    /// The module that the stacks begin in, apart from what starts a thread.
+    pub module: Option<ModuleId>,
+    /// What the stacks begin with, where no module is known.
+    pub place: Option<Place>,
+    /// The threads.
+    pub threads: Vec<ThreadId>,
+    /// How much it is.
+    pub amount: Amount,
+    /// The lines that waited for it, the one with most first, and how much each of them has.
+    pub lines: Vec<(FrameId, Amount)>,
+}
+
+/// What is grouped: a path of a module, or a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Who {
+    Module(profundo_model::StringId),
+    Place(Option<u32>),
+}
+
+/// What a stack is to a line.
+#[derive(Debug, Clone, Copy)]
+enum Stack {
+    At(FrameId),
+    Without(usize),
+}
+
+/// The time of a selection that no line has, by whose it is, the greatest part first.
+pub(crate) fn lineless(
+    profile: &Profile,
+    selection: &Selection,
+    finder: &mut Finder<'_>,
+) -> Vec<Lineless> {
+    let mut rows: Vec<Lineless> = Vec::new();
+    let mut numbers: FxHashMap<Who, usize> = FxHashMap::default();
+    let mut stacks: FxHashMap<StackId, Stack> = FxHashMap::default();
+    for stack in selection.stacks(profile) {
+        let found = match finder.find(stack.stack) {
+            Some(frame) => Stack::At(frame),
+            None => {
+                let (who, module, place) = beginning(profile, stack.stack);
+                let row = *numbers.entry(who).or_insert_with(|| {
+                    rows.push(Lineless {
+                        module,
+                        place,
+                        threads: Vec::new(),
+                        amount: Amount::default(),
+                        lines: Vec::new(),
+                    });
+                    rows.len() - 1
+                });
+                rows[row].amount.add(stack);
+                Stack::Without(row)
+            }
+        };
+        stacks.insert(stack.stack, found);
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    let mut tied = Tied::new(profile, selection, &stacks);
+    let kinds = selection.kinds(profile);
+    let mut threads: FxHashSet<(usize, ThreadId)> = FxHashSet::default();
+    let mut lines: FxHashMap<(usize, FileId, u32), (FrameId, Amount)> = FxHashMap::default();
+    for sample in selection.samples(profile) {
+        let Stack::Without(row) = stacks[&sample.stack] else {
+            continue;
+        };
+        if threads.insert((row, sample.thread)) {
+            rows[row].threads.push(sample.thread);
+        }
+        let module = (rows[row].module)
+            .filter(|&module| profile.modules.get(module).role != Role::Interpreter);
+        let Some(module) = module else { continue };
+        if let Some(frame) = tied.line_of(sample, module) {
+            let key = profile.frames.get(frame);
+            let entry = lines.entry((row, key.file, key.line));
+            let (_, sum) = entry.or_insert((frame, Amount::default()));
+            sum.add(&alone(profile, sample, kinds.of_stack(sample.stack)));
+        }
+    }
+    for ((row, _, _), line) in lines {
+        rows[row].lines.push(line);
+    }
+    for row in &mut rows {
+        row.lines
+            .sort_by_key(|&(frame, sum)| (std::cmp::Reverse(sum.weight), frame));
+    }
+    rows.sort_by_key(|row| (std::cmp::Reverse(row.amount.weight), row.module, row.place));
+    rows
+}
+
+/// One sample as a sum.
+fn alone(profile: &Profile, sample: &Sample, kind: Kind) -> StackWeight {
+    let weight = weight_of(profile, sample);
+    let mut split = Split::default();
+    match (sample.state, kind) {
+        (State::System, _) => split.system = weight,
+        (State::Sleeping | State::WallWaiting, _) => split.waiting = weight,
+        (_, Kind::Python) => split.python = weight,
+        _ => split.native = weight,
+    }
+    StackWeight {
+        stack: sample.stack,
+        samples: 1,
+        calls: 0,
+        count: profile.count_of(sample),
+        asleep: 0,
+        weight,
+        squares: square_of(profile, sample),
+        split,
+    }
+}
+
+/// Where a stack begins: in the outermost module that is not the system's, or in what stands for the lack of one.
+fn beginning(profile: &Profile, stack: StackId) -> (Who, Option<ModuleId>, Option<Place>) {
+    let mut found: Option<ModuleId> = None;
+    let mut system: Option<ModuleId> = None;
+    let mut place = None;
+    for location in profile.stacks.locations(stack) {
+        match profile.locations.get(location).module {
+            Some(module) if profile.modules.get(module).role == Role::System => {
+                system = Some(module);
+            }
+            Some(module) => found = Some(module),
+            None => place = crate::place::places(profile, location).next().or(place),
+        }
+    }
+    match found.or(if place.is_some() { None } else { system }) {
+        Some(module) => {
+            let path = profile.modules.get(module).path;
+            (Who::Module(path), Some(module), None)
+        }
+        None => (Who::Place(place.map(Place::key)), None, place),
+    }
+}
+
+/// When a thread was on which line, with which stack.
+type Seen = (Nanos, FrameId, StackId);
+
+/// Where the threads of each process were that have lines.
+struct Tied<'a> {
+    profile: &'a Profile,
+    /// By process, its threads.
+    threads: FxHashMap<ProcessId, Vec<ThreadId>>,
+    /// By thread, in the order of time.
+    on_lines: FxHashMap<ThreadId, Vec<Seen>>,
+    /// Whether a module is on a stack.
+    holds: FxHashMap<(StackId, ModuleId), bool>,
+}
+
+impl<'a> Tied<'a> {
+    fn new(
+        profile: &'a Profile,
+        selection: &Selection,
+        stacks: &FxHashMap<StackId, Stack>,
+    ) -> Self {
+        let mut threads: FxHashMap<ProcessId, Vec<ThreadId>> = FxHashMap::default();
+        let mut on_lines: FxHashMap<ThreadId, Vec<_>> = FxHashMap::default();
+        for sample in selection.samples(profile) {
+            let Stack::At(frame) = stacks[&sample.stack] else {
+                continue;
+            };
+            let times = on_lines.entry(sample.thread).or_insert_with(|| {
+                let process = profile.threads.get(sample.thread).process;
+                threads.entry(process).or_default().push(sample.thread);
+                Vec::new()
+            });
+            times.push((sample.time, frame, sample.stack));
+        }
+        for times in on_lines.values_mut() {
+            times.sort_by_key(|&(time, _, _)| time);
+        }
+        Self {
+            profile,
+            threads,
+            on_lines,
+            holds: FxHashMap::default(),
+        }
+    }
+
+    /// The line that waits while this sample is taken, in a library that the line has called.
+    fn line_of(&mut self, sample: &Sample, module: ModuleId) -> Option<FrameId> {
+        if matches!(sample.state, State::Sleeping | State::WallWaiting) {
+            return None;
+        }
+        let process = self.profile.threads.get(sample.thread).process;
+        let threads = self.threads.get(&process)?;
+        if threads.len() > MOST_THREADS {
+            return None;
+        }
+        let threads = threads.clone();
+        let mut found = None;
+        for thread in threads {
+            // Who works does not wait for himself.
+            if thread == sample.thread {
+                continue;
+            }
+            let times = &self.on_lines[&thread];
+            let after = times.partition_point(|&(time, _, _)| time < sample.time);
+            let before = after.checked_sub(1).and_then(|at| times.get(at).copied());
+            let after = times.get(after).copied();
+            let Some(frame) = self.waiting(before, after, module) else {
+                continue;
+            };
+            if found.is_some() {
+                return None;
+            }
+            found = Some(frame);
+        }
+        found
+    }
+
+    /// The line of a thread that was in the library just before or just after, or on both sides of it.
+    fn waiting(
+        &mut self,
+        before: Option<Seen>,
+        after: Option<Seen>,
+        module: ModuleId,
+    ) -> Option<FrameId> {
+        let inside = |this: &mut Self, seen: Option<Seen>| {
+            seen.filter(|&(_, _, stack)| this.holds(stack, module))
+        };
+        let (before, after) = (inside(self, before), inside(self, after));
+        let line = |(_, frame, _): Seen| {
+            let frame = self.profile.frames.get(frame);
+            (frame.file, frame.line)
+        };
+        match (before, after) {
+            (Some(before), Some(after)) => (line(before) == line(after)).then_some(before.1),
+            (Some(one), None) | (None, Some(one)) => Some(one.1),
+            (None, None) => None,
+        }
+    }
+
+    fn holds(&mut self, stack: StackId, module: ModuleId) -> bool {
+        let profile = self.profile;
+        let path = profile.modules.get(module).path;
+        *self.holds.entry((stack, module)).or_insert_with(|| {
+            profile.stacks.locations(stack).any(|location| {
+                let of = profile.locations.get(location).module;
+                of.is_some_and(|of| profile.modules.get(of).path == path)
+            })
+        })
+    }
+}

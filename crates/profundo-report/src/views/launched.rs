@@ -1,0 +1,77 @@
+//! The sentence on code that only starts a library's: why lines of libraries are shown.
+
+use std::io;
+
+use profundo_analysis::{Amount, Launched, Mass};
+use profundo_model::Profile;
+
+use crate::json::Json;
+use crate::palette::Color;
+use crate::printer::Page;
+use crate::units::percent;
+use crate::views::told::tell_share;
+use crate::weighs::Weighs;
+
+/// So many files are named.
+const NAMED: usize = 3;
+/// Less is not worth a sentence.
+const LEAST: f64 = 0.05;
+
+/// Writes it, where enough time is concerned.
+pub(super) fn write(page: &mut Page<'_>, launched: &Launched, whole: Mass) -> io::Result<()> {
+    let share = launched.amount.share(whole).share;
+    if share < LEAST {
+        return Ok(());
+    }
+    let profile = page.profile;
+    let mut files: Vec<String> = Vec::new();
+    for (at, &(frame, amount)) in launched.by.iter().enumerate() {
+        if at > 0 && amount.share(whole).share < LEAST {
+            break;
+        }
+        let path = profile.file_path(frame);
+        let name = match path.rsplit('/').next().unwrap_or(path) {
+            "<frozen runpy>" | "runpy.py" => "python -m".to_owned(),
+            name => name.to_owned(),
+        };
+        if !files.contains(&name) {
+            files.push(name);
+        }
+    }
+    let others = if files.len() > NAMED { ", …" } else { "" };
+    let verb = if files.len() == 1 { "starts" } else { "start" };
+    files.truncate(NAMED);
+    let of = Weighs::of(profile).whole();
+    // What mypyc or Cython has compiled.
+    let is_native = launched.amount.split.native > launched.amount.weight / 2;
+    let native = match is_native {
+        true => " Most of it is compiled code, which has no lines: see the functions.",
+        false => "",
+    };
+    let text = format!(
+        " {}{others} only {verb} code of libraries, so lines of libraries have {} % of the {of}.{native}",
+        files.join(", "),
+        percent(share),
+    );
+    page.marked("Note:", Color::Cyan, &text)
+}
+
+/// Tells what was started, and by which lines.
+pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, launched: &Launched, whole: Mass) {
+    let all = whole.weight as u64;
+    let share = |json: &mut Json<'_>, amount: &Amount| {
+        tell_share(json, "", &amount.share(whole), amount, all);
+    };
+    json.object("launched", |json| {
+        share(json, &launched.amount);
+        json.array("by", |json| {
+            for (frame, amount) in &launched.by {
+                json.row("", |json| {
+                    json.text("file", profile.file_path(*frame));
+                    json.number("line", u64::from(profile.frames.get(*frame).line));
+                    share(json, amount);
+                });
+            }
+        });
+    });
+}

@@ -1,0 +1,176 @@
+//! Time that no line of source has, in words: how much it is, in whose threads, and which line waited for it.
+
+use profundo_analysis::{Amount, Lineless, Mass, Place};
+use profundo_model::{FileId, Profile, Role};
+use rustc_hash::FxHashSet;
+
+use crate::json::Json;
+use crate::label::Label;
+use crate::names::Names;
+use crate::units::{counted, percent};
+use crate::views::place;
+use crate::views::told::tell_share;
+
+/// So many libraries are named.
+const NAMED: usize = 3;
+
+/// The parts of a selection that no line has.
+pub(super) struct Pools<'a> {
+    rows: &'a [Lineless],
+    whole: Mass,
+}
+
+/// What no line that is shown has.
+pub(super) struct Rest {
+    /// How much it is.
+    pub amount: Amount,
+    /// Whose it is.
+    pub text: String,
+}
+
+impl<'a> Pools<'a> {
+    pub(super) fn new(rows: &'a [Lineless], whole: Mass) -> Self {
+        Self { rows, whole }
+    }
+
+    /// What waited-for threads did for a line. What rounds to nothing needs no row.
+    pub(super) fn of_line(
+        &self,
+        profile: &'a Profile,
+        file: FileId,
+        line: u32,
+    ) -> impl Iterator<Item = (&'a Lineless, Amount)> {
+        self.rows.iter().flat_map(move |row| {
+            let lines = row.lines.iter().filter(move |(frame, amount)| {
+                let frame = profile.frames.get(*frame);
+                (frame.file, frame.line) == (file, line) && self.is_shown(amount)
+            });
+            lines.map(move |&(_, amount)| (row, amount))
+        })
+    }
+
+    fn is_shown(&self, amount: &Amount) -> bool {
+        const LEAST: f64 = 0.003;
+        amount.share(self.whole).share >= LEAST
+    }
+
+    /// Whose threads worked for which line, and how much.
+    pub(super) fn waited_for(
+        &self,
+        profile: &'a Profile,
+        names: &Names<'_>,
+    ) -> Vec<(String, f64, String)> {
+        let of_row = |row: &'a Lineless| row.lines.iter().map(move |line| (row, line));
+        let mut found: Vec<_> = (self.rows.iter().flat_map(of_row))
+            .filter(|(_, (_, amount))| self.is_shown(amount))
+            .collect();
+        found.sort_by_key(|(_, (_, amount))| std::cmp::Reverse(amount.weight));
+        (found.into_iter().take(NAMED))
+            .map(|(row, (frame, amount))| {
+                let share = amount.share(self.whole).share;
+                let at = names.at(Place::Frame(*frame));
+                (self.threads(profile, row), share, at)
+            })
+            .collect()
+    }
+
+    /// A library's threads, as `7 threads of libopenblas.so`.
+    pub(super) fn threads(&self, profile: &Profile, row: &Lineless) -> String {
+        let role = row.module.map(|module| profile.modules.get(module).role);
+        if role == Some(Role::Interpreter) {
+            // It starts, ends, or waits for its lock.
+            return format!("{} itself", name(profile, row));
+        }
+        let threads = counted(row.threads.len() as u64, "thread");
+        format!("{threads} of {}", name(profile, row))
+    }
+
+    /// What is left when the rows of these lines are taken off.
+    pub(super) fn rest(
+        &self,
+        profile: &'a Profile,
+        lines: impl Iterator<Item = (FileId, u32)>,
+    ) -> Rest {
+        let lines: FxHashSet<(FileId, u32)> = lines.collect();
+        let mut left: Vec<(&Lineless, Amount)> = Vec::new();
+        for row in self.rows {
+            let mut amount = row.amount;
+            for (frame, part) in &row.lines {
+                let frame = profile.frames.get(*frame);
+                if lines.contains(&(frame.file, frame.line)) && self.is_shown(part) {
+                    take_off(&mut amount, part);
+                }
+            }
+            if amount.weight > 0 {
+                left.push((row, amount));
+            }
+        }
+        left.sort_by_key(|(_, amount)| std::cmp::Reverse(amount.weight));
+        let mut whole = Amount::default();
+        for (_, amount) in &left {
+            whole += *amount;
+        }
+        let parts: Vec<String> = (left.iter().take(NAMED))
+            .map(|(row, amount)| {
+                let share = percent(amount.share(self.whole).share);
+                format!("{} {share}", self.threads(profile, row))
+            })
+            .collect();
+        let others = if left.len() > NAMED { ", …" } else { "" };
+        Rest {
+            amount: whole,
+            text: format!("in no line: {}{others}", parts.join(", ")),
+        }
+    }
+}
+
+fn take_off(amount: &mut Amount, part: &Amount) {
+    amount.samples = amount.samples.saturating_sub(part.samples);
+    amount.count = amount.count.saturating_sub(part.count);
+    amount.weight = amount.weight.saturating_sub(part.weight);
+    amount.squares = (amount.squares - part.squares).max(0.0);
+    let (from, off) = (&mut amount.split, &part.split);
+    from.python = from.python.saturating_sub(off.python);
+    from.native = from.native.saturating_sub(off.native);
+    from.system = from.system.saturating_sub(off.system);
+    from.waiting = from.waiting.saturating_sub(off.waiting);
+}
+
+/// The file of the library or the program, or what its stacks begin with.
+fn name<'a>(profile: &'a Profile, row: &Lineless) -> &'a str {
+    if let Some(module) = row.module {
+        let path = profile.strings.get(profile.modules.get(module).path);
+        return path.rsplit('/').next().unwrap_or(path);
+    }
+    match row.place.map(|place| Label::of(profile, place)) {
+        Some(Label::Frame(frame)) => match profile.strings.get(frame.function) {
+            "" => crate::label::NO_FUNCTION,
+            name => name,
+        },
+        Some(Label::Reason(reason)) => reason,
+        Some(Label::Unknown) => crate::label::NO_FUNCTION,
+        None => "[nothing]",
+    }
+}
+
+/// Tells all parts, and which line waited for which.
+pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, rows: &[Lineless], whole: Mass) {
+    let all = whole.weight as u64;
+    json.array("lineless", |json| {
+        for row in rows {
+            json.object("", |json| {
+                json.text("of", name(profile, row));
+                json.number("threads", row.threads.len() as u64);
+                tell_share(json, "", &row.amount.share(whole), &row.amount, all);
+                json.array("waited_for_at", |json| {
+                    for (frame, amount) in &row.lines {
+                        json.row("", |json| {
+                            json.row("at", |json| place(json, profile, Place::Frame(*frame)));
+                            tell_share(json, "", &amount.share(whole), amount, all);
+                        });
+                    }
+                });
+            });
+        }
+    });
+}
