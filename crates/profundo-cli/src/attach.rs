@@ -11,6 +11,7 @@ use profundo_remote::{EngineChoice, Options, Recorder};
 
 use crate::launch::{Got, Signals};
 use crate::options::{self, Attach};
+use crate::qualified;
 use crate::report::{Shape, Stream};
 use crate::run::UNBEGUN;
 use crate::sink::Sink;
@@ -112,7 +113,7 @@ pub fn stacks_of(processes: &options::Processes, follow: bool) -> Result<Profile
         follow,
         ..Options::default()
     })?;
-    let mut ingest = Ingest::new(recorder.start());
+    let mut ingest = Ingest::new(recorder.start()).qualified_names(qualified::by_source());
     recorder.attach_all(pid, others, &mut |event| ingest.event(event))?;
     recorder.read_every_thread(&mut |event| ingest.event(event));
     let finish = recorder.finish(&mut |event| ingest.event(event));

@@ -24,6 +24,7 @@ mod output;
 mod peek;
 mod perf_map;
 mod progress;
+mod qualified;
 mod reading;
 mod recover;
 mod report;

@@ -13,6 +13,7 @@ use profundo_remote::{EngineChoice, Options, Recorder};
 use crate::attach::{HEED, is_over, stacks_of};
 use crate::launch::Signals;
 use crate::options::{self, Peek, period_of};
+use crate::qualified;
 use crate::report::{Shape, Stream};
 use crate::{naming, say};
 
@@ -42,7 +43,7 @@ pub fn peek(options: &Peek) -> Result<ExitCode> {
     })?;
     recorder.aim(pid)?;
     let signals = Signals::take()?;
-    let mut ingest = Ingest::new(recorder.start());
+    let mut ingest = Ingest::new(recorder.start()).qualified_names(qualified::by_source());
     recorder.attach_all(pid, others, &mut |event| ingest.event(event))?;
     let began = Instant::now();
     while recorder.has_programs() && !is_over(&signals) {

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 
 use crate::options::Recover;
 use crate::output::{self, Detour};
+use crate::qualified;
 use crate::{naming, reading, say, sink, sources};
 
 pub fn recover(options: &Recover) -> Result<ExitCode> {
@@ -84,7 +85,7 @@ fn finish(profile: Profile, remains: Option<&Remains>) -> Result<Profile> {
         });
     let meta = profile.meta.clone();
     let before = profile.clone();
-    let mut ingest = Ingest::resume(profile, start);
+    let mut ingest = Ingest::resume(profile, start).qualified_names(qualified::by_source());
     // Twice, since samples wait until the time is known on both sides of them.
     ingest.event(Event::Clock(start.started));
     if let Some(remains) = remains {

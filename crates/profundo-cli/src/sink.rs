@@ -15,6 +15,7 @@ use profundo_remote::Lines;
 use profundo_wire::recording::{Event, Finish, Start};
 
 use crate::asked::Asked;
+use crate::qualified;
 use crate::run::UNBEGUN;
 use crate::tallies::Tallied;
 use crate::{naming, reading, sources};
@@ -58,7 +59,9 @@ pub struct Done {
 impl Sink {
     /// Begins the file.
     pub fn create(path: &Path, start: Start, max_size: u64) -> Result<Self> {
-        let mut ingest = Ingest::new(start).max_stacks(stacks_within(max_size));
+        let mut ingest = Ingest::new(start)
+            .max_stacks(stacks_within(max_size))
+            .qualified_names(qualified::by_source());
         // Whenever we are killed, there is a file that can be read and gone on with.
         let writer = begin(path, ingest.profile_mut(), max_size)
             .map_err(|error| reading::why_not_written(path, error))

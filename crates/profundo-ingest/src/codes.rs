@@ -7,6 +7,8 @@ use profundo_model::{
 use profundo_wire::Code;
 use rustc_hash::FxHashMap;
 
+use crate::qualified::Qualified;
+
 /// A code object, as far as stacks need it.
 #[derive(Debug)]
 struct Object {
@@ -28,16 +30,19 @@ impl Codes {
         profile: &mut Profile,
         process: ProcessId,
         code: &Code<'_>,
+        names: &mut Qualified,
     ) -> bool {
         let path: String = code.file.characters().collect();
         let name: String = code.name.characters().collect();
+        let (minor, first_line) = (code.head.minor, code.head.first_line);
+        let file = profile.file(&path, "", "");
         let code = CodeObject {
             process,
             number: code.head.number,
-            minor: code.head.minor,
-            first_line: code.head.first_line,
-            file: profile.file(&path, "", ""),
-            name: profile.strings.intern(&name),
+            minor,
+            first_line,
+            file,
+            name: names.name(profile, minor, file, &name, first_line),
             lines: code.lines.bytes().collect(),
         };
         let is_new = self.again(&code);

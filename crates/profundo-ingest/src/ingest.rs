@@ -24,10 +24,12 @@ use crate::generated::{Extents, Owners, Split, is_kernels, name_all, name_unname
 use crate::heap::{Blocks, Moments, NO_TIME, Sites, Told, sampling};
 use crate::modules::Registry;
 use crate::people::{Numbering, Numbers, People, root_task_of};
+use crate::qualified::Qualified;
 use crate::stacks::Stacks;
 use crate::traffic::traffic_of;
 use crate::waits::{Waits, waiting};
 
+mod asked;
 mod calls;
 mod clear;
 mod kinds;
@@ -65,6 +67,8 @@ pub struct Ingest {
     registry: Registry,
     numbers: Numbers,
     processes: FxHashMap<u32, Program>,
+    /// The names of functions whose interpreter knows only bare ones.
+    qualified: Qualified,
     /// What was lost before this recorder came.
     lost_before: LossCounts,
     /// Samples that are held back, with the cycle counter in place of the time.
@@ -184,6 +188,7 @@ impl Ingest {
             most_stacks: MOST_STACKS,
             generated: Owners::default(),
             extents: Extents::default(),
+            qualified: Qualified::default(),
             profile,
         }
     }
@@ -458,8 +463,10 @@ impl Ingest {
         for record in Reader::new(words) {
             match record {
                 Ok(Record::Code(code)) => {
+                    let mut names = std::mem::take(&mut self.qualified);
                     let ((program, ..), profile) = self.program(process);
-                    program.stacks.code(profile, program.id, &code);
+                    (program.stacks).code(profile, program.id, &code, &mut names);
+                    self.qualified = names;
                 }
                 Ok(Record::ThreadName(told)) => {
                     let ((program, _, numbers), profile) = self.program(process);

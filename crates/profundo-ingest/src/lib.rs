@@ -23,6 +23,7 @@ mod merge;
 mod modules;
 mod objects;
 mod people;
+mod qualified;
 mod stacks;
 mod traced;
 mod traffic;
@@ -35,6 +36,7 @@ pub use generated::Split;
 pub use ingest::{Ingest, MOST_STACKS};
 pub use objects::Objects;
 pub use people::PARKED;
+pub use qualified::QualifiedNames;
 
 /// Turns a recording into a profile whose locations are addresses.
 ///

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::codes::Codes;
 use crate::merge::{Level, mark_collection, merge};
 use crate::modules::{ModuleMap, Registry};
+use crate::qualified::Qualified;
 
 /// Stacks that are remembered by their words: beyond this many words they are forgotten, and
 /// found again level by level.
@@ -61,8 +62,14 @@ impl Stacks {
     }
 
     /// Takes in a code object of a process.
-    pub(crate) fn code(&mut self, profile: &mut Profile, process: ProcessId, code: &Code<'_>) {
-        if self.codes.tell(profile, process, code) {
+    pub(crate) fn code(
+        &mut self,
+        profile: &mut Profile,
+        process: ProcessId,
+        code: &Code<'_>,
+        names: &mut Qualified,
+    ) {
+        if self.codes.tell(profile, process, code, names) {
             self.forget();
         }
     }

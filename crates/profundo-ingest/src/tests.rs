@@ -12,6 +12,7 @@ mod cleared;
 mod gauges;
 mod generated;
 mod incremental;
+mod qualified;
 mod traffic;
 
 fn head(clock: u64, thread: u32, task: u64, end: End, frames: u16) -> SampleHead {

@@ -34,14 +34,6 @@ fn same(program: &Program) -> Recording {
     program.same_with(even).0
 }
 
-/// The qualified name where the version has it.
-fn name<'a>(python: &Python, qualified: &'a str) -> &'a str {
-    if python.has_qualified_names() {
-        return qualified;
-    }
-    qualified.rsplit('.').next().unwrap_or(qualified)
-}
-
 #[test]
 fn shares_by_qualified_names_on_every_version() {
     if pythons().is_empty() {
@@ -56,7 +48,6 @@ fn shares_by_qualified_names_on_every_version() {
             ("generator", 10.0),
             ("coroutine", 10.0),
         ];
-        let names = names.map(|(qualified, share)| (name(version, qualified), share));
         recording
             .parts(&names, 5.0)
             .hot("burn", 80.0)

@@ -152,8 +152,8 @@ pub struct Python {
 }
 
 impl Python {
-    /// Whether functions know their qualified names.
-    pub fn has_qualified_names(&self) -> bool {
+    /// Whether code objects know columns.
+    pub fn has_columns(&self) -> bool {
         self.version >= (3, 11)
     }
 

@@ -164,9 +164,8 @@ fn check_callers(version: &Python, how: &str) {
         let wanted = marked(text[line - 1], version.version.1 >= 12);
         let wanted = wanted.unwrap_or_else(|| panic!("{}: {}", what(), text[line - 1]));
         let found = name(burn + 1);
-        let short = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
-        if version.has_qualified_names() {
-            assert_eq!(found, wanted, "{}", what());
+        assert_eq!(found, wanted, "{}", what());
+        if version.has_columns() {
             // Columns count bytes. A call by something else, as of a `key`, stands elsewhere.
             let at = text[line - 1].get(usize::from(column).wrapping_sub(1)..);
             assert!(
@@ -174,8 +173,6 @@ fn check_callers(version: &Python, how: &str) {
                 "{}: {at:?}",
                 what()
             );
-        } else {
-            assert_eq!(found, short(wanted), "{}", what());
         }
         *met.entry(line).or_default() += 1;
     }

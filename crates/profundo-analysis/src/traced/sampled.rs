@@ -6,7 +6,7 @@ use profundo_model::{FileId, Language, Nanos, ProcessId, Profile, SampleKind, St
 use rustc_hash::FxHashMap;
 
 /// A line of a function in a process: its file, the line, and the name that samples have for the function.
-type Key = (ProcessId, FileId, u32, StringId);
+type Key<'a> = (ProcessId, FileId, u32, &'a str);
 
 /// Gives lines that were counted without a clock the time of the samples in which they were running, with what they called.
 /// Returns whether there were such lines.
@@ -16,22 +16,30 @@ pub fn time_lines(profile: &mut Profile) -> bool {
     if !is_untimed || profile.meta.kind != SampleKind::Cpu {
         return false;
     }
-    let mut times: FxHashMap<Key, u64> = FxHashMap::default();
+    let mut times: FxHashMap<Key<'_>, u64> = FxHashMap::default();
     let mut by_stack: FxHashMap<_, u64> = FxHashMap::default();
     for sample in &profile.samples {
         let process = profile.threads.get(sample.thread).process;
         *by_stack.entry((process, sample.stack)).or_default() += sample.weight.0;
     }
-    let mut met: HashSet<Key> = HashSet::new();
+    let mut met: HashSet<Key<'_>> = HashSet::new();
     for ((process, stack), weight) in by_stack {
         met.clear();
         for location in profile.stacks.locations(stack) {
             for &id in profile.locations.get(location).frames.iter() {
                 let frame = profile.frames.get(id);
-                let key = (process, frame.file, frame.line, frame.function);
+                let name = profile.strings.get(frame.function);
+                let key = (process, frame.file, frame.line, name);
                 // A function that calls itself is in the time once.
                 if frame.language == Language::Python && met.insert(key) {
                     *times.entry(key).or_default() += weight;
+                    // Before Python 3.11, what counts knows the bare name only.
+                    let bare = name.split(" (line ").next().unwrap_or(name);
+                    let bare = bare.rsplit('.').next().unwrap_or(bare);
+                    let key = (process, frame.file, frame.line, bare);
+                    if bare != name && met.insert(key) {
+                        *times.entry(key).or_default() += weight;
+                    }
                 }
             }
         }
@@ -44,7 +52,12 @@ pub fn time_lines(profile: &mut Profile) -> bool {
         } else {
             frame.function
         };
-        let time = times.get(&(line.process, frame.file, frame.line, name));
+        let time = times.get(&(
+            line.process,
+            frame.file,
+            frame.line,
+            profile.strings.get(name),
+        ));
         line.time = Nanos(time.copied().unwrap_or(0));
     }
     true

@@ -21,6 +21,7 @@ use super::naming::{Named, Naming};
 use super::picture::{Head, Key, Picture, View};
 use super::told::Told;
 use super::window::{Part, Span, Window, is_waiting};
+use crate::qualified;
 use crate::sink::{Done, Sink};
 
 /// Different stacks and their prefixes, some 40 bytes each; of later ones only a part is kept.
@@ -157,7 +158,11 @@ impl Keeper {
             None => None,
         };
         Ok(Self {
-            ingest: Some(Ingest::new(start).max_stacks(MOST_STACKS)),
+            ingest: Some(
+                Ingest::new(start)
+                    .max_stacks(MOST_STACKS)
+                    .qualified_names(qualified::by_source()),
+            ),
             done: Profile::default(),
             window: Window::new(),
             paused: None,

@@ -47,7 +47,7 @@ fn process(key: u32, pid: u32, parent: u32) -> Event<'static> {
 }
 
 /// With the interpreter at 0x1000, the program at 0x3000, and an extension at 0x5000.
-fn begun() -> Ingest {
+pub(super) fn begun() -> Ingest {
     let mut ingest = Ingest::new(start());
     ingest.event(process(1, 70, 0));
     let modules = vec![
@@ -75,10 +75,15 @@ fn padded(bytes: &[u8]) -> Vec<u64> {
 
 /// A code object of CPython 3.12: eight bytes of instructions a line, columns from 4 (0-based).
 fn code(number: u32, name: &str, first_line: i32) -> Vec<u64> {
+    code_of(12, number, name, first_line)
+}
+
+/// The same of another version. Only the lines are not as it has them.
+pub(super) fn code_of(minor: u8, number: u32, name: &str, first_line: i32) -> Vec<u64> {
     // Entry: one line more (code 11), four units; columns 4 to 9.
     let lines = [0x80 | 10 << 3 | 3, 4, 9, 0x80 | 11 << 3 | 3, 4, 9];
     let head = CodeHead {
-        minor: 12,
+        minor,
         number,
         first_line,
         file: (TextKind::One, 9),
@@ -117,7 +122,7 @@ fn sample(clock: u64, frames: &[u64], python: &[u64]) -> Vec<u64> {
     [&head.to_words()[..], frames, python].concat()
 }
 
-fn tell(ingest: &mut Ingest, process: u32, words: &[Vec<u64>]) {
+pub(super) fn tell(ingest: &mut Ingest, process: u32, words: &[Vec<u64>]) {
     let words = &words.concat();
     ingest.event(Event::Words { process, words });
 }
