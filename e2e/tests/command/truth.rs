@@ -164,8 +164,8 @@ fn check_callers(version: &Python, how: &str) {
         let wanted = marked(text[line - 1], version.version.1 >= 12);
         let wanted = wanted.unwrap_or_else(|| panic!("{}: {}", what(), text[line - 1]));
         let found = name(burn + 1);
-        assert_eq!(found, wanted, "{}", what());
         if version.has_columns() {
+            assert_eq!(found, wanted, "{}", what());
             // Columns count bytes. A call by something else, as of a `key`, stands elsewhere.
             let at = text[line - 1].get(usize::from(column).wrapping_sub(1)..);
             assert!(
@@ -173,6 +173,14 @@ fn check_callers(version: &Python, how: &str) {
                 "{}: {at:?}",
                 what()
             );
+        } else {
+            // Before 3.11 names come from the file's outline, in which an expression within an expression is not seen.
+            let split = |name: &str| {
+                let at = name.find(['<']).filter(|_| name.ends_with('>'));
+                let head = name[..at.unwrap_or(name.len())].to_owned();
+                (head, name.rsplit('.').next().map(str::to_owned))
+            };
+            assert_eq!(split(found), split(wanted), "{}", what());
         }
         *met.entry(line).or_default() += 1;
     }
