@@ -130,18 +130,29 @@ fn of<'a>(
 }
 
 impl<'a> ProcessMemory<'a> {
-    /// The largest look of each of so many stretches of a span of time. In a stretch without a look it goes on
-    /// as it was, but not before the first look and not beyond the last.
-    pub fn stretches(&self, from: Nanos, to: Nanos, count: usize) -> Vec<Option<&'a Gauge>> {
+    /// The most bytes in memory in each of so many stretches of a span of time. In a stretch without a look it goes on
+    /// as it was, but not before the first look and not beyond the last. What the kernel has counted between two looks
+    /// belongs to the later one.
+    pub fn stretches(&self, from: Nanos, to: Nanos, count: usize) -> Vec<Option<u64>> {
         let largest = self.largest(from, to, count, |look| Some(self.looks[look].resident));
-        let looks = largest.into_iter();
-        looks
-            .map(|look| look.map(|look| self.looks[look]))
-            .collect()
+        let each = largest.into_iter();
+        let mut stretches: Vec<Option<u64>> = each
+            .map(|look| look.map(|look| self.looks[look].resident))
+            .collect();
+        for pair in self.looks.windows(2) {
+            let [before, look] = *pair else { continue };
+            if look.peak_resident > before.peak_resident
+                && (from..=to).contains(&look.time)
+                && let Some(most) = stretches.get_mut(stretch_of(look.time, (from, to), count))
+            {
+                *most = (*most).max(Some(look.peak_resident));
+            }
+        }
+        stretches
     }
 
-    /// The same by something else: of each stretch the number of the look at which it was largest. Looks at which
-    /// it is not known are passed over.
+    /// Of each stretch the number of the look at which something was largest, in the same way. Looks at which it is not
+    /// known are passed over.
     pub fn largest(
         &self,
         from: Nanos,
@@ -149,12 +160,7 @@ impl<'a> ProcessMemory<'a> {
         count: usize,
         value: impl Fn(usize) -> Option<u64>,
     ) -> Vec<Option<usize>> {
-        let span = to.0.saturating_sub(from.0).max(1);
-        let index = |time: Nanos| {
-            let since = u128::from(time.0.saturating_sub(from.0));
-            let index = since * count as u128 / u128::from(span);
-            (index as usize).min(count.saturating_sub(1))
-        };
+        let index = |time: Nanos| stretch_of(time, (from, to), count);
         let mut stretches: Vec<Option<usize>> = vec![None; count];
         if count == 0 {
             return stretches;
@@ -176,6 +182,14 @@ impl<'a> ProcessMemory<'a> {
         }
         stretches
     }
+}
+
+/// In which of so many stretches of a span a moment lies.
+fn stretch_of(time: Nanos, (from, to): (Nanos, Nanos), count: usize) -> usize {
+    let span = to.0.saturating_sub(from.0).max(1);
+    let since = u128::from(time.0.saturating_sub(from.0));
+    let index = since * count as u128 / u128::from(span);
+    (index as usize).min(count.saturating_sub(1))
 }
 
 #[cfg(test)]
@@ -279,6 +293,27 @@ mod tests {
     }
 
     #[test]
+    fn a_peak_that_was_not_seen_is_in_the_picture_too() {
+        let looks = [
+            look(0, 0, 10, 10),
+            look(0, 2, 30, 30),
+            look(0, 8, 20, 99),
+            look(0, 9, 20, 99),
+        ];
+        let profile = profile(&looks);
+        let memory = &all(&profile, &Filter::default())[0];
+        let (from, to) = (Nanos(0), Nanos(1_000_000_000));
+        assert_eq!(
+            memory.stretches(from, to, 5),
+            [Some(10), Some(30), Some(30), Some(30), Some(99)]
+        );
+        assert_eq!(
+            memory.stretches(from, to, 5).into_iter().max(),
+            Some(Some(memory.peak))
+        );
+    }
+
+    #[test]
     fn stretches_have_their_largest_look() {
         let looks = [
             look(0, 1, 10, 10),
@@ -290,11 +325,7 @@ mod tests {
         let memory = &all(&profile, &Filter::default())[0];
         let stretches = |from: u64, to: u64, count| -> Vec<Option<u64>> {
             let tenths = |number: u64| Nanos(number * 100_000_000);
-            let found = memory.stretches(tenths(from), tenths(to), count);
-            found
-                .iter()
-                .map(|look| look.map(|look| look.resident))
-                .collect()
+            memory.stretches(tenths(from), tenths(to), count)
         };
         assert_eq!(
             stretches(0, 10, 5),

@@ -112,18 +112,6 @@ fn span(profile: &Profile, choices: &Choices) -> (Nanos, Nanos) {
     (from.min(to), to)
 }
 
-/// The resident bytes of each stretch of that span.
-fn resident(
-    memory: &ProcessMemory<'_>,
-    (from, to): (Nanos, Nanos),
-    columns: usize,
-) -> Vec<Option<u64>> {
-    let stretches = memory.stretches(from, to, columns).into_iter();
-    stretches
-        .map(|look| look.map(|look| look.resident))
-        .collect()
-}
-
 /// Writes a picture of the largest process.
 fn write_chart(
     page: &mut Page<'_>,
@@ -135,7 +123,7 @@ fn write_chart(
     let profile = page.profile;
     let span = span(profile, choices);
     let columns = page.columns.saturating_sub(NUMBER + 2).clamp(10, WIDEST);
-    let values = resident(memory, span, columns);
+    let values = memory.stretches(span.0, span.1, columns);
     let mut line = Line::default();
     line.push_fmt(format_args!("{:>NUMBER$}  ", "In memory"), BOLD);
     push_process(&mut line, profile, memory, page.columns);
@@ -194,8 +182,7 @@ fn write_table(
     line.push_fmt(format_args!("{title:<columns$}  Process"), BOLD);
     line.truncate(page.columns);
     page.line(&mut line)?;
-    let top = found.iter().flat_map(|memory| &memory.looks);
-    let top = top.map(|look| look.resident).max().unwrap_or(0);
+    let top = found.iter().map(|memory| memory.peak).max().unwrap_or(0);
     for memory in found.iter().take(limit) {
         let at = match memory.peak_is_earlier {
             true => "before".to_owned(),
@@ -214,7 +201,7 @@ fn write_table(
         }
         let faults = memory.minor_faults.saturating_add(memory.major_faults);
         line.push_fmt(format_args!("{:>8}  ", short_count(faults)), Style::PLAIN);
-        let picture = sparkline(&resident(memory, span, columns), top);
+        let picture = sparkline(&memory.stretches(span.0, span.1, columns), top);
         line.push(&picture, Style::color(Color::Cyan));
         line.push_spaces(2);
         push_process(&mut line, profile, memory, page.columns);

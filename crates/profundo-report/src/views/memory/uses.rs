@@ -1,6 +1,6 @@
 //! What the memory of one process was used for, over time: a row for each thing that is known.
 
-use std::io;
+use std::{io, iter};
 
 use profundo_analysis::{Figure, ProcessMemory, Use};
 use profundo_model::{Gauge, Nanos};
@@ -20,7 +20,8 @@ type Value<'a> = &'a dyn Fn(usize) -> Option<u64>;
 struct Row {
     name: String,
     most: u64,
-    most_at: Nanos,
+    /// `None`: before the first look.
+    most_at: Option<Nanos>,
     end: u64,
     stretches: Vec<Option<u64>>,
 }
@@ -57,7 +58,8 @@ pub(super) fn write(
     // One measure for all: so they can be compared.
     let top = rows.iter().map(|row| row.most).max().unwrap_or(0);
     for row in &rows {
-        let numbers = [bytes(row.most), duration(row.most_at.0), bytes(row.end)];
+        let at = row.most_at.map_or("before".to_owned(), |at| duration(at.0));
+        let numbers = [bytes(row.most), at, bytes(row.end)];
         write_row(
             page,
             &numbers,
@@ -110,11 +112,15 @@ fn rows(memory: &ProcessMemory<'_>, span: Span) -> Vec<Row> {
         "slack: kept, in no block{}",
         margin(memory, |used| used.slack)
     );
-    let all: [(String, Value<'_>); 6] = [
-        (
-            "in memory (RSS)".to_owned(),
-            &looked(|look| Some(look.resident)),
-        ),
+    // As the kernel counts it, which nothing escapes between two looks.
+    let resident = Row {
+        name: "in memory (RSS)".to_owned(),
+        most: memory.peak,
+        most_at: (!memory.peak_is_earlier).then_some(memory.peak_at),
+        end: memory.end,
+        stretches: memory.stretches(span.from, span.to, span.columns),
+    };
+    let all: [(String, Value<'_>); 5] = [
         ("its part of that (PSS)".to_owned(), &proportional(memory)),
         (in_use, &used(|used| used.in_use)),
         (slack, &used(|used| used.slack)),
@@ -127,9 +133,8 @@ fn rows(memory: &ProcessMemory<'_>, span: Span) -> Vec<Row> {
             &looked(|look| Some(look.arenas)),
         ),
     ];
-    let mut rows: Vec<Row> = (all.into_iter())
-        .filter_map(|(name, value)| row(memory, span, name, value))
-        .collect();
+    let others = (all.into_iter()).filter_map(|(name, value)| row(memory, span, name, value));
+    let mut rows: Vec<Row> = iter::once(resident).chain(others).collect();
     // What the program had none of needs no row; its heap has one, however small.
     let is_told = |row: &Row| row.most > 0 || row.name.starts_with("heap");
     rows.retain(is_told);
@@ -159,7 +164,7 @@ fn row(memory: &ProcessMemory<'_>, span: Span, name: String, value: Value<'_>) -
     Some(Row {
         name,
         most,
-        most_at: memory.looks[most_at].time,
+        most_at: Some(memory.looks[most_at].time),
         end,
         stretches: (stretches.into_iter())
             .map(|at| at.and_then(value))
