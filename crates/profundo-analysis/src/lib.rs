@@ -79,7 +79,7 @@ pub use group::{Group, GroupBy, groups};
 pub use heap::{
     Allocations, CopyRow, Figure, FunctionMemory, HeapLine, HeapOptions, HeapRow, Holding, Leak,
     LineMemory, Peak, Sum, Tracked, allocated_by_source, allocations, has_allocations,
-    heap_samples, is_recorded, keep_only, measured, memory_by_line,
+    heap_samples, is_recorded, keep_only, measured, memory_by_line, unattributed,
 };
 pub use heap::{Growth, ProcessMemory, Use, gauges};
 pub use held::{Held, Named, held, holds_text, is_held_untold};

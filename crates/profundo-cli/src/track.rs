@@ -1,7 +1,7 @@
 //! `track-allocation`: the bytes that each line of source allocates, in files beside the sources; and the list that
 //! is made of such files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::process::CommandExt;
@@ -11,8 +11,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use profundo_analysis::{Ownership, Place, Tracked, allocated_by_source};
-use profundo_formats::mem;
-use profundo_model::{FrameId, Profile};
+use profundo_formats::mem::{self, Count};
+use profundo_model::{FrameId, ProcessId, Profile};
+use profundo_report::text;
 
 use crate::launch::{Program, end_as};
 use crate::options::{Recording, Scope, TrackAllocation};
@@ -117,6 +118,17 @@ fn write_all(
             None => say::chain(error.as_ref()),
         });
     }
+    let unknown: BTreeMap<ProcessId, u64> = (tracked.iter())
+        .map(|it| (it.process, it.unknown))
+        .collect();
+    let unknown: u64 = unknown.into_values().sum();
+    if unknown > 0 {
+        say::note(&format!(
+            "it is not known which lines allocated {}: there was no room for all frames of their stacks. Numbers are too \
+             low by that, and `?` stands where there is none",
+            text::bytes(unknown)
+        ));
+    }
     let place = match output {
         Some(folder) => format!("below {}", folder.display()),
         None => "beside the sources".to_owned(),
@@ -142,12 +154,16 @@ fn write_one(
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder)?;
     }
-    let bytes_of = |line: u32| match tracked.lines.get(&line) {
-        Some(&bytes) => Some(bytes),
-        None => code.is_some_and(|code| code.contains(&line)).then_some(0),
+    let has_code = |line: u32| code.is_some_and(|code| code.contains(&line));
+    let count_of = |line: u32| match tracked.lines.get(&line) {
+        Some(&bytes) => Count::Bytes(bytes),
+        // What was allocated somewhere may have been allocated here.
+        None if tracked.unknown > 0 && has_code(line) => Count::Unknown,
+        None if has_code(line) => Count::Bytes(0),
+        None => Count::NoCode,
     };
     let text = Text::create(target, Kind::Mem, &[of], force)?;
-    text.write(|out| Ok(mem::write(source, bytes_of, &mut &mut *out)?))
+    text.write(|out| Ok(mem::write(source, count_of, &mut &mut *out)?))
 }
 
 /// The text of a source file, if it is the one that ran.

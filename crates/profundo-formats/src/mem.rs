@@ -8,14 +8,15 @@
 //!         - end
 //! ```
 //!
-//! A number has nine columns, to the right, and takes more if it has to; `-` stands where there is no code. One
-//! space, and the line of source, of which the first 1023 bytes are kept.
+//! A number has nine columns, to the right, and takes more if it has to; `-` stands where there is no code, and `?` where
+//! it is not known what the line has allocated. One space, and the line of source, of which the first 1023 bytes are kept.
 //!
 //! ```
-//! use profundo_formats::mem;
+//! use profundo_formats::mem::{self, Count};
 //!
 //! let mut text = Vec::new();
-//! mem::write(b"x = 1\n\ny = [x]\n", |line| [None, Some(0), None, Some(64)][line as usize], &mut text)?;
+//! let counts = [Count::NoCode, Count::Bytes(0), Count::NoCode, Count::Bytes(64)];
+//! mem::write(b"x = 1\n\ny = [x]\n", |line| counts[line as usize], &mut text)?;
 //! assert_eq!(text, b"        0 x = 1\n        - \n       64 y = [x]\n");
 //! assert_eq!(mem::read(&text), [(1, 0), (3, 64)]);
 //! # Ok::<(), std::io::Error>(())
@@ -26,17 +27,28 @@ use std::io::{self, Write};
 /// So many bytes of a line are kept.
 const LONGEST: usize = 1023;
 
-/// Writes a source file with a number before each line: the bytes that the line (from 1) has allocated, or `-` where it
-/// has no code.
+/// What stands before a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// The bytes that the line has allocated.
+    Bytes(u64),
+    /// It has code, and it is not known what that has allocated.
+    Unknown,
+    /// It has no code.
+    NoCode,
+}
+
+/// Writes a source file with what is known of each line (from 1) before it.
 pub fn write(
     source: &[u8],
-    bytes_of: impl Fn(u32) -> Option<u64>,
+    count_of: impl Fn(u32) -> Count,
     out: &mut impl Write,
 ) -> io::Result<()> {
     for (number, line) in (1..).zip(lines(source)) {
-        match bytes_of(number) {
-            Some(bytes) => write!(out, "{bytes:>9} ")?,
-            None => write!(out, "{:>9} ", '-')?,
+        match count_of(number) {
+            Count::Bytes(bytes) => write!(out, "{bytes:>9} ")?,
+            Count::Unknown => write!(out, "{:>9} ", '?')?,
+            Count::NoCode => write!(out, "{:>9} ", '-')?,
         }
         out.write_all(&line[..line.len().min(LONGEST)])?;
         out.write_all(b"\n")?;
@@ -67,9 +79,9 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 mod tests {
     use super::*;
 
-    fn written(source: &[u8], bytes_of: impl Fn(u32) -> Option<u64>) -> String {
+    fn written(source: &[u8], count_of: impl Fn(u32) -> Count) -> String {
         let mut out = Vec::new();
-        write(source, bytes_of, &mut out).unwrap();
+        write(source, count_of, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -77,23 +89,37 @@ mod tests {
     fn the_layout_is_julias() {
         let source = b"function f(x)\n    s = 0\n    v = rand(x)\nend";
         let text = written(source, |line| {
-            [None, None, Some(0), Some(8_000_080), None][line as usize]
+            let [none, some] = [Count::NoCode, Count::Bytes(8_000_080)];
+            [none, none, Count::Bytes(0), some, none][line as usize]
         });
         let expected = "        - function f(x)\n        0     s = 0\n  8000080     v = rand(x)\n        - end\n";
         assert_eq!(text, expected);
         assert_eq!(read(text.as_bytes()), [(2, 0), (3, 8_000_080)]);
         // A number may be wider than its column.
-        assert_eq!(written(b"x", |_| Some(12_345_678_901)), "12345678901 x\n");
-        assert_eq!(written(b"", |_| Some(1)), "");
+        assert_eq!(
+            written(b"x", |_| Count::Bytes(12_345_678_901)),
+            "12345678901 x\n"
+        );
+        assert_eq!(written(b"", |_| Count::Bytes(1)), "");
     }
 
     #[test]
     fn long_lines_are_cut_and_bytes_are_kept_as_they_are() {
         let long = vec![b'a'; 3000];
-        assert_eq!(written(&long, |_| None).len(), 9 + 1 + 1023 + 1);
+        assert_eq!(written(&long, |_| Count::NoCode).len(), 9 + 1 + 1023 + 1);
         let mut out = Vec::new();
-        write(b"\xff\r\n", |_| None, &mut out).unwrap();
+        write(b"\xff\r\n", |_| Count::NoCode, &mut out).unwrap();
         assert_eq!(out, b"        - \xff\r\n");
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_number() {
+        let text = written(b"a\nb\n", |line| match line {
+            1 => Count::Unknown,
+            _ => Count::Bytes(5),
+        });
+        assert_eq!(text, "        ? a\n        5 b\n");
+        assert_eq!(read(text.as_bytes()), [(2, 5)]);
     }
 
     #[test]

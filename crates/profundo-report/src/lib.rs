@@ -97,6 +97,6 @@ pub use width::terminal_width;
 pub mod text {
     pub use crate::benchmark::significant;
     pub use crate::quality::words as missing;
-    pub use crate::units::{bar, duration, percent, whole_percent};
+    pub use crate::units::{bar, bytes, duration, percent, whole_percent};
     pub use crate::width::{keep_head, keep_tail, width};
 }

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use profundo_analysis::{Missing, Quality, Selection, missing, quality, traced};
+use profundo_analysis::{Missing, Quality, Selection, missing, quality, traced, unattributed};
 use profundo_model::{Callers, Clock, Engine, Heap, Part, Profile, Sampling};
 
 use crate::palette::Color;
@@ -35,7 +35,7 @@ pub(crate) fn write(
             let records = selection.len() as u64;
             let how = match weighs.heap().map(|measure| measure.part) {
                 Some(Part::Copied) => how_copies(heap, records),
-                _ => how_allocations(heap.sampling, heap.coarsest(), records),
+                _ => how_allocations(page.profile, heap.sampling, heap.coarsest(), records),
             };
             page.sentence(&format!(
                 "Memory: {all} {which}; shares are of these {whole}."
@@ -133,12 +133,15 @@ fn write_traced(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
 }
 
 /// How allocations were recorded, so many of them, and what that means for the numbers.
-pub(crate) fn how_allocations(sampling: Sampling, coarsest: Sampling, records: u64) -> String {
+pub(crate) fn how_allocations(
+    profile: &Profile,
+    sampling: Sampling,
+    coarsest: Sampling,
+    records: u64,
+) -> String {
     const RANGES: &str = "ranges hold the true value 95 times in 100";
     match sampling {
-        Sampling::All => {
-            "Quality: every allocation was recorded; the numbers are exact.".to_owned()
-        }
+        Sampling::All => every_allocation(profile),
         Sampling::Bytes(mean) => {
             let most = match coarsest {
                 Sampling::Bytes(most) => most.max(mean),
@@ -160,6 +163,26 @@ pub(crate) fn how_allocations(sampling: Sampling, coarsest: Sampling, records: u
             counted(records, "allocation"),
         ),
         Sampling::None => "Quality: it is not known how allocations were recorded.".to_owned(),
+    }
+}
+
+/// The same, where every allocation was to be recorded.
+fn every_allocation(profile: &Profile) -> String {
+    /// A note of the recorder's that says this is about allocations, or ends of blocks, that are in no sum.
+    const UNCOUNTED: &str = "were counted in no stack";
+    let lost = unattributed(profile);
+    if lost.count > 0 {
+        return format!(
+            "Quality: every allocation was recorded. Of {} in {} frames were not kept for want of room: sums are exact, and lines \
+             and functions may have more than they show.",
+            bytes(lost.bytes),
+            counted(lost.count, "allocation"),
+        );
+    }
+    let mut notes = profile.meta.notes.iter();
+    match notes.any(|note| note.contains(UNCOUNTED)) {
+        true => "Quality: not every allocation was recorded, as a note says.".to_owned(),
+        false => "Quality: every allocation was recorded; the numbers are exact.".to_owned(),
     }
 }
 

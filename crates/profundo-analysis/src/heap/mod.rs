@@ -31,7 +31,7 @@ pub use leaks::Leak;
 pub(crate) use measured::unit;
 pub use measured::{heap_samples, is_recorded, measured};
 pub use peak::Peak;
-pub use tracked::{Tracked, allocated_by_source};
+pub use tracked::{Tracked, allocated_by_source, unattributed};
 pub use uses::Use;
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use profundo_model::{FileId, FrameId, Language, ProcessId, Profile, StackId};
+use profundo_model::{
+    Amount, FileId, FrameId, Language, LocationKind, ProcessId, Profile, Reason, StackId,
+};
 use rustc_hash::FxHashMap;
 
 use super::entries::{What, entries};
@@ -20,6 +22,9 @@ pub struct Tracked {
     pub is_python: bool,
     /// Bytes by line.
     pub lines: BTreeMap<u32, u64>,
+    /// Bytes that the process has allocated at lines that are not known, because frames of their stacks were not kept. Any
+    /// line may have some of them.
+    pub unknown: u64,
 }
 
 /// What the lines of all files that `is_meant` have allocated. A file that was seen to run and allocated nothing is
@@ -42,6 +47,7 @@ pub fn allocated_by_source(profile: &Profile, is_meant: impl Fn(FrameId) -> bool
             file: row.file,
             is_python: row.language == Language::Python,
             lines: BTreeMap::new(),
+            unknown: 0,
         });
         if let Some(bytes) = bytes {
             let sum = tracked.lines.entry(row.line).or_default();
@@ -53,6 +59,7 @@ pub fn allocated_by_source(profile: &Profile, is_meant: impl Fn(FrameId) -> bool
         let frames = || meant(profile, stack, &is_meant);
         known.entry(stack).or_insert_with(frames).clone()
     };
+    let mut unknown: BTreeMap<ProcessId, u64> = BTreeMap::new();
     for entry in entries(profile) {
         let bytes = match entry.what {
             What::Block(block) => {
@@ -61,7 +68,12 @@ pub fn allocated_by_source(profile: &Profile, is_meant: impl Fn(FrameId) -> bool
             }
             What::Site(site, _) => site.allocated.bytes,
         };
-        for (depth, frame) in of(entry.stack).into_iter().enumerate() {
+        let frames = of(entry.stack);
+        if frames.is_empty() && is_cut(profile, entry.stack) {
+            let sum = unknown.entry(entry.process).or_default();
+            *sum = sum.saturating_add(bytes);
+        }
+        for (depth, frame) in frames.into_iter().enumerate() {
             add(entry.process, frame, (depth == 0).then_some(bytes));
         }
     }
@@ -71,7 +83,40 @@ pub fn allocated_by_source(profile: &Profile, is_meant: impl Fn(FrameId) -> bool
             add(process, frame, None);
         }
     }
-    found.into_values().collect()
+    let mut found: Vec<Tracked> = found.into_values().collect();
+    for tracked in &mut found {
+        tracked.unknown = unknown.get(&tracked.process).copied().unwrap_or(0);
+    }
+    found
+}
+
+/// What was allocated at stacks of which frames were not kept for want of room, as far as it was counted by the stack.
+pub fn unattributed(profile: &Profile) -> Amount {
+    let sites = profile.heap.sites.iter();
+    let cut = sites.filter(|site| has_reason(profile, site.stack, &[Reason::NotKept]));
+    cut.fold(Amount::default(), |mut sum, site| {
+        sum += site.allocated;
+        sum
+    })
+}
+
+/// Whether frames of a stack were not kept.
+fn is_cut(profile: &Profile, stack: StackId) -> bool {
+    let reasons = [
+        Reason::NotKept,
+        Reason::Truncated,
+        Reason::PythonTruncated,
+        Reason::PythonUnnamed,
+    ];
+    has_reason(profile, stack, &reasons)
+}
+
+fn has_reason(profile: &Profile, stack: StackId, reasons: &[Reason]) -> bool {
+    let mut locations = profile.stacks.locations(stack);
+    locations.any(|location| match profile.locations.get(location).kind {
+        LocationKind::Reason(reason) => reasons.contains(&reason),
+        _ => false,
+    })
 }
 
 /// The frames of a stack that are looked at, the innermost first.

@@ -113,7 +113,12 @@ impl MemoryLines {
                 true => heap.blocks.len() as u64,
                 false => heap.sites.iter().map(|site| site.allocated.count).sum(),
             };
-            page.sentence(&how_allocations(heap.sampling, heap.coarsest(), records))?;
+            page.sentence(&how_allocations(
+                page.profile,
+                heap.sampling,
+                heap.coarsest(),
+                records,
+            ))?;
         }
         Ok(())
     }

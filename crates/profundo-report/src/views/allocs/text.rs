@@ -69,7 +69,12 @@ impl Allocs {
         }
         if self.quality != Some(false) {
             let records = found.total.allocated.seen();
-            page.sentence(&how_allocations(found.sampling, found.coarsest, records))?;
+            page.sentence(&how_allocations(
+                page.profile,
+                found.sampling,
+                found.coarsest,
+                records,
+            ))?;
             for note in &page.profile.meta.notes {
                 page.marked("Note:", Color::Cyan, &format!(" {note}"))?;
             }
