@@ -65,6 +65,17 @@ pub fn allocate(path: &CStr, from: usize, bytes: usize) -> bool {
     with_file(path, flags, |file| take_memory(file, from, bytes)) == Ok(Ok(()))
 }
 
+/// Maps a part of a file, which takes its memory now, so that no write to it can fail later. The file becomes as long.
+pub fn map_part(path: &CStr, from: usize, bytes: usize) -> Option<NonNull<u8>> {
+    let flags = libc::O_RDWR | libc::O_NOFOLLOW;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let mapped = with_file(path, flags, |file| {
+        take_memory(file, from, bytes).ok()?;
+        map_from(0, bytes, protection, libc::MAP_SHARED, (file, from))
+    });
+    mapped.ok()?
+}
+
 /// Whether the program's limit permits a file of this length: the kernel sends a signal to who goes beyond it.
 fn may_be_so_long(bytes: usize) -> bool {
     let mut limit = libc::rlimit64 {
@@ -148,11 +159,28 @@ fn map_at(
     flags: i32,
     file: usize,
 ) -> Option<NonNull<u8>> {
+    map_from(address, bytes, protection, flags, (file, 0))
+}
+
+fn map_from(
+    address: usize,
+    bytes: usize,
+    protection: i32,
+    flags: i32,
+    (file, from): (usize, usize),
+) -> Option<NonNull<u8>> {
     // SAFETY: without MAP_FIXED nothing that exists is touched; with it the caller vouches.
     let mapped = unsafe {
         sys::call(
             libc::SYS_mmap,
-            [address, bytes, protection as usize, flags as usize, file, 0],
+            [
+                address,
+                bytes,
+                protection as usize,
+                flags as usize,
+                file,
+                from,
+            ],
         )
     };
     if mapped < 0 && mapped > -4096 {

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 pub use profundo_probe::loading::join;
 use profundo_probe::shared::{
     Control, MAGIC, MAX_FAREWELLS, MAX_RINGS, Ring, SESSION_VARIABLE, SessionState, entry_state,
-    file,
+    file, memory_kind,
 };
 use profundo_probe::sys;
 
@@ -177,12 +177,11 @@ pub fn take_ring(control: &Control) -> Option<(u32, ptr::NonNull<u8>)> {
     const TURN: u64 = 1_000_000;
     /// Others may be faster to take what was made.
     const PATIENCE: u64 = 10_000_000;
-    /// Where every call is to be counted, none of a process that found no place is.
+    /// Where every call or every allocation is to be counted, none of a process that found no place is.
     const PATIENCE_TO_COUNT: u64 = 2_000_000_000;
-    let patience = match control.trace.load(Ordering::Relaxed) {
-        0 => PATIENCE,
-        _ => PATIENCE_TO_COUNT,
-    };
+    let counts = control.trace.load(Ordering::Relaxed) != 0
+        || control.memory.load(Ordering::Relaxed) == memory_kind::EXACT;
+    let patience = if counts { PATIENCE_TO_COUNT } else { PATIENCE };
     let mut began = 0;
     loop {
         // Before the look, so that what is provided after it ends the wait.
@@ -274,6 +273,12 @@ fn map_ring(number: u32) -> Option<ptr::NonNull<u8>> {
     debug_assert!((number as usize) < MAX_RINGS);
     let mut path = [0; PATH];
     files::map(file_of(&mut path, file::RING, number)?, Ring::BYTES)
+}
+
+/// The number of this process's ring.
+pub fn own_number() -> Option<u32> {
+    let home = crate::home::home()?;
+    Some(home.ring_number().load(Ordering::Relaxed))
 }
 
 /// The path of a process's file, by the number of its ring.

@@ -10,11 +10,10 @@ use core::cell::Cell;
 use profundo_unwind::{End, General, Memory, Modules, Observer, Regs, walk_observed};
 use profundo_wire::{
     AGAIN_HEAD_WORDS, Again, AgainHead, BLOCK_WORDS, Block, CALL_WORDS, Call, PythonEnd,
-    SITE_WORDS, Site,
+    SITE_WORDS, SampleHead, Site,
 };
 
 use crate::buffer::{Buffer, Room};
-use crate::heap::sites::Hash;
 use crate::memory::StackMemory;
 use crate::python;
 use crate::recorder::Recorder;
@@ -47,6 +46,8 @@ pub(crate) struct Beginning<'a> {
     pub(crate) stack_end: u64,
     /// Whether the walk came upon code in no listed module.
     pub(crate) is_unlisted: &'a Cell<bool>,
+    /// How many frames are kept at most, if not as many as there is room for.
+    pub(crate) most: Option<usize>,
     /// What is told behind the sample.
     pub(crate) told: Told<'a>,
 }
@@ -62,7 +63,7 @@ pub(crate) enum Told<'a> {
     /// Which number the stack has.
     Site(Site),
     /// Which number it gets, once it is known which stack it is; if it has one, nothing is told at all.
-    Ask(&'a dyn Fn(u64) -> Option<Site>),
+    Ask(&'a dyn Fn(&SampleHead, &[u64]) -> Option<Site>),
 }
 
 impl core::fmt::Debug for Told<'_> {
@@ -80,12 +81,9 @@ impl core::fmt::Debug for Told<'_> {
 impl Told<'_> {
     /// What there is to be told of this stack. `None`: nothing, and not the stack either.
     #[inline]
-    pub(crate) fn of(self, stack: &[u64], clock: u64) -> Option<Self> {
+    pub(crate) fn of(self, head: &SampleHead, stack: &[u64]) -> Option<Self> {
         match self {
-            Self::Ask(ask) => {
-                let site = ask(Hash::new(0).with(stack).finish())?;
-                Some(Self::Site(Site { clock, ..site }))
-            }
+            Self::Ask(ask) => Some(Self::Site(ask(head, stack)?)),
             told => Some(told),
         }
     }

@@ -81,6 +81,17 @@ pub struct Counters {
     pub handled: AtomicU64,
 }
 
+/// What is wanted of a walk besides the record.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Notes<'a> {
+    /// Where it notes what it reads.
+    pub(crate) log: Option<&'a ReadLog>,
+    /// Where the record is written to, if not to the buffer.
+    pub(crate) beside: Option<&'a Buffer>,
+    /// How many frames are kept at most, if not as many as there is room for.
+    pub(crate) most: Option<usize>,
+}
+
 /// Everything the handler needs. It lives as long as the process.
 #[derive(Debug)]
 pub struct Probe {
@@ -232,7 +243,7 @@ impl Probe {
             (event, clock),
             (registers, general),
             all,
-            (told, None),
+            (told, Notes::default()),
         );
         slot.note_cost(clock, clock::now());
     }
@@ -247,8 +258,9 @@ impl Probe {
         (event, clock): (Event, u64),
         (registers, general): (Regs, General),
         all: impl FnOnce() -> [u64; ALL_REGISTERS],
-        (told, log): (Told<'_>, Option<&ReadLog>),
+        (told, notes): (Told<'_>, Notes<'_>),
     ) -> bool {
+        let Notes { log, beside, most } = notes;
         let cache = self.cache_of(slot);
         let stack_end = self.stack_end(slot.tid(), registers.sp, regs::thread_pointer());
         let mut memory = StackMemory::new(slot, registers.sp, stack_end).with_log(log);
@@ -304,18 +316,16 @@ impl Probe {
             general: &general,
             stack_end,
             is_unlisted: &is_unlisted,
+            most,
             told,
         });
         let beginning = beginning.as_ref();
-        let last = |identity| slot.claim(identity);
-        let recorded = match interpreter {
-            None => self.record_as(
-                (who, event, clock),
-                |out| native(out, None),
-                beginning,
-                last,
-            ),
-            Some(interpreter) => self.record_in(last, |buffer, claim| {
+        let record = |buffer: &Buffer, claim: Option<Claim>| match interpreter {
+            None => {
+                let native = |out: &mut [u64]| native(out, None);
+                write(buffer, claim, (who, event, clock), native, beginning)
+            }
+            Some(interpreter) => {
                 let all = all();
                 let sampled = Sampled {
                     all: &all,
@@ -328,12 +338,22 @@ impl Probe {
                 };
                 let native = |out: &mut [u64], merge: &mut Merge<'_>| native(out, Some(merge));
                 record::write(interpreter, buffer, claim, &sampled, native)
-            }),
+            }
         };
-        let Some((identity, claim)) = recorded else {
-            return false;
-        };
-        slot.set_claim(identity, Some(claim));
+        match beside {
+            Some(buffer) => {
+                if record(buffer, None).is_none() {
+                    return false;
+                }
+            }
+            None => {
+                let last = |identity| slot.claim(identity);
+                let Some((identity, claim)) = self.record_in(last, record) else {
+                    return false;
+                };
+                slot.set_claim(identity, Some(claim));
+            }
+        }
         slot.samples.fetch_add(1, Ordering::Relaxed);
         true
     }
@@ -522,7 +542,8 @@ fn write(
         return None;
     }
     let behind = beginning.map_or(0, |it| it.told.words());
-    let written = walk_into(buffer, buffer.open(claim)?, behind, &mut walk)?;
+    let most = beginning.and_then(|it| it.most).unwrap_or(MAX_DEPTH);
+    let written = walk_into(buffer, buffer.open(claim)?, (behind, most), &mut walk)?;
     let Written {
         room,
         depth,
@@ -548,7 +569,7 @@ fn write(
         None => Told::Nothing,
         Some(beginning) => {
             let stack = room.words.get(SAMPLE_HEAD_WORDS..words).unwrap_or_default();
-            match beginning.told.of(stack, clock) {
+            match beginning.told.of(&head, stack) {
                 Some(told) => told,
                 None => return Some(buffer.abandon(room)),
             }
@@ -563,30 +584,30 @@ fn write(
 }
 
 /// Walks into the room, but the last words of it, so many as are wanted `behind`; if that was too small
-/// for the stack, once more into a new chunk.
+/// for the stack, of which `most` frames are kept, once more into a new chunk.
 fn walk_into<'a>(
     buffer: &'a Buffer,
     room: Room<'a>,
-    behind: usize,
+    (behind, most): (usize, usize),
     walk: &mut impl FnMut(&mut [u64]) -> (usize, End),
 ) -> Option<Written<'a>> {
     let limit = room
         .words
         .len()
         .saturating_sub(SAMPLE_HEAD_WORDS + behind)
-        .min(MAX_DEPTH);
+        .min(most);
     let out = room
         .words
         .get_mut(SAMPLE_HEAD_WORDS..SAMPLE_HEAD_WORDS + limit)?;
     let (depth, end) = walk(out);
-    if end != End::Truncated || limit == MAX_DEPTH {
+    if end != End::Truncated || limit == most {
         return Some(Written { room, depth, end });
     }
     buffer.abandon(room);
-    let room = buffer.open_for(SAMPLE_HEAD_WORDS + MAX_DEPTH + behind)?;
+    let room = buffer.open_for(SAMPLE_HEAD_WORDS + most + behind)?;
     let out = room
         .words
-        .get_mut(SAMPLE_HEAD_WORDS..SAMPLE_HEAD_WORDS + MAX_DEPTH)?;
+        .get_mut(SAMPLE_HEAD_WORDS..SAMPLE_HEAD_WORDS + most)?;
     let (depth, end) = walk(out);
     Some(Written { room, depth, end })
 }

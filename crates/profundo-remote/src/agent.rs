@@ -13,7 +13,7 @@ use crate::account::Account;
 use crate::clock::Scale;
 use crate::perf::{Signal, TaskClock, may_trap};
 use crate::proc;
-use crate::session::{RingMap, SumsMap};
+use crate::session::{Directory, RingMap, SumsMap};
 use crate::sys;
 
 /// What has to be known to open a clock.
@@ -489,6 +489,31 @@ impl Agent {
             }
         }
         words.chunks.sort_unstable();
+    }
+
+    /// Opens the file that the process counts its allocations in, once it is there.
+    pub(crate) fn open_sums(&mut self, directory: &Directory) {
+        if self.sums.is_none() {
+            self.sums = SumsMap::open(directory.path(), self.index);
+        }
+    }
+
+    /// Appends stacks that have got numbers, where allocations are counted. Returns whether there are more.
+    pub(crate) fn drain_stacks(&mut self, words: &mut Words) -> bool {
+        let Some(sums) = &mut self.sums else {
+            return false;
+        };
+        let start = words.all.len();
+        let are_more = sums.new_stacks(&mut words.all);
+        let new = words.all.get(start..).unwrap_or_default();
+        if new.is_empty() {
+            return are_more;
+        }
+        words.is_unfinished |=
+            Reader::new(new).any(|record| matches!(record, Ok(Record::Again(_))));
+        let end = words.all.len();
+        words.chunks.push((u64::MAX, start, end));
+        are_more
     }
 
     /// Counts each thread's samples; returns when the first one was taken, and whether any is to be

@@ -31,6 +31,11 @@ impl SharedMap {
 
     /// Maps a file that may become as long. Who uses it touches no more than there is.
     pub(crate) fn growing(file: &File, bytes: usize) -> io::Result<Self> {
+        Self::part(file, 0, bytes)
+    }
+
+    /// Maps a part of a file. Who uses it touches no more than there is.
+    pub(crate) fn part(file: &File, from: usize, bytes: usize) -> io::Result<Self> {
         // SAFETY: a new mapping overlaps nothing.
         let start = unsafe {
             libc::mmap(
@@ -39,7 +44,7 @@ impl SharedMap {
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | libc::MAP_NORESERVE,
                 file.as_raw_fd(),
-                0,
+                from as libc::off_t,
             )
         };
         if start == libc::MAP_FAILED {
@@ -69,6 +74,20 @@ impl Drop for SharedMap {
         // SAFETY: the range was mapped by `new`; references to it borrow from us.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
+}
+
+/// Gives the memory of a part of a file back. Where that cannot be done, it stays.
+pub(crate) fn give_back(file: &File, from: usize, bytes: usize) {
+    let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: a call without pointers on an open file.
+    unsafe {
+        libc::fallocate(
+            file.as_raw_fd(),
+            how,
+            from as libc::off_t,
+            bytes as libc::off_t,
+        )
+    };
 }
 
 /// Makes a file of that length with its memory allocated, so that no write to it can fail.

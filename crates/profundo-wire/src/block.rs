@@ -66,7 +66,8 @@ pub enum Source {
 }
 
 impl Source {
-    fn from_code(code: u8) -> Option<Self> {
+    /// The source with this number.
+    pub fn from_code(code: u8) -> Option<Self> {
         [Self::Native, Self::Python, Self::Mapped, Self::Copied]
             .into_iter()
             .find(|source| *source as u8 == code)

@@ -22,6 +22,7 @@ mod ends;
 mod gauges;
 mod generated;
 mod heap;
+mod heap_stacks;
 mod held;
 mod io;
 mod kinds;

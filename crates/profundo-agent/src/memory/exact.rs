@@ -1,8 +1,8 @@
 //! Every allocation is counted at its stack.
 //!
 //! A thread mostly comes from where it came from a moment ago, so its stack is known again by the words that
-//! its walk would read ([`Known`]), and has a number. Under that number it is counted in the thread's own share
-//! of a file that the command reads ([`Sums`]). What a block was, is found by its address when it is freed
+//! its walk would read ([`Known`]), and has a number ([`Sites`]). Under that number it is counted in the thread's own
+//! share of a file that the command reads ([`rows`]). What a block was, is found by its address when it is freed
 //! ([`Shadow`]).
 
 use core::ptr::{self, NonNull};
@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
 use profundo_probe::clock;
 use profundo_probe::heap::shadow::NoMemory;
-use profundo_probe::heap::{Caller, Known, Numbers, Shade, Shadow, Sites, Spin};
-use profundo_probe::shared::{MAGIC, Net, PIECE, Row, SHARES, SUMS_FILE, Sums, SumsHeader, grow};
+use profundo_probe::heap::{Caller, Known, Means, Numbers, Shade, Shadow, Sites, Spin};
+use profundo_probe::shared::{MAGIC, Net, Row, SHARES, SUMS_FILE, SumsHeader, grow};
 use profundo_wire::Source;
 
 use crate::home::Home;
@@ -21,6 +21,7 @@ use crate::memory::mapped::Mapped;
 use crate::memory::python;
 use crate::memory::sampled::Given;
 use crate::memory::state::FEW;
+use crate::memory::{rows, stacks};
 use crate::{files, fork, own, process, session};
 
 /// The share of all threads that have none of their own.
@@ -45,8 +46,8 @@ pub struct Exact {
 }
 
 static EXACT: AtomicPtr<Exact> = AtomicPtr::new(ptr::null_mut());
-/// Where the file is mapped, in the child of a fork too.
-static SUMS: AtomicPtr<Sums> = AtomicPtr::new(ptr::null_mut());
+/// Where the head of the file is mapped, in the child of a fork too.
+static SUMS: AtomicPtr<SumsHeader> = AtomicPtr::new(ptr::null_mut());
 
 /// What is kept, if everything is counted.
 #[inline(always)]
@@ -55,12 +56,12 @@ pub fn exact() -> Option<&'static Exact> {
     unsafe { EXACT.load(Ordering::Acquire).as_ref() }
 }
 
-/// The file.
+/// The head of the file.
 ///
 /// # Safety
 /// This process has set it up.
 #[inline(always)]
-unsafe fn sums() -> &'static Sums {
+unsafe fn sums() -> &'static SumsHeader {
     // SAFETY: the caller vouches; it is made of atomics, and stays mapped.
     unsafe { &*SUMS.load(Ordering::Relaxed) }
 }
@@ -77,7 +78,7 @@ pub fn begin(home: Home) -> Option<()> {
         return None;
     }
     let sums = make_file(home)?;
-    SUMS.store(sums.cast::<Sums>().as_ptr(), Ordering::Relaxed);
+    SUMS.store(sums.cast().as_ptr(), Ordering::Relaxed);
     let exact = place.cast::<Exact>();
     // SAFETY: mapped for ever, all zero.
     unsafe { exact.as_ref() }
@@ -128,9 +129,11 @@ pub fn enter_child(home: Home) {
     let Some(old) = NonNull::new(SUMS.load(Ordering::Relaxed)) else {
         return leave();
     };
+    // SAFETY: there is one thread, and the pieces are its parent's.
+    unsafe { rows::forget() };
     let made = make_file(home).filter(|&new| {
         // SAFETY: both are ours, of one length, and there is one thread.
-        unsafe { files::move_over(new, old.cast(), Sums::BYTES) }
+        unsafe { files::move_over(new, old.cast(), size_of::<SumsHeader>()) }
     });
     match made {
         Some(_) => {
@@ -151,9 +154,11 @@ fn make_file(home: Home) -> Option<NonNull<u8>> {
     let number = home.ring_number().load(Ordering::Relaxed);
     let mut room = [0; session::PATH];
     let path = session::file_of(&mut room, SUMS_FILE, number)?;
-    let sums = files::make_and_map(path, Sums::BYTES, size_of::<SumsHeader>()).ok()?;
+    let bytes = size_of::<SumsHeader>();
+    let sums = files::make_and_map(path, bytes, bytes).ok()?;
     // SAFETY: as long as that, all zero, and made of atomics.
-    let header = unsafe { &sums.cast::<Sums>().as_ref().header };
+    let header = unsafe { sums.cast::<SumsHeader>().as_ref() };
+    stacks::make_file(number)?;
     header.owned.store(1 << COMMON, Ordering::Relaxed);
     header.magic.store(MAGIC, Ordering::Release);
     Some(sums)
@@ -193,7 +198,12 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
             let numbers = Numbers {
                 known: &mut *known,
                 sites: &exact.sites,
-                count: &sums.header.sites,
+                means: Means {
+                    memory: zeroed,
+                    window: stacks::window,
+                    stream: local.share(),
+                    header: sums,
+                },
             };
             probe.site(&caller, given.source, numbers)
         },
@@ -210,7 +220,7 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
                 .insert(given.address, given.size, u64::from(site))
             {
                 true => {
-                    sums.header.mapped.fetch_add(given.size, Ordering::Relaxed);
+                    sums.mapped.fetch_add(given.size, Ordering::Relaxed);
                     Ok(None)
                 }
                 false => Err(NoMemory),
@@ -269,7 +279,7 @@ fn lose() {
         && let Some(sums) = NonNull::new(SUMS.load(Ordering::Relaxed))
     {
         // SAFETY: a process that has a home has a file.
-        let [blocks, _] = unsafe { &sums.as_ref().header.uncounted };
+        let [blocks, _] = unsafe { &sums.as_ref().uncounted };
         blocks.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -283,7 +293,7 @@ pub fn unmapped(exact: &'static Exact, site: u64, gone: u64, is_all: bool) {
             size: gone,
         };
         // SAFETY: it has entered.
-        let mapped = unsafe { &sums().header.mapped };
+        let mapped = unsafe { &sums().mapped };
         mapped.fetch_sub(gone, Ordering::Relaxed);
         count_freed(exact, local, shade, is_all.into(), clock::now(), false);
     }
@@ -295,7 +305,7 @@ fn count_freed(exact: &Exact, local: &Local, shade: Shade, blocks: u64, now: u64
         row.freed(peak, (blocks, shade.size), now, at_once);
     });
     // SAFETY: whoever counts has entered.
-    if let Some(Net(net)) = unsafe { sums() }.header.nets.get(share) {
+    if let Some(Net(net)) = unsafe { sums() }.nets.get(share) {
         let less = shade.size.wrapping_neg();
         match share {
             COMMON => drop(net.fetch_add(less, Ordering::Relaxed)),
@@ -309,15 +319,15 @@ fn count_freed(exact: &Exact, local: &Local, shade: Shade, blocks: u64, now: u64
 fn count(exact: &Exact, share: usize, site: u32, f: impl Fn(&Row, u64)) {
     // SAFETY: whoever counts has entered.
     let sums = unsafe { sums() };
-    let site = site as usize;
-    let peak = sums.header.peak.load(Ordering::Relaxed);
-    let run = || match sums.row(share, site) {
+    let peak = sums.peak.load(Ordering::Relaxed);
+    let run = || match rows::row(share, site) {
         Some(row) => f(row, peak),
         None => {
-            if let Some(row) = provide(exact, sums, share, site) {
+            exact.making.with(|()| rows::provide(sums, share, site));
+            if let Some(row) = rows::row(share, site) {
                 f(row, peak);
             } else {
-                let [blocks, _] = &sums.header.uncounted;
+                let [blocks, _] = &sums.uncounted;
                 blocks.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -329,33 +339,10 @@ fn count(exact: &Exact, share: usize, site: u32, f: impl Fn(&Row, u64)) {
     }
 }
 
-/// Takes the memory of a row that has none yet.
-#[cold]
-fn provide<'a>(exact: &Exact, sums: &'a Sums, share: usize, site: usize) -> Option<&'a Row> {
-    let piece = site / PIECE;
-    exact.making.with(|()| {
-        if sums.has_row(share, site) {
-            return;
-        }
-        let home = crate::home::home();
-        let number = home.map(|home| home.ring_number().load(Ordering::Relaxed));
-        let mut room = [0; session::PATH];
-        let path = number.and_then(|number| session::file_of(&mut room, SUMS_FILE, number));
-        let (from, bytes) = Sums::piece_at(share, piece);
-        if path.is_some_and(|path| files::allocate(path, from, bytes))
-            && let Some(pieces) = sums.header.pieces.get(share)
-        {
-            // Release pairs with the acquire in `has_row`.
-            pieces.fetch_or(1 << piece, Ordering::Release);
-        }
-    });
-    sums.row(share, site)
-}
-
 /// Notes that a share has more than before, and whether the process has more than ever.
 #[inline]
-fn grown(sums: &Sums, local: &Local, share: usize, bytes: u64, now: u64) {
-    let Some(Net(net)) = sums.header.nets.get(share) else {
+fn grown(sums: &SumsHeader, local: &Local, share: usize, bytes: u64, now: u64) {
+    let Some(Net(net)) = sums.nets.get(share) else {
         return;
     };
     match share {
@@ -366,16 +353,16 @@ fn grown(sums: &Sums, local: &Local, share: usize, bytes: u64, now: u64) {
     if (own.wrapping_sub(local.peak_from()) as i64) < 0 {
         return;
     }
-    let all = sums.header.nets.iter();
+    let all = sums.nets.iter();
     let all = all.fold(0, |sum: u64, Net(net)| {
         sum.wrapping_add(net.load(Ordering::Relaxed))
     });
-    let most = sums.header.peak_bytes.load(Ordering::Relaxed);
-    let is_alone = sums.header.owned.load(Ordering::Relaxed).count_ones() <= 2;
+    let most = sums.peak_bytes.load(Ordering::Relaxed);
+    let is_alone = sums.owned.load(Ordering::Relaxed).count_ones() <= 2;
     let missing = if all > most && (all as i64) > 0 {
-        sums.header.peak_bytes.store(all, Ordering::Relaxed);
-        sums.header.peak_clock.store(now, Ordering::Relaxed);
-        sums.header.peak.fetch_add(1, Ordering::Relaxed);
+        sums.peak_bytes.store(all, Ordering::Relaxed);
+        sums.peak_clock.store(now, Ordering::Relaxed);
+        sums.peak.fetch_add(1, Ordering::Relaxed);
         0
     } else {
         most.wrapping_sub(all)
@@ -407,7 +394,7 @@ fn set_up(exact: &Exact, local: &Local) -> Option<Home> {
         return None;
     }
     // SAFETY: the mark says that it is there.
-    let owned = unsafe { &sums().header.owned };
+    let owned = unsafe { &sums().owned };
     let taken = owned.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |owned| {
         let free = owned.trailing_ones();
         ((free as usize) < SHARES).then(|| owned | 1 << free)
@@ -435,7 +422,7 @@ pub fn end_thread() {
     compiler_fence(Ordering::SeqCst);
     if share != COMMON {
         // SAFETY: the mark says that it is there.
-        let owned = unsafe { &sums().header.owned };
+        let owned = unsafe { &sums().owned };
         owned.fetch_and(!(1 << share), Ordering::Release);
     }
     if let Some(known) = known {

@@ -23,8 +23,10 @@ mod mapped;
 mod maps;
 mod python;
 mod real;
+mod rows;
 mod sampled;
 mod search;
+mod stacks;
 mod state;
 
 /// In a copy of the process, which shares with it what allocations are counted in: nothing is counted any more.

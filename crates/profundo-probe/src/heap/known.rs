@@ -1,5 +1,6 @@
 //! The stacks that a thread has come from lately, and how to know one again without walking it.
 
+use super::desk::Desk;
 use super::log::{Read, ReadLog, Uses};
 
 /// How many stacks are known at one time, and how many reads they may have together.
@@ -61,6 +62,8 @@ pub struct Known {
     deep_until: u64,
     /// Where walks note what they read.
     pub log: ReadLog,
+    /// Where new stacks are walked into.
+    pub(crate) desk: Desk,
 }
 
 fn chain_of(beginning: &Beginning) -> usize {
@@ -133,7 +136,7 @@ impl Known {
     }
 
     /// If the stack that was just walked is too deep to be remembered: such walks are to take a small part of the
-    /// time only. What a recursion of many thousand calls allocates is counted, and mostly at no stack.
+    /// time only. Of what a recursion of many thousand calls allocates, mostly the innermost frames are kept.
     pub(crate) fn rest_after(&mut self, beginning: &Beginning, (began, now): (u64, u64)) {
         /// So many times as long as the walk took.
         const REST: u64 = 10;

@@ -4,6 +4,7 @@
 //! in: who calls keeps a mark for its thread.
 
 pub mod counts;
+mod desk;
 pub mod followed;
 pub mod gaps;
 pub mod here;
@@ -30,7 +31,7 @@ pub use pace::Pace;
 pub use rooms::{ROOMS, Room, Rooms};
 pub use rows::{Row, Rows};
 pub use shadow::{Shade, Shadow};
-pub use sites::Sites;
+pub use sites::{Means, Sites};
 pub use spin::Spin;
 pub use switch::{SWITCH, Switch};
 pub use tell::{Caller, Numbers, Untold};

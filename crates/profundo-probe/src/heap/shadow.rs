@@ -15,8 +15,8 @@ pub(super) const LEAF: u32 = 20;
 pub(super) const BRANCH: u32 = 11;
 pub(super) const ROOT: u32 = 47 - GRAIN - LEAF - BRANCH;
 
-/// How many bits a size has.
-pub(super) const SIZE: u32 = 47;
+/// How many bits a size has. A block that has four terabytes or more counts as one of so many, less a byte.
+pub(super) const SIZE: u32 = 42;
 
 /// A block, as its word says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,7 +220,7 @@ mod tests {
             if draws.draw().is_multiple_of(2) {
                 let shade = Shade {
                     site: number % 0xFFFF,
-                    size: draws.draw() >> 20,
+                    size: draws.draw() >> 23,
                 };
                 let before = shadow.set(address, shade, memory).unwrap();
                 assert_eq!(before, map.insert(address, shade));

@@ -5,18 +5,17 @@
 //! sample's.
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 
 use profundo_unwind::{General, Regs};
-use profundo_wire::{Block, Freed, Site, Source, State};
+use profundo_wire::{Block, Freed, SampleHead, Site, Source, State};
 
 use crate::again::Told;
-use crate::heap::ReadLog;
 use crate::heap::known::{Beginning, Besides, Known};
-use crate::heap::sites::{Hash, Sites};
+use crate::heap::sites::{Means, Sites, UNREAD, Walked, unread};
 use crate::python::Interpreter;
-use crate::sample::{ALL_REGISTERS, Event, Probe, SystemCall};
-use crate::shared::SITES;
+use crate::sample::{ALL_REGISTERS, Event, Notes, Probe, SystemCall};
+use crate::shared::{SITES, SumsHeader};
 use crate::{clock, regs, sys};
 
 /// The registers of a thread that has called a function of ours, as they are when that returns.
@@ -50,6 +49,31 @@ impl Caller {
     }
 }
 
+/// The command is told that there are so many words to read.
+const MANY: u64 = 1 << 16;
+
+/// How many frames are kept of a stack for which there is little room, native ones and Python's each: more than there
+/// are between most lines and what they call. And where there is hardly any room left.
+const SHORT: usize = 96;
+const SHORTEST: usize = 16;
+
+/// How many are kept of a stack that is too deep to be walked as a whole each time: more than nested imports have, so that
+/// those keep the line of the program that they began with.
+const DEEP: usize = 256;
+
+/// How many frames are kept of a new stack, if there is not room for many more stacks, or for much more of what the
+/// command has not read.
+fn room_for(header: &SumsHeader) -> Option<usize> {
+    let count = header.sites.load(Ordering::Relaxed) as usize;
+    if count > SITES / 16 * 15 {
+        Some(SHORTEST)
+    } else if count > SITES / 4 * 3 || unread(header) > UNREAD {
+        Some(SHORT)
+    } else {
+        None
+    }
+}
+
 /// How stacks get numbers.
 #[derive(Debug)]
 pub struct Numbers<'a> {
@@ -57,8 +81,8 @@ pub struct Numbers<'a> {
     pub known: &'a mut Known,
     /// What the process knows.
     pub sites: &'a Sites,
-    /// The last number.
-    pub count: &'a AtomicU32,
+    /// Where numbers come from, and where it is told what they mean.
+    pub means: Means<'a>,
 }
 
 /// Why something was not told.
@@ -76,11 +100,14 @@ impl Probe {
     /// Tells of a block that the calling thread has been given. The clock is filled in.
     pub fn tell_block(&self, caller: &Caller, block: Block) -> Result<(), Untold> {
         let told = |clock| Told::Block(Block { clock, ..block });
-        self.tell_stack(caller, told, None)
+        if !self.is_enabled() {
+            return Err(Untold::Unwanted);
+        }
+        self.tell_stack(caller, told, Notes::default())
     }
 
-    /// The number of the stack that the calling thread has come from, which is told if it gets one now.
-    /// 0 if there is none for it.
+    /// The number of the stack that the calling thread has come from, which is told if it gets one now, whether
+    /// samples are wanted or not. 0 if there is none for it.
     ///
     /// # Safety
     /// The thread has just come from there, and `known` is its own.
@@ -110,51 +137,58 @@ impl Probe {
         beginning: Beginning,
         numbers: Numbers<'_>,
     ) -> u32 {
-        /// Milliseconds until a command that does not empty the ring is no longer waited for.
-        const PATIENCE: u32 = 200;
+        /// Milliseconds until code that came a moment ago is listed.
+        const NEWS: u32 = 50;
         let Numbers {
             known,
             sites,
-            count,
+            means,
         } = numbers;
-        /// As above, until code that came a moment ago is listed.
-        const NEWS: u32 = 50;
-        let mut left = PATIENCE;
         let mut news = NEWS;
         let began = clock::now();
-        if known.is_too_deep(&beginning, began) {
-            return 0;
-        }
+        let most = match known.is_too_deep(&beginning, began) {
+            true => Some(room_for(means.header).unwrap_or(DEEP)),
+            false => room_for(means.header),
+        };
         loop {
             known.log.clear();
-            // The hash, the number, and whether it is new.
-            let found = Cell::new((0, 0, false));
-            let generation = self.generation();
+            let found = Cell::new(None);
             let waits = Cell::new(false);
-            let ask = |hash: u64| {
+            let generation = self.generation();
+            let ask = |head: &SampleHead, words: &[u64]| {
                 // Its walk will be right as soon as the command has seen what was loaded.
-                if known.log.met_unlisted() && news > 0 && !sites.is_settled(generation) {
+                let is_unlisted = known.log.met_unlisted();
+                if is_unlisted && news > 0 && !sites.is_settled(generation) {
                     waits.set(true);
                     return None;
                 }
-                let hash = Hash::new(hash).with(&[source as u64]).finish();
-                if let Some(number) = sites.find(hash) {
-                    found.set((hash, number, false));
-                    return None;
-                }
-                let number = count.fetch_add(1, Ordering::Relaxed) + 1;
-                if number as usize >= SITES {
-                    count.fetch_sub(1, Ordering::Relaxed);
-                    return None;
-                }
-                found.set((hash, number, true));
-                Some(Site {
-                    clock: 0,
+                let walked = Walked {
+                    head,
+                    source,
+                    words,
+                    is_told: is_unlisted,
+                };
+                found.set(sites.number(means, &walked));
+                let (number, is_new) = found.get()?;
+                // The command walks it once more.
+                (is_unlisted && is_new).then_some(Site {
+                    clock: head.clock,
                     number,
                     source,
                 })
             };
-            let told = self.tell_stack(caller, |_| Told::Ask(&ask), Some(&known.log));
+            let told = known.desk.with(
+                |desk| {
+                    let notes = Notes {
+                        log: Some(&known.log),
+                        beside: Some(desk),
+                        most,
+                    };
+                    self.tell_stack(caller, |_| Told::Ask(&ask), notes)
+                },
+                // Code objects that were met for the first time, and stacks that are walked once more.
+                |records| _ = sites.tell_records(means, records),
+            );
             if waits.get() {
                 news -= 1;
                 if news == 0 {
@@ -163,16 +197,14 @@ impl Probe {
                 sys::sleep_a_millisecond();
                 continue;
             }
-            let (hash, mut number, is_new) = found.get();
-            match told {
-                Ok(()) if is_new => number = sites.insert(hash, number),
-                Ok(()) => {}
-                Err(Untold::Full) if left > 0 => {
-                    left -= 1;
-                    sys::sleep_a_millisecond();
-                    continue;
-                }
-                Err(_) => return 0,
+            let Some((number, is_new)) = found.get().filter(|_| told.is_ok()) else {
+                return 0;
+            };
+            if is_new
+                && unread(means.header) > MANY
+                && let Some(recorder) = &self.recorder
+            {
+                recorder.ask_to_drain();
             }
             known.remember(beginning, caller.besides(), number);
             known.rest_after(&beginning, (began, clock::now()));
@@ -191,15 +223,12 @@ impl Probe {
         &self,
         caller: &Caller,
         told: impl Fn(u64) -> Told<'a>,
-        log: Option<&ReadLog>,
+        notes: Notes<'_>,
     ) -> Result<(), Untold> {
-        if !self.is_enabled() {
-            return Err(Untold::Unwanted);
-        }
         let mut result = Err(Untold::Full);
         // The program may be on a stack that is just large enough for itself.
         self.stacks
-            .run_elsewhere(|| result = self.tell_here(caller, &told, log));
+            .run_elsewhere(|| result = self.tell_here(caller, &told, notes));
         result
     }
 
@@ -207,7 +236,7 @@ impl Probe {
         &self,
         caller: &Caller,
         told: impl Fn(u64) -> Told<'a>,
-        log: Option<&ReadLog>,
+        notes: Notes<'_>,
     ) -> Result<(), Untold> {
         let clock = clock::now();
         let slot = self
@@ -227,7 +256,7 @@ impl Probe {
         // What a function keeps for its caller may be anywhere; where a walk needs it, it ends.
         let unknown = || [0; ALL_REGISTERS];
         let registers = (caller.registers, caller.general());
-        let told = (told(clock), log);
+        let told = (told(clock), notes);
         let written = self.write_sample(slot, (event, clock), registers, unknown, told);
         slot.busy.store(false, Ordering::Relaxed);
         if written { Ok(()) } else { Err(Untold::Full) }

@@ -118,13 +118,14 @@ pub(crate) fn write(
 
     let mut room = buffer.open(claim)?;
     let behind = sampled.beginning.map_or(0, |it| it.told.words());
-    let is_last = room.words.len() == CHUNK_WORDS;
-    let mut filled = writer.fill(
-        &mut memory,
-        all_but(room.words, behind),
-        is_last,
-        &mut native,
-    );
+    let most = sampled.beginning.and_then(|it| it.most);
+    // A stack that is cut needs no more room than that.
+    let most = most.map_or(usize::MAX, |most| SAMPLE_HEAD_WORDS + 2 * most);
+    let is_last = most < CHUNK_WORDS || room.words.len() == CHUNK_WORDS;
+    let words = all_but(room.words, behind);
+    let length = words.len().min(most);
+    let words = words.get_mut(..length).unwrap_or_default();
+    let mut filled = writer.fill(&mut memory, words, is_last, &mut native);
     if filled.is_short {
         give_back(buffer, room, filled.codes, behind);
         room = buffer.open_for(SAMPLE_HEAD_WORDS + MAX_DEPTH + behind)?;
@@ -150,13 +151,16 @@ pub(crate) fn write(
         },
         ..sampled.head
     };
-    let words = in_order(all_but(room.words, behind), &filled, kept, &head);
+    let words = all_but(room.words, behind);
+    let length = words.len().min(most);
+    let words = words.get_mut(..length).unwrap_or_default();
+    let words = in_order(words, &filled, kept, &head);
     let codes = words - (SAMPLE_HEAD_WORDS + kept + filled.python);
     let told = match sampled.beginning {
         None => Told::Nothing,
         Some(beginning) => {
             let stack = room.words.get(codes + SAMPLE_HEAD_WORDS..words);
-            match beginning.told.of(stack.unwrap_or_default(), head.clock) {
+            match beginning.told.of(&head, stack.unwrap_or_default()) {
                 Some(told) => told,
                 // The code objects stay: they will not be told again.
                 None if codes == 0 => return Some(buffer.abandon(room)),

@@ -47,6 +47,7 @@ mod control;
 mod door;
 mod ring;
 mod search;
+mod stacks;
 mod sums;
 mod tallies;
 
@@ -66,7 +67,12 @@ pub use ring::{
 
 pub use door::{DOOR_SYMBOL, Outlet, Request, refusal, request_flag, request_state, way, wish};
 pub use search::{Search, search_state};
-pub use sums::{LIVES, Net, PIECE, Row, SHARES, SITES, SUMS_FILE, Sum, Sums, SumsHeader, grow};
+pub use stacks::{
+    NewStack, STACK_WORDS, STACKS_FILE, STREAMS, WINDOW_WORDS, entry_kind, from_root, kept_of,
+};
+pub use sums::{
+    LIVES, Net, PIECE, PIECES, Piece, Row, SHARES, SITES, SUMS_FILE, Sum, SumsHeader, grow,
+};
 pub use tallies::{Tallies, tallies_moment, tallies_state};
 
 pub use crate::records::record_state;

@@ -5,6 +5,9 @@
 //! shares are right whenever no thread is in the middle of a count. Threads that find no share of their own
 //! use the first one, under a lock.
 //!
+//! The file begins with a head. Rows follow in pieces: one for each share and run of sites that has rows. A piece has
+//! memory, and is mapped by those who use it, from the first time on that one of its rows is needed.
+//!
 //! What a site had when the process had most is found without looking at all sites at that moment: the moments
 //! have numbers, and a row whose last change came before the present one keeps, at its next change, what it
 //! had had then.
@@ -12,14 +15,18 @@
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// How many sites there can be. The first is that of all stacks for which there was no room.
-pub const SITES: usize = 1 << 16;
+/// How many sites there can be: as many numbers as the word of a block has room for. The first is that of all stacks for
+/// which there was no room.
+pub const SITES: usize = 1 << 22;
 
 /// How many shares there are.
 pub const SHARES: usize = 16;
 
 /// Rows whose memory is taken at one time.
 pub const PIECE: usize = 4096;
+
+/// How many pieces a share has at most.
+pub const PIECES: usize = SITES / PIECE;
 
 /// What stands before the number of a process's file.
 pub const SUMS_FILE: &str = "heap.";
@@ -71,50 +78,31 @@ pub struct SumsHeader {
     pub peak_clock: AtomicU64,
     /// Bytes that each share has allocated less those that it has freed.
     pub nets: [Net; SHARES],
-    /// For each share, which of its pieces have their memory: bit n for piece n.
-    pub pieces: [AtomicU32; SHARES],
+    /// For each run of sites, which shares' pieces have their memory: bit n for share n.
+    pub pieces: [AtomicU32; PIECES],
     /// Allocations that were counted at no site, for want of memory for rows, and their bytes.
     pub uncounted: [AtomicU64; 2],
+    /// How many words there are in the file of new stacks, and how many of them the command has read.
+    pub stacks: [AtomicU64; 2],
     /// Bytes that the program has asked the kernel for itself, and not given back: they are in `nets` too.
     pub mapped: AtomicU64,
 }
 
-/// The file, as it is mapped.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Sums {
-    /// The head.
-    pub header: SumsHeader,
-    /// The shares.
-    pub shares: [[Row; SITES]; SHARES],
-}
+/// The rows of a share for a run of sites, as they are mapped.
+pub type Piece = [Row; PIECE];
 
-impl Sums {
-    /// How long the file is. Most of it has no memory.
-    pub const BYTES: usize = size_of::<Self>();
-
-    /// Where a piece lies in the file, and how long it is.
-    pub const fn piece_at(share: usize, piece: usize) -> (usize, usize) {
-        let bytes = PIECE * size_of::<Row>();
-        let share = size_of::<SumsHeader>() + share * SITES * size_of::<Row>();
-        (share + piece * bytes, bytes)
+impl SumsHeader {
+    /// Where a piece lies in the file.
+    pub const fn piece_at(share: usize, piece: usize) -> usize {
+        size_of::<Self>() + (piece * SHARES + share) * size_of::<Piece>()
     }
 
-    /// Whether the row has memory: only then it may be touched.
+    /// Which shares have a piece of a run of sites: bit n for share n.
     #[inline]
-    pub fn has_row(&self, share: usize, site: usize) -> bool {
-        let pieces = self.header.pieces.get(share);
-        let bits = pieces.map_or(0, |bits| bits.load(Ordering::Acquire));
-        bits >> (site / PIECE) & 1 != 0
-    }
-
-    /// The row of a site in a share, if it has memory.
-    #[inline]
-    pub fn row(&self, share: usize, site: usize) -> Option<&Row> {
-        match self.has_row(share, site) {
-            true => self.shares.get(share)?.get(site),
-            false => None,
-        }
+    pub fn shares_with(&self, piece: usize) -> u32 {
+        let bits = self.pieces.get(piece);
+        // Acquire pairs with the release of who has taken the memory.
+        bits.map_or(0, |bits| bits.load(Ordering::Acquire))
     }
 }
 
@@ -133,26 +121,21 @@ pub struct Sum {
     pub at_peak: [u64; 2],
 }
 
-impl Sums {
-    /// What all shares have of a site.
-    pub fn sum(&self, site: usize) -> Sum {
-        let peak = self.header.peak.load(Ordering::Relaxed);
-        let mut sum = Sum::default();
-        for row in (0..SHARES).filter_map(|share| self.row(share, site)) {
-            let read = |pair: &[AtomicU64; 2]| pair.each_ref().map(|it| it.load(Ordering::Relaxed));
-            let (allocated, freed) = (read(&row.allocated), read(&row.freed));
-            // Until it changes, a row has what it had at the peak.
-            let at_peak = match row.peak.load(Ordering::Relaxed) == peak {
-                true => read(&row.at_peak),
-                false => less(allocated, freed),
-            };
-            add(&mut sum.allocated, allocated);
-            add(&mut sum.freed, freed);
-            add(&mut sum.temporary, read(&row.temporary));
-            add(&mut sum.at_peak, at_peak);
-            sum.lives = sum.lives.wrapping_add(row.lives.load(Ordering::Relaxed));
-        }
-        sum
+impl Sum {
+    /// Adds a row, as it was at the peak with this number too.
+    pub fn add(&mut self, row: &Row, peak: u64) {
+        let read = |pair: &[AtomicU64; 2]| pair.each_ref().map(|it| it.load(Ordering::Relaxed));
+        let (allocated, freed) = (read(&row.allocated), read(&row.freed));
+        // Until it changes, a row has what it had at the peak.
+        let at_peak = match row.peak.load(Ordering::Relaxed) == peak {
+            true => read(&row.at_peak),
+            false => less(allocated, freed),
+        };
+        add(&mut self.allocated, allocated);
+        add(&mut self.freed, freed);
+        add(&mut self.temporary, read(&row.temporary));
+        add(&mut self.at_peak, at_peak);
+        self.lives = self.lives.wrapping_add(row.lives.load(Ordering::Relaxed));
     }
 }
 

@@ -41,9 +41,6 @@ impl Recorder {
         let Way::Agent(agent) = &mut program.way else {
             return;
         };
-        if agent.sums.is_none() {
-            agent.sums = SumsMap::open(self.directory.path(), agent.index);
-        }
         let clock = profundo_probe::clock::now();
         if let Some((sites, peak)) = agent.sums.as_mut().and_then(|it| it.news(last, clock)) {
             sink(Event::Sites {
@@ -63,8 +60,8 @@ impl Recorder {
         let Way::Agent(agent) = &mut program.way else {
             return;
         };
-        if agent.sums.is_none() && self.options.memory == Some(Memory::Exact) {
-            agent.sums = SumsMap::open(self.directory.path(), agent.index);
+        if self.options.memory == Some(Memory::Exact) {
+            agent.open_sums(&self.directory);
         }
         if let Some(sums) = &mut agent.sums {
             sums.clear();

@@ -6,6 +6,7 @@ use profundo_cpython::Refusal;
 use profundo_wire::recording::Event;
 
 use super::Recorder;
+use crate::options::Memory;
 use crate::permits::python_unread;
 use crate::program::{Program, Way};
 
@@ -61,16 +62,37 @@ impl Recorder {
         last: bool,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> bool {
+        let mut busy = false;
+        loop {
+            let Some((is_busy, are_more)) = self.drain_part(key, last, sink) else {
+                return busy;
+            };
+            busy |= is_busy;
+            if !are_more {
+                break;
+            }
+        }
+        self.tell_sums(key, last, sink);
+        self.tell_collections(key, sink);
+        busy
+    }
+
+    /// Takes samples of one program, and stacks that it allocates at, as many as may be held at one time. Returns whether
+    /// it has run, and whether there is more. `None`: it has no agent.
+    fn drain_part(
+        &mut self,
+        key: u32,
+        last: bool,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> Option<(bool, bool)> {
         /// Debuggers are looked for at each turn where that takes no time worth mentioning.
         const FEW: usize = 16;
         let plan = self.clock_plan();
         let few = self.programs.len() <= FEW;
-        let Some(program) = self.programs.get_mut(&key) else {
-            return false;
-        };
+        let program = self.programs.get_mut(&key)?;
         let now = profundo_probe::clock::now();
         let Way::Agent(agent) = &mut program.way else {
-            return false;
+            return None;
         };
         let busy = agent.is_busy();
         if busy && few && !last {
@@ -79,6 +101,13 @@ impl Recorder {
         self.words.clear();
         if busy || last {
             agent.drain(last, &mut self.words);
+        }
+        let mut are_more = false;
+        if self.options.memory == Some(Memory::Exact) {
+            agent.open_sums(&self.directory);
+            are_more = agent.drain_stacks(&mut self.words);
+        }
+        if !self.words.is_empty() {
             self.words_drained = self.words_drained.max(self.words.len());
         }
         // After the words: what their stacks lead to that is not listed has been said by now.
@@ -114,9 +143,7 @@ impl Recorder {
                 sink(Event::Words { process, words });
             }
         }
-        self.tell_sums(key, last, sink);
-        self.tell_collections(key, sink);
-        busy
+        Some((busy, are_more))
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use profundo_probe::shared::{Control, MAGIC, MAX_RINGS, SUMS_FILE, file};
+use profundo_probe::shared::{Control, MAGIC, MAX_RINGS, STACKS_FILE, SUMS_FILE, file};
 
 use super::stale::remove_stale;
 use crate::error::Error;
@@ -185,7 +185,8 @@ pub(crate) fn remove(path: &Path) {
         let name = name.to_string_lossy();
         let is_ours = [file::CONTROL, file::TABLES, KEYS, RECORDING].contains(&name.as_ref())
             || name.starts_with(file::RING)
-            || name.starts_with(SUMS_FILE);
+            || name.starts_with(SUMS_FILE)
+            || name.starts_with(STACKS_FILE);
         if is_ours {
             let _ = fs::remove_file(entry.path());
         }

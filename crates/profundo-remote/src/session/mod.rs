@@ -8,6 +8,7 @@ mod find;
 mod remains;
 mod rings;
 mod salvage;
+mod stacks;
 mod stale;
 mod sums;
 

@@ -87,6 +87,16 @@ pub fn salvage(directory: &Path, sink: &mut dyn FnMut(Event<'_>)) -> Result<(), 
 fn salvage_sums(directory: &Path, ring: usize, process: u32, sink: &mut dyn FnMut(Event<'_>)) {
     let clock = profundo_probe::clock::now();
     let mut sums = SumsMap::open(directory, ring);
+    let mut words = Vec::new();
+    if let Some(sums) = &mut sums {
+        let mut are_more = true;
+        while are_more {
+            words.clear();
+            are_more = sums.new_stacks(&mut words);
+            let words = &words;
+            sink(Event::Words { process, words });
+        }
+    }
     if let Some((sites, peak)) = sums.as_mut().and_then(|it| it.news(true, clock)) {
         sink(Event::Sites {
             process,

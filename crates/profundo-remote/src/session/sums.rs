@@ -1,14 +1,17 @@
 //! What a process counts of its allocations, as the command sees it.
 
-use std::fs::{self, OpenOptions};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use profundo_probe::shared::{LIVES, MAGIC, SITES, SUMS_FILE, Sum, Sums};
+use profundo_probe::shared::{LIVES, MAGIC, PIECE, Piece, SITES, SUMS_FILE, Sum, SumsHeader};
 use profundo_wire::recording::{Peak, SiteSum};
 
 use crate::map::SharedMap;
+use crate::session::stacks::StacksFile;
 
 /// How often it is looked, at first; later less often, so that there are a few hundred looks in all.
 const OFTEN: Duration = Duration::from_millis(100);
@@ -20,7 +23,12 @@ const PART: u32 = 50;
 #[derive(Debug)]
 pub(crate) struct SumsMap {
     path: PathBuf,
+    /// The head.
     map: SharedMap,
+    /// The pieces that were met, by the shares and runs of sites that they are for.
+    pieces: HashMap<(usize, usize), SharedMap>,
+    /// Where it is said which stacks the numbers are, if that file is there.
+    stacks: Option<StacksFile>,
     /// What was told last.
     told: Vec<Sum>,
     /// What had been counted when it was cleared.
@@ -34,9 +42,9 @@ impl SumsMap {
     pub(crate) fn open(directory: &Path, ring: usize) -> Option<Self> {
         let path = directory.join(format!("{SUMS_FILE}{ring}"));
         let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
-        let map = SharedMap::new(&file, Sums::BYTES).ok()?;
-        // SAFETY: it is made of atomics. Rows without memory are never touched.
-        let header = unsafe { &map.as_ref::<Sums>().header };
+        let map = SharedMap::new(&file, size_of::<SumsHeader>()).ok()?;
+        // SAFETY: it is made of atomics.
+        let header = unsafe { map.as_ref::<SumsHeader>() };
         if header.magic.load(Ordering::Acquire) != MAGIC {
             return None;
         }
@@ -46,6 +54,8 @@ impl SumsMap {
         Some(Self {
             path,
             map,
+            pieces: HashMap::new(),
+            stacks: StacksFile::open(directory, ring),
             told: Vec::new(),
             before,
             began: now,
@@ -60,14 +70,15 @@ impl SumsMap {
         if !last && begun < self.due {
             return None;
         }
-        // SAFETY: as above.
-        let sums: &Sums = unsafe { self.map.as_ref() };
-        let count = sums.header.sites.load(Ordering::Acquire) as usize;
-        let mut all: Vec<Sum> = (0..count.min(SITES - 1) + 1)
-            .map(|it| sums.sum(it))
-            .collect();
+        let mut all = self.all();
+        let header = self.header();
+        let peak = Peak {
+            bytes: header.peak_bytes.load(Ordering::Relaxed),
+            clock: header.peak_clock.load(Ordering::Relaxed),
+        };
+        let number_of_peak = header.peak.load(Ordering::Relaxed);
         if let Some(before) = &mut self.before {
-            before.take_off(&mut all, sums.header.peak.load(Ordering::Relaxed));
+            before.take_off(&mut all, number_of_peak);
         }
         self.told.resize(all.len(), Sum::default());
         let mut news = Vec::new();
@@ -80,10 +91,6 @@ impl SumsMap {
                 news.push(site_sum(number, sum, *gone.unwrap_or(&0), clock));
             }
         }
-        let peak = Peak {
-            bytes: sums.header.peak_bytes.load(Ordering::Relaxed),
-            clock: sums.header.peak_clock.load(Ordering::Relaxed),
-        };
         let now = Instant::now();
         let pause = (now - self.began) / LOOKS;
         self.due = now + pause.max(OFTEN).max((now - begun) * PART);
@@ -92,12 +99,10 @@ impl SumsMap {
 
     /// What was counted so far counts no more: as if nothing had been allocated before.
     pub(crate) fn clear(&mut self) {
-        // SAFETY: as above.
-        let sums: &Sums = unsafe { self.map.as_ref() };
-        let count = sums.header.sites.load(Ordering::Acquire) as usize;
+        let sums = self.all();
         let before = Before {
-            sums: (0..=count.min(SITES - 1)).map(|it| sums.sum(it)).collect(),
-            peak: sums.header.peak.load(Ordering::Relaxed),
+            sums,
+            peak: self.header().peak.load(Ordering::Relaxed),
             ..Before::default()
         };
         // For whoever reads the file after we were killed. Without it, there is more than there should be.
@@ -109,8 +114,7 @@ impl SumsMap {
 
     /// Bytes in blocks that allocators have handed out, and in those that the kernel has.
     pub(crate) fn in_use(&self) -> (u64, u64) {
-        // SAFETY: as above.
-        let header = unsafe { &self.map.as_ref::<Sums>().header };
+        let header = self.header();
         let nets = header.nets.iter();
         let all = nets.fold(0, |sum: u64, net| {
             sum.wrapping_add(net.0.load(Ordering::Relaxed))
@@ -123,10 +127,59 @@ impl SumsMap {
 
     /// How many allocations were counted at no stack, for want of room.
     pub(crate) fn uncounted(&self) -> u64 {
-        // SAFETY: as above.
-        let sums: &Sums = unsafe { self.map.as_ref() };
-        let [blocks, _] = &sums.header.uncounted;
+        let [blocks, _] = &self.header().uncounted;
         blocks.load(Ordering::Relaxed)
+    }
+
+    /// Appends the records of stacks that have got numbers since the last look. Returns whether there are more.
+    pub(crate) fn new_stacks(&mut self, out: &mut Vec<u64>) -> bool {
+        // SAFETY: as above; the borrow is of the head alone.
+        let header: &SumsHeader = unsafe { self.map.as_ref() };
+        let stacks = self.stacks.as_mut();
+        stacks.is_some_and(|stacks| stacks.take(&header.stacks, out))
+    }
+
+    fn header(&self) -> &SumsHeader {
+        // SAFETY: it is made of atomics.
+        unsafe { self.map.as_ref() }
+    }
+
+    /// What was counted at all sites.
+    fn all(&mut self) -> Vec<Sum> {
+        // SAFETY: as above; the borrow is of the head alone.
+        let header: &SumsHeader = unsafe { self.map.as_ref() };
+        let count = header.sites.load(Ordering::Acquire) as usize;
+        let peak = header.peak.load(Ordering::Relaxed);
+        let mut all = vec![Sum::default(); count.min(SITES - 1) + 1];
+        let mut file = None;
+        for (piece, sums) in all.chunks_mut(PIECE).enumerate() {
+            let shares = header.shares_with(piece);
+            for share in (0..u32::BITS as usize).filter(|share| shares >> share & 1 != 0) {
+                let rows = self.pieces.entry((share, piece));
+                let rows = match rows {
+                    Entry::Occupied(rows) => rows.into_mut(),
+                    Entry::Vacant(place) => {
+                        let file = file.get_or_insert_with(|| {
+                            File::options().read(true).write(true).open(&self.path).ok()
+                        });
+                        let from = SumsHeader::piece_at(share, piece);
+                        let mapped = file
+                            .as_ref()
+                            .and_then(|file| SharedMap::part(file, from, size_of::<Piece>()).ok());
+                        match mapped {
+                            Some(mapped) => place.insert(mapped),
+                            None => continue,
+                        }
+                    }
+                };
+                // SAFETY: it is made of atomics, and has its memory, as the bit says.
+                let rows: &Piece = unsafe { rows.as_ref() };
+                for (sum, row) in sums.iter_mut().zip(rows) {
+                    sum.add(row, peak);
+                }
+            }
+        }
+        all
     }
 }
 
@@ -135,6 +188,9 @@ impl Drop for SumsMap {
         // The next process with this ring makes its own.
         let _ = fs::remove_file(before_of(&self.path));
         let _ = fs::remove_file(&self.path);
+        if let Some(stacks) = &self.stacks {
+            stacks.remove();
+        }
     }
 }
 

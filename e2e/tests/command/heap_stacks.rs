@@ -1,0 +1,67 @@
+//! What is allocated keeps its line, however many stacks a program has and whatever the command does meanwhile.
+
+use profundo_model::{LocationKind, Profile, Reason};
+
+use crate::heap::{amount, lines, marked};
+use crate::program::Program;
+use crate::targets::{c, pythons_for, source};
+
+/// What was allocated at stacks of which nothing was kept.
+fn not_kept(profile: &Profile) -> u64 {
+    let sites = profile.heap.sites.iter();
+    let of = sites.filter(|site| {
+        let mut locations = profile.stacks.locations(site.stack);
+        locations.any(|it| profile.locations.get(it).kind == LocationKind::Reason(Reason::NotKept))
+    });
+    of.map(|site| site.allocated.count).sum()
+}
+
+#[test]
+fn half_a_million_stacks_keep_their_lines() {
+    let Some(target) = c("many_stacks.c", &["-O1", "-fno-builtin"]) else {
+        return;
+    };
+    let program = Program::new(target).options(&["--memory=exact"]);
+    let recording = program.slack(120.0).same();
+    let profile = &recording.profile;
+    let found = lines(profile, "many_stacks.c", |_| true);
+    let source = source("many_stacks.c");
+    let line = |comment: &str| found[&marked(&source, comment)];
+    let many = line("// many");
+    assert_eq!(many.allocated, amount(1 << 19, 16 << 19));
+    assert_eq!((many.live, many.temporary), (amount(0, 0), 1 << 19));
+    let last = line("// last");
+    assert_eq!(
+        (last.allocated, last.live),
+        (amount(100, 100_000_000), amount(100, 100_000_000))
+    );
+    let stacks = profile.heap.sites.len();
+    assert!(stacks > 1 << 19, "{stacks}");
+    assert_eq!(not_kept(profile), 0);
+}
+
+/// The command does not run at all while the children do, as on a machine that has too much to do.
+#[test]
+fn children_of_forks_keep_their_lines_though_the_command_stands_still() {
+    let path = source("known_forks.py");
+    for python in pythons_for("known_forks.py") {
+        let program = Program::new(&python.path).with(&[&path]);
+        let recording = program.options(&["--memory=exact"]).slack(120.0).same();
+        let found = lines(&recording.profile, "known_forks.py", |_| true);
+        for (comment, times) in [
+            ("# child", 2),
+            ("# grandchild", 1),
+            ("# killed", 1),
+            ("# executes", 1),
+        ] {
+            let line = found.get(&marked(&path, comment)).copied();
+            let bytes = line.unwrap_or_default().allocated.bytes;
+            let expected = times * 4_000_000;
+            assert!(
+                (expected..expected + 2000).contains(&bytes),
+                "{python:?}: {comment}: {bytes}: {found:#?}"
+            );
+        }
+        assert_eq!(not_kept(&recording.profile), 0, "{python:?}");
+    }
+}
