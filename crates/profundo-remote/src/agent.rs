@@ -1,5 +1,7 @@
 //! A process with an agent: its ring is drained, its threads get clocks.
 
+mod words;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,6 +17,8 @@ use crate::perf::{Signal, TaskClock, may_trap};
 use crate::proc;
 use crate::session::{Directory, RingMap, SumsMap};
 use crate::sys;
+
+pub(crate) use words::Words;
 
 /// What has to be known to open a clock.
 #[derive(Debug, Clone, Copy)]
@@ -476,19 +480,18 @@ impl Agent {
     pub(crate) fn drain(&mut self, last: bool, words: &mut Words) {
         words.clear();
         for chunk in 0..CHUNKS {
-            let start = words.all.len();
+            let start = words.len();
             let taken = if last {
-                self.map.take_last(chunk, &mut words.all)
+                self.map.take_last(chunk, words.end())
             } else {
-                self.map.take(chunk, &mut words.all)
+                self.map.take(chunk, words.end())
             };
             if taken {
-                let (first, is_unfinished) = self.count(words.all.get(start..).unwrap_or_default());
-                words.is_unfinished |= is_unfinished;
-                words.chunks.push((first, start, words.all.len()));
+                let (first, is_unfinished) = self.count(words.since(start));
+                words.close_chunk(first, start, is_unfinished);
             }
         }
-        words.chunks.sort_unstable();
+        words.sort();
     }
 
     /// Opens the file that the process counts its allocations in, once it is there.
@@ -503,16 +506,14 @@ impl Agent {
         let Some(sums) = &mut self.sums else {
             return false;
         };
-        let start = words.all.len();
-        let are_more = sums.new_stacks(&mut words.all);
-        let new = words.all.get(start..).unwrap_or_default();
-        if new.is_empty() {
-            return are_more;
+        let start = words.len();
+        let are_more = sums.new_stacks(words.end());
+        let new = words.since(start);
+        if !new.is_empty() {
+            let is_unfinished =
+                Reader::new(new).any(|record| matches!(record, Ok(Record::Again(_))));
+            words.close_chunk(u64::MAX, start, is_unfinished);
         }
-        words.is_unfinished |=
-            Reader::new(new).any(|record| matches!(record, Ok(Record::Again(_))));
-        let end = words.all.len();
-        words.chunks.push((u64::MAX, start, end));
         are_more
     }
 
@@ -776,64 +777,4 @@ fn deaf_sample(number: u32, tid: u32, weight: u64, clock: u64) -> [u64; 5] {
         tid,
     }
     .to_words()
-}
-
-/// Words that were drained.
-#[derive(Debug, Default)]
-pub(crate) struct Words {
-    all: Vec<u64>,
-    /// When each chunk begins in time, and where it lies.
-    chunks: Vec<(u64, usize, usize)>,
-    /// Whether there are samples to be walked again.
-    is_unfinished: bool,
-}
-
-impl Words {
-    pub(crate) fn clear(&mut self) {
-        /// What a burst has needed is given back.
-        const KEPT: usize = 1 << 17;
-        self.all.clear();
-        self.all.shrink_to(KEPT);
-        self.chunks.clear();
-        self.is_unfinished = false;
-    }
-
-    pub(crate) fn is_unfinished(&self) -> bool {
-        self.is_unfinished
-    }
-
-    /// Puts words that have waited before all others.
-    pub(crate) fn put_first(&mut self, words: &[u64]) {
-        if !words.is_empty() {
-            let start = self.all.len();
-            self.all.extend(words);
-            self.chunks.insert(0, (0, start, self.all.len()));
-        }
-    }
-
-    /// Other words in the place of these, chunk by chunk.
-    pub(crate) fn rewritten(&self, mut rewrite: impl FnMut(&[u64], &mut Vec<u64>)) -> Self {
-        let mut new = Self::default();
-        for &(first, start, end) in &self.chunks {
-            let from = new.all.len();
-            rewrite(self.all.get(start..end).unwrap_or_default(), &mut new.all);
-            new.chunks.push((first, from, new.all.len()));
-        }
-        new
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.all.len()
-    }
-
-    /// The words, chunk by chunk.
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = &[u64]> {
-        self.chunks
-            .iter()
-            .filter_map(|&(_, start, end)| self.all.get(start..end))
-    }
 }
