@@ -194,6 +194,8 @@ fn folded_recursion_is_one_node_and_adds_up() {
             "4 c 1/1/1 1+0",
             "1 b 1/0/1 1+0",
             "2 a 1/1/1 1+0",
+            // The second `b` is called before the cycle is known to be one. It keeps no samples.
+            "3 b 0/0/0 1+0",
         ],
     );
 }

@@ -217,11 +217,7 @@ impl<'a> Builder<'a> {
         if let Some(&child) = self.child.get(&edge) {
             return child;
         }
-        let earlier = match self.options.fold_recursion {
-            true => self.repeated(parent, key),
-            false => None,
-        };
-        let child = earlier.unwrap_or_else(|| {
+        let child = self.repeated(parent, key).unwrap_or_else(|| {
             let id = NodeId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes"));
             let level = self.nodes[parent.index()].level + 1;
             self.nodes.push(Node::new(
@@ -241,6 +237,10 @@ impl<'a> Builder<'a> {
     /// The node of the earlier call, if a call of `key` by `caller` ends a sequence of calls that
     /// stands right before itself: `a a`, or `a b a b`.
     fn repeated(&self, caller: NodeId, key: u32) -> Option<NodeId> {
+        // Where recursion is flattened, stacks go back already, and a node has to be below its caller's.
+        if !self.options.fold_recursion || self.options.recur != Recur::Off {
+            return None;
+        }
         // What is called, and its callers from here on.
         let mut chain = [key; 2 * LONGEST_CYCLE];
         let mut nodes = [caller; 2 * LONGEST_CYCLE];

@@ -57,6 +57,7 @@ pub struct TreeOptions {
     pub recur: Recur,
     /// Whether a function that calls itself, directly or by a cycle of calls, is one node. Its
     /// time at any depth is that node's, so siblings still add up to their parent.
+    /// A node whose cycle was known only later may be left without samples. Only with [`Recur::Off`].
     pub fold_recursion: bool,
 }
 
