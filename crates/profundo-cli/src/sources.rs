@@ -137,8 +137,11 @@ mod tests {
     fn hot_lines_are_kept_with_what_is_around_them() {
         let name = format!("profundo-sources-{}.py", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let text: String = (1..=20).map(|number| format!("line {number}\n")).collect();
-        fs::write(&path, text).unwrap();
+        let text = |lines: usize| -> String {
+            let lines = (1..=lines).map(|number| format!("line {number}\n"));
+            lines.collect()
+        };
+        fs::write(&path, text(SHORT_FILE + 1)).unwrap();
         let (mut profile, weights) = profile(path.to_str().unwrap(), &[(1, 3), (10, 5)]);
         // The recording began before the file was last changed: it may have been another one.
         keep(&mut profile, &weights);
@@ -152,6 +155,10 @@ mod tests {
             .collect();
         let wanted = [1, 2, 3, 8, 9, 10, 11, 12].map(|number| format!("line {number}"));
         assert_eq!(kept, wanted);
+        // A short file is kept whole.
+        fs::write(&path, text(SHORT_FILE)).unwrap();
+        keep(&mut profile, &weights);
+        assert_eq!(profile.sources.iter().count(), SHORT_FILE);
         fs::remove_file(path).unwrap();
     }
 }
