@@ -163,13 +163,13 @@ fn what_cannot_be_recorded_is_not_begun() {
     let folder = Folder::new();
     let options = ["--once", "--output-to", "said.txt", "-o"];
     let program = ["--", "sh", "-c", "touch ran"];
-    for (file, why) in [
-        ("no/such/x.profundo", "x.profundo"),
-        ("mine.txt", "no recording"),
+    for (file, code, why) in [
+        ("no/such/x.profundo", 1, "x.profundo"),
+        ("mine.txt", 2, "no recording"),
     ] {
         folder.file("mine.txt", "a text of mine");
         let said = folder.said(&[&["top"], &options[..], &[file], &program].concat());
-        said.refused(1, why);
+        said.refused(code, why);
         assert!(!folder.path().join("ran").exists(), "it ran");
     }
     // What cannot run leaves no recording.
