@@ -97,7 +97,7 @@ pub use quality::{Quality, cpu_used, quality};
 pub use selection::{Selection, StackWeight};
 pub use settle::settle;
 pub use shares::{FunctionShare, line_shares, shares};
-pub use shown::{Hidden, Libraries, Shown, each_shown_stack, shown_stack};
+pub use shown::{Hidden, Libraries, Shown, each_innermost_place, each_shown_stack, shown_stack};
 pub use spread::Spread;
 pub use tally::Amount;
 pub use totals::{CommandTotal, ProcessTotal, ThreadTotal, Totals, command_name, totals};

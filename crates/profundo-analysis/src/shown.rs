@@ -115,6 +115,24 @@ pub fn each_shown_stack(
     }
 }
 
+/// Calls `visit` with each of these stacks and its innermost place that is shown, if it has one. Libraries are not
+/// folded. Callers are not walked: a recording of deep recursion has as many stacks as the deepest has frames.
+pub fn each_innermost_place(
+    profile: &Profile,
+    stacks: impl IntoIterator<Item = profundo_model::StackId>,
+    shown: Shown,
+    mut visit: impl FnMut(profundo_model::StackId, Option<(Place, LocationId)>),
+) {
+    let sieve = Sieve::new(profile, shown);
+    for stack in stacks {
+        let innermost = profile.stacks.locations(stack).find_map(|location| {
+            let place = sieve.places(location).next_back()?;
+            Some((place, location))
+        });
+        visit(stack, innermost);
+    }
+}
+
 /// The same, ready to be asked about every level of every stack.
 #[derive(Debug)]
 pub(crate) struct Sieve<'a> {

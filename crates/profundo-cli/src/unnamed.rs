@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use profundo_analysis::{Place, Shown, each_shown_stack};
+use profundo_analysis::{Place, Shown, each_innermost_place};
 use profundo_model::{
     LocationId, LocationKind, ProcessId, Profile, SampleKind, StackId, is_generated_code,
 };
@@ -117,11 +117,8 @@ fn sentence(profile: &Profile) -> Option<String> {
 fn unnamed(profile: &Profile) -> BTreeSet<StackId> {
     let stacks: BTreeSet<StackId> = profile.samples.iter().map(|sample| sample.stack).collect();
     let mut found = BTreeSet::new();
-    each_shown_stack(profile, stacks, Shown::COMMAND, |stack, path| {
-        if path
-            .last()
-            .is_some_and(|&(place, location)| is_unnamed(profile, place, location))
-        {
+    each_innermost_place(profile, stacks, Shown::COMMAND, |stack, innermost| {
+        if innermost.is_some_and(|(place, location)| is_unnamed(profile, place, location)) {
             found.insert(stack);
         }
     });
