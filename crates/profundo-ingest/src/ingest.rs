@@ -9,9 +9,7 @@ use profundo_model::{
     Energy, EnergyZone, Engine, Growing, Heap, LocationId, Loss, Meta, Nanos, Process, ProcessEnd,
     ProcessId, Profile, Sample, SampleKind, StringId, ThreadId,
 };
-use profundo_wire::recording::{
-    self, Event, Finish, HowEnded, Instant, LossCounts, ProcessInfo, Start,
-};
+use profundo_wire::recording::{self, Event, Finish, HowEnded, Instant, LossCounts, Start};
 use profundo_wire::traced::TracedCalls;
 use profundo_wire::{Call, End, Reader, Record, SampleHead, Traffic, Wait};
 use rustc_hash::FxHashMap;
@@ -34,6 +32,7 @@ mod calls;
 mod clear;
 mod kinds;
 mod memory;
+mod processes;
 
 /// Samples that are held back at most. A recorder that never tells the time gets them in the
 /// order in which they came.
@@ -396,34 +395,6 @@ impl Ingest {
             program
         });
         ((program, registry, numbers), profile)
-    }
-
-    fn process(&mut self, info: &ProcessInfo) {
-        let parent = self.processes.get(&info.parent).map(|program| program.id);
-        let ((program, ..), profile) = self.program(info.key);
-        program.started = info.started;
-        let id = program.id;
-        let row = Process {
-            pid: info.pid,
-            command: profile.strings.intern(&info.command),
-            parent: parent.filter(|&parent| parent != id),
-            environment: info
-                .environment
-                .iter()
-                .map(|name| profile.strings.intern(name))
-                .collect(),
-            ..std::mem::take(&mut profile.processes[id.index()])
-        };
-        profile.processes[id.index()] = row;
-        // A program that another one replaced it has ended, whether it was told or not.
-        if let Some(parent) = parent
-            && profile.processes[parent.index()].pid == info.pid
-            && let Some(program) = self.processes.get_mut(&info.parent)
-        {
-            program.ended.get_or_insert(info.started);
-            self.profile.processes[parent.index()].end = ProcessEnd::Replaced;
-        }
-        self.settle_times();
     }
 
     fn ended(&mut self, end: &recording::ProcessEnd) {

@@ -8,6 +8,9 @@ use rustc_hash::FxHashMap;
 /// The thread number under which parked tasks are shown: Julia's choice, above any real one.
 pub const PARKED: u64 = 32768;
 
+/// Threads that the recorder has not announced have numbers from here on: this plus the kernel's.
+const UNTOLD: u32 = 1 << 31;
+
 /// Numbers of root tasks begin here: thread 1's own task is this plus one. No wrapped task, no
 /// thread and no real address has such a number.
 const ROOT_TASK: u64 = 0xF0F0_0000_0000;
@@ -196,8 +199,9 @@ impl People {
         self.task_names.insert(number, name);
     }
 
-    /// The thread and the task of a record. Thread 0 stands for "no thread": a parked task's
-    /// samples. Outside any wrapped task it is the thread's own root task. `name` names a task
+    /// The thread and the task of a record. Thread 0 without a kernel's number stands for "no
+    /// thread": a parked task's samples. With one, it is a thread that the process's agent has not
+    /// numbered: it has just begun, or has ended. Outside any wrapped task it is the thread's own root task. `name` names a task
     /// that is new.
     pub(crate) fn of(
         &mut self,
@@ -206,6 +210,10 @@ impl People {
         head: &SampleHead,
         name: impl FnOnce(u64) -> Option<StringId>,
     ) -> (ThreadId, TaskId) {
+        let is_unnumbered = head.thread == 0 && head.tid != 0 && head.task == 0;
+        if is_unnumbered && self.numbering != Numbering::Own {
+            return self.by_tid(profile, numbers, head.tid);
+        }
         let row = self.row(profile, numbers, head.thread, head.tid);
         let task = match (head.task, row.root) {
             (0, Some(task)) => task,
@@ -227,8 +235,6 @@ impl People {
         numbers: &mut Numbers,
         tid: u32,
     ) -> (ThreadId, TaskId) {
-        /// Threads that nobody has told of have numbers from here on.
-        const UNTOLD: u32 = 1 << 31;
         let is_it = |row: &Row| match tid {
             0 => true,
             _ => profile.threads.get(row.id).tid == tid,
@@ -273,6 +279,14 @@ impl People {
 
     fn row(&mut self, profile: &mut Profile, numbers: &mut Numbers, number: u32, tid: u32) -> Row {
         if let Some(&row) = self.threads.get(&number) {
+            return row;
+        }
+        // It was met before it was announced.
+        if tid != 0
+            && number != 0
+            && let Some(row) = self.threads.remove(&(UNTOLD | tid))
+        {
+            self.threads.insert(number, row);
             return row;
         }
         let shown = match (number, self.numbering) {

@@ -12,6 +12,7 @@ mod cleared;
 mod gauges;
 mod generated;
 mod incremental;
+mod partly_known;
 mod qualified;
 mod traffic;
 

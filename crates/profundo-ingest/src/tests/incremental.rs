@@ -25,7 +25,7 @@ fn at(cycles: u64) -> Instant {
     }
 }
 
-fn start() -> Start {
+pub(super) fn start() -> Start {
     Start {
         engine: recording::Engine::PerfSignal,
         is_wall: false,
@@ -35,7 +35,7 @@ fn start() -> Start {
     }
 }
 
-fn process(key: u32, pid: u32, parent: u32) -> Event<'static> {
+pub(super) fn process(key: u32, pid: u32, parent: u32) -> Event<'static> {
     Event::Process(ProcessInfo {
         key,
         pid,
@@ -154,7 +154,7 @@ fn shown(profile: &Profile, sample: &Sample) -> String {
     levels.join(" ")
 }
 
-fn finish(ingest: Ingest) -> Profile {
+pub(super) fn finish(ingest: Ingest) -> Profile {
     ingest.finish(Finish {
         ended: at(9000),
         duration: 8000,

@@ -1,0 +1,43 @@
+//! A process that a recorder announces, perhaps one that the file has already.
+
+use profundo_model::ProcessEnd;
+use profundo_wire::recording::ProcessInfo;
+
+use super::Ingest;
+
+impl Ingest {
+    pub(super) fn process(&mut self, info: &ProcessInfo) {
+        let parent = self.processes.get(&info.parent).map(|program| program.id);
+        let ((program, ..), profile) = self.program(info.key);
+        program.started = info.started;
+        let id = program.id;
+        let is_resumed = program.is_resumed;
+        let row = &mut profile.processes[id.index()];
+        row.pid = info.pid;
+        // A process that has ended has no command line any more, and its number may be another
+        // process's by now: what the file says of it stays.
+        if !is_resumed || profile.strings.get(row.command).is_empty() {
+            row.command = profile.strings.intern(&info.command);
+        }
+        let strings = &mut profile.strings;
+        let environment = info.environment.iter().map(|name| strings.intern(name));
+        if !is_resumed || row.environment.is_empty() {
+            row.environment = environment.collect();
+        }
+        let parent = parent.filter(|&parent| parent != id);
+        row.parent = if is_resumed {
+            row.parent.or(parent)
+        } else {
+            parent
+        };
+        // A program that another one replaced it has ended, whether it was told or not.
+        if let Some(parent) = parent
+            && profile.processes[parent.index()].pid == info.pid
+            && let Some(program) = self.processes.get_mut(&info.parent)
+        {
+            program.ended.get_or_insert(info.started);
+            self.profile.processes[parent.index()].end = ProcessEnd::Replaced;
+        }
+        self.settle_times();
+    }
+}

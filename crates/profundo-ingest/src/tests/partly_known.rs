@@ -1,0 +1,91 @@
+//! Processes and threads of which a record does not have everything.
+
+use profundo_wire::recording::{Event, ThreadInfo};
+use profundo_wire::{End, Gil, PythonEnd, SampleHead, State, WaitKind, wait_words};
+
+use super::incremental::{begun, finish, process, start, tell};
+use crate::Ingest;
+
+#[test]
+fn a_process_that_has_ended_keeps_the_name_that_the_file_has() {
+    let mut ingest = begun();
+    let Event::Process(mut told) = process(2, 71, 1) else {
+        panic!("a process")
+    };
+    told.command = "worker --fast".into();
+    told.environment = vec!["LD_PRELOAD".into()];
+    ingest.event(Event::Process(told.clone()));
+    let before = ingest.profile().clone();
+    // Its number is free by then, or another program has it.
+    for now in ["", "another program"] {
+        let mut ingest = Ingest::resume(before.clone(), start());
+        told.command = now.into();
+        (told.environment, told.parent) = (Vec::new(), 0);
+        ingest.event(Event::Process(told.clone()));
+        let profile = finish(ingest);
+        assert_eq!(profile.processes[1], before.processes[1], "{now:?}");
+        let command = profile.processes[1].command;
+        assert_eq!(profile.strings.get(command), "worker --fast");
+    }
+}
+
+/// A wait for a CPU, of a thread that the process's agent has no number for.
+fn waits_for_a_cpu(clock: u64, tid: u32) -> Vec<u64> {
+    let head = SampleHead {
+        state: State::WallWaiting,
+        end: End::Unread,
+        frames: 0,
+        python: 0,
+        python_end: PythonEnd::Whole,
+        gil: Gil::None,
+        clock,
+        weight: 500,
+        task: 0,
+        thread: 0,
+        tid,
+    };
+    let mut words = wait_words(WaitKind::Cpu, "");
+    words.extend(head.to_words());
+    words
+}
+
+#[test]
+fn a_thread_without_a_number_is_known_by_the_kernels() {
+    let mut ingest = begun();
+    let announce = |number, tid| Event::Thread {
+        process: 1,
+        thread: ThreadInfo {
+            number,
+            tid,
+            name: format!("worker-{tid}"),
+            alive: 9000,
+            cpu: 10,
+        },
+        gil_wait: 0,
+    };
+    ingest.event(announce(1, 71));
+    // One is announced after its wait, one before, and one never.
+    tell(&mut ingest, 1, &[waits_for_a_cpu(1500, 72)]);
+    ingest.event(announce(2, 72));
+    tell(
+        &mut ingest,
+        1,
+        &[waits_for_a_cpu(1600, 71), waits_for_a_cpu(1700, 99)],
+    );
+    let profile = finish(ingest);
+    let threads: Vec<_> = profile.threads.iter().collect();
+    let mut found = Vec::new();
+    for (id, thread) in threads {
+        let waited = (profile.samples.iter()).filter(|sample| sample.thread == id);
+        let waited: u64 = waited.map(|sample| sample.weight.0).sum();
+        found.push((thread.tid, profile.strings.get(thread.name), waited));
+        assert!(thread.number < 10, "{thread:?}");
+    }
+    found.sort_unstable();
+    let expected = [
+        (71, "worker-71", 500),
+        (72, "worker-72", 500),
+        (99, "", 500),
+    ];
+    assert_eq!(found, expected);
+}
