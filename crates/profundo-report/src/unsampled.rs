@@ -60,10 +60,17 @@ pub(crate) fn reason(profile: &Profile) -> Option<String> {
         _ => {}
     }
     let lasted = profile.meta.duration.0;
-    let waited = lasted >= LONG && used.saturating_mul(IDLE) <= lasted;
+    // Who lives on was not short, however short the recording was.
+    let lives_on = last.end == ProcessEnd::Unknown;
+    let is_long = lasted >= LONG || lives_on && lasted > 0;
+    let waited = is_long && used.saturating_mul(IDLE) <= lasted;
+    let children = match profile.processes.as_slice() {
+        [_] if lives_on => " Its children are recorded, too, unless `--no-children` is given.",
+        _ => "",
+    };
     (waited && profile.meta.kind == SampleKind::Cpu).then(|| {
         format!(
-            "the program waited nearly all the time ({} of {} on a CPU): `--wall` records where.",
+            "the program waited nearly all the time ({} of {} on a CPU): `--wall` records where.{children}",
             duration(used),
             duration(lasted)
         )

@@ -1,7 +1,7 @@
 //! What a reader must not miss.
 
 use expect_test::expect;
-use profundo_model::{LocationKind, Profile};
+use profundo_model::{LocationKind, Nanos, Profile};
 use profundo_report::{Format, GroupBy, Unit};
 
 use crate::fixture::{app, check, empty, report, samples};
@@ -146,4 +146,38 @@ fn a_command_gets_no_advice_on_rust() {
         Warning: no samples were taken: the program used too little CPU time to be seen. Run it for longer, or sample it more often.
         Warning: no samples pass the filter.
         Warning: all that was sampled is hidden: plumbing of an interpreter, or code that is not your own."#]].assert_eq(&rows.join("\n"));
+}
+
+#[test]
+fn a_process_that_sleeps_on_was_not_too_short() {
+    use profundo_model::ProcessEnd;
+    use profundo_report::{Choices, GroupBy};
+    let said = |end, processes| {
+        let mut profile = crate::mixed::Maker::new().profile;
+        profile.meta.duration = Nanos(50_000_000);
+        profile.processes.truncate(1);
+        profile.processes[0].end = end;
+        (profile.processes[0].user, profile.processes[0].system) = (None, None);
+        profile.processes[0].ended = Some(profile.meta.duration);
+        let child = profundo_model::Process {
+            pid: profile.processes[0].pid + 1,
+            ..profile.processes[0].clone()
+        };
+        profile.processes.resize(processes, child);
+        let report = report().choices(Choices::command());
+        let text = report.group_by(GroupBy::None).render(&profile).unwrap();
+        text.lines()
+            .find(|line| line.starts_with("Warning"))
+            .unwrap()
+            .to_owned()
+    };
+    let rows = [
+        said(ProcessEnd::Unknown, 1),
+        said(ProcessEnd::Unknown, 2),
+        said(ProcessEnd::Exited(0), 1),
+    ];
+    expect![[r#"
+        Warning: no samples were taken: the program waited nearly all the time (0 s of 50.0 ms on a CPU): `--wall` records where. Its children are recorded, too, unless `--no-children` is given.
+        Warning: no samples were taken: the program waited nearly all the time (0 s of 50.0 ms on a CPU): `--wall` records where.
+        Warning: no samples were taken: the program used too little CPU time to be seen. Run it for longer, or sample it more often."#]].assert_eq(&rows.join("\n"));
 }
