@@ -3,9 +3,11 @@
 
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int, c_long, c_uint};
+use core::ptr;
 
 use libc::{siginfo_t, sigset_t, timespec};
 use profundo_probe::hidden::ASKED;
+use profundo_probe::sys;
 use profundo_probe::urgent::Action;
 
 use crate::real::{self, Strings};
@@ -169,12 +171,30 @@ unsafe extern "C" fn pending(_: c_long, set: *mut sigset_t) -> c_long {
 /// Sets are as long as a word.
 const SET_BYTES: usize = size_of::<u64>();
 
-fn is_wrong(bytes: usize) -> bool {
-    let is_wrong = bytes != SET_BYTES;
-    if is_wrong {
-        real::set_errno(libc::EINVAL);
-    }
-    is_wrong
+/// Whether the kernel would refuse a set of this size at this address; then `errno` says why.
+///
+/// A pointer that leads nowhere is an error of a system call and no fault. Unwinders (LLVM's, Abseil's) ask
+/// the kernel on purpose whether an address is readable: they pass it as a set, with an operation that does
+/// not exist.
+fn is_wrong(set: *const u64, bytes: usize) -> bool {
+    let error = match kernel_mask(NO_OPERATION, set, ptr::null_mut(), bytes) {
+        libc::EFAULT => libc::EFAULT,
+        _ if bytes != SET_BYTES => libc::EINVAL,
+        _ => return false,
+    };
+    real::set_errno(error);
+    true
+}
+
+/// An operation on masks that does not exist.
+const NO_OPERATION: c_int = -1;
+
+/// Has the kernel do it. Returns the error, or 0.
+fn kernel_mask(how: c_int, set: *const u64, old: *mut u64, bytes: usize) -> c_int {
+    let arguments = [how as usize, set as usize, old as usize, bytes, 0, 0];
+    // SAFETY: the kernel looks at both addresses itself; the caller may write to the second, if it can.
+    let result = unsafe { sys::call(libc::SYS_rt_sigprocmask, arguments) };
+    -result as c_int
 }
 
 unsafe extern "C" fn mask(
@@ -184,9 +204,24 @@ unsafe extern "C" fn mask(
     old: *mut u64,
     bytes: usize,
 ) -> c_long {
-    if is_wrong(bytes) {
+    if is_wrong(set, bytes) {
         return -1;
     }
+    let exists = matches!(how, libc::SIG_BLOCK | libc::SIG_UNBLOCK | libc::SIG_SETMASK);
+    // SAFETY: null or readable, as was seen. Both sets may be the same one, so this is read first.
+    let wanted = (!set.is_null()).then(|| unsafe { set.read_unaligned() });
+    let refused = match wanted {
+        Some(_) if !exists => libc::EINVAL,
+        _ if old.is_null() => 0,
+        _ => kernel_mask(libc::SIG_BLOCK, ptr::null(), old, bytes),
+    };
+    if refused != 0 {
+        real::set_errno(refused);
+        return -1;
+    }
+    let set = wanted.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // Without a set, the operation is of no account.
+    let how = if exists { how } else { libc::SIG_BLOCK };
     // SAFETY: the caller's arguments, passed on.
     unsafe { blocked::by_number(how, set, old).into() }
 }
@@ -198,7 +233,7 @@ unsafe extern "C-unwind" fn wait(
     time: *const timespec,
     bytes: usize,
 ) -> c_long {
-    if is_wrong(bytes) {
+    if is_wrong(set.cast(), bytes) || is_wrong(time.cast(), bytes) {
         return -1;
     }
     // SAFETY: the caller's arguments, passed on; of the set, eight bytes are read.
@@ -212,7 +247,7 @@ unsafe extern "C" fn descriptor(
     bytes: usize,
     flags: c_int,
 ) -> c_long {
-    if is_wrong(bytes) {
+    if is_wrong(set.cast(), bytes) {
         return -1;
     }
     let flags = match number {

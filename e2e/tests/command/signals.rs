@@ -62,6 +62,16 @@ fn all_signals_masked() {
 }
 
 #[test]
+fn sets_that_lead_nowhere_are_errors_and_no_faults() {
+    let Some(target) = c("readable.c", &[]) else {
+        return;
+    };
+    for way in WAYS {
+        Program::new(target.clone()).options(way).same();
+    }
+}
+
+#[test]
 fn waiting_for_all_signals() {
     let Some(target) = c("sigwait.c", &[]) else {
         return;
