@@ -54,11 +54,13 @@ fn change(how: c_int, set: Option<u64>, real: Real) -> Result<u64, c_int> {
     let (real_before, added) = match how {
         libc::SIG_BLOCK | libc::SIG_SETMASK => {
             let ours = set & hidden::hidden();
-            let is_named = ours != 0 && !hidden::is_full(set);
-            if is_named {
-                claims::claim(ours);
+            let is_full = hidden::is_full(set);
+            if ours != 0 && !is_full {
+                // A handler that interrupts `sigsuspend` finds ours blocked by us (`masks`), and sets such a
+                // mask again without a thought of them.
+                claims::claim(ours & !process::blocked());
             }
-            let really = if is_named { set } else { set & !ours };
+            let really = if is_full { set & !ours } else { set };
             (call(how, Some(really))?, really)
         }
         _ => (call(how, Some(set))?, 0),

@@ -88,6 +88,17 @@ fn calls_that_wait_are_not_interrupted() {
     recording.hot("burn_between_calls", 60.0);
 }
 
+#[test]
+fn handlers_that_interrupt_waiting_calls_take_no_signal_of_ours() {
+    let Some(target) = c("wait_handlers.c", &[]) else {
+        return;
+    };
+    for way in [WAYS[0], WAYS[1]] {
+        let recording = Program::new(target.clone()).options(way).same();
+        recording.hot("burn_after_waits", 60.0);
+    }
+}
+
 /// Runs the target that uses SIGURG itself in each way to record.
 fn uses_our_signal(how: &str, each: impl Fn(&Recording)) {
     let Some(target) = c("urgent_waits.c", &[]) else {
