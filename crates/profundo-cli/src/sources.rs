@@ -9,6 +9,11 @@ use std::time::{Duration, SystemTime};
 use profundo_model::{FileId, FrameId, Language, LocationId, Profile};
 use rustc_hash::FxHashMap;
 
+use command_line::Programs;
+
+mod command_line;
+mod zipped;
+
 /// Kept around a line, so that it can be understood.
 const AROUND: u32 = 2;
 /// A file that is no longer is kept whole: what it does as a whole says whether it only starts a library.
@@ -28,12 +33,17 @@ pub fn keep(profile: &mut Profile, weights: &[u64]) {
     let began = SystemTime::UNIX_EPOCH + Duration::from_nanos(profile.meta.started_at_unix);
     let mut files: FxHashMap<FileId, Option<Vec<String>>> = FxHashMap::default();
     let mut kept: BTreeSet<(FileId, u32)> = BTreeSet::new();
+    let programs = Programs::of(profile);
     let mut room = MOST_BYTES;
     for ((file, line), _) in hot {
-        let texts = files.entry(file).or_insert_with(|| {
-            let path = profile.strings.get(profile.files.get(file).path);
-            read(Path::new(path), began)
-        });
+        let path = profile.strings.get(profile.files.get(file).path);
+        let is_program = path == command_line::STRING;
+        let texts = if is_program {
+            programs.of_line(line)
+        } else {
+            let texts = files.entry(file);
+            (texts.or_insert_with(|| read(Path::new(path), began))).as_deref()
+        };
         let Some(texts) = texts else { continue };
         let around = if texts.len() <= SHORT_FILE {
             1..=SHORT_FILE as u32
@@ -44,6 +54,9 @@ pub fn keep(profile: &mut Profile, weights: &[u64]) {
             let Some(text) = texts.get(number as usize - 1) else {
                 break;
             };
+            if is_program && number != line && !programs.may_surround(number) {
+                continue;
+            }
             if text.len() > room {
                 return;
             }
@@ -94,12 +107,16 @@ fn place(profile: &Profile, frame: FrameId) -> Option<(FileId, u32)> {
 
 /// The file's lines, if it is the one that ran: not changed since the recording began.
 pub fn read(path: &Path, began: SystemTime) -> Option<Vec<String>> {
-    let metadata = fs::metadata(path).ok()?;
-    let is_older = metadata.modified().is_ok_and(|modified| modified <= began);
-    if !metadata.is_file() || metadata.len() > LARGEST_FILE || !is_older {
-        return None;
-    }
-    let bytes = fs::read(path).ok()?;
+    let bytes = match fs::metadata(path) {
+        Ok(metadata) => {
+            let is_older = metadata.modified().is_ok_and(|modified| modified <= began);
+            if !metadata.is_file() || metadata.len() > LARGEST_FILE || !is_older {
+                return None;
+            }
+            fs::read(path).ok()?
+        }
+        Err(_) => zipped::read(path, began, LARGEST_FILE)?,
+    };
     let text = String::from_utf8_lossy(&bytes);
     Some(text.lines().map(str::to_owned).collect())
 }

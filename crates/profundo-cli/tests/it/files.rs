@@ -572,6 +572,78 @@ fn source_lines_are_kept_unless_they_are_not_wanted() {
 }
 
 #[test]
+fn the_program_of_an_option_has_its_text() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let python = python.to_str().unwrap();
+    let program = "def hot():
+    total = 0
+    for i in range(3000000):
+        total += i * i
+hot()
+";
+    // The text that `exec` runs has the same file and the same functions, and is another one.
+    let other = "\n".repeat(10) + program;
+    let text = format!("{program}{}exec({other:?})\n", "x = 1\n".repeat(20));
+    let words = ["record", "-o", "x.profundo", python, "-u", "-c", &text];
+    folder.said(&words).succeeded();
+    let lines = folder.said(&["report", "x.profundo", "--json"]).out;
+    let lines: serde_json::Value = serde_json::from_str(&lines).unwrap();
+    let lines = lines["lines"].as_array().unwrap();
+    let hot = |line: &&serde_json::Value| line["file"] == "<string>" && line["function"] == "hot";
+    let (mut given, mut other) = (0, 0);
+    for line in lines.iter().filter(hot) {
+        let number = line["line"].as_u64().unwrap() as usize;
+        // `hot` of the option ends on line 4, that of `exec` begins on line 11.
+        if number > 4 {
+            other += 1;
+            assert!(line["text"].is_null(), "{line}");
+        } else {
+            given += 1;
+            assert_eq!(
+                line["text"].as_str(),
+                text.lines().nth(number - 1),
+                "{line}"
+            );
+        }
+    }
+    assert!(given > 0 && other > 0, "{lines:#?}");
+}
+
+#[test]
+fn a_module_in_a_zip_file_has_its_text() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let python = python.to_str().unwrap();
+    folder.file("spinning.py", SPIN_PY);
+    folder.file(
+        "pack.py",
+        "import sys, zipfile
+with open('app.pyz', 'wb') as out:
+    out.write(b'#!/usr/bin/env python3\\n')
+with zipfile.ZipFile('app.pyz', 'a', int(sys.argv[1])) as archive:
+    archive.writestr('__main__.py', 'import package.spinning')
+    archive.writestr('package/__init__.py', '')
+    archive.write('spinning.py', 'package/spinning.py')
+",
+    );
+    for method in ["0", "8"] {
+        let packed = Command::new(python)
+            .args(["pack.py", method])
+            .current_dir(folder.path())
+            .status();
+        assert!(packed.unwrap().success());
+        // A file that changed in the same second as the recording began is doubtful.
+        std::thread::sleep(Duration::from_millis(20));
+        let words = ["record", "-o", "x.profundo", python, "app.pyz"];
+        folder.said(&words).succeeded();
+        let lines = folder.said(&["report", "x.profundo", "lines"]).out;
+        assert!(lines.contains("total += i * i"), "{lines}");
+        let _ = fs::remove_file(folder.path().join("x.profundo"));
+    }
+}
+
+#[test]
 fn a_file_grows_no_further_than_it_may() {
     let folder = Folder::new();
     let source = crate::machine::SPIN_C;
