@@ -81,15 +81,52 @@ fn cpp(symbol: &str) -> Option<(String, String)> {
     if !symbol.starts_with("_Z") {
         return None;
     }
-    let parsed = cpp_demangle::Symbol::new(symbol).ok()?;
+    let (parsed, rest) = cpp_demangle::BorrowedSymbol::with_tail(symbol.as_bytes()).ok()?;
     let write = |options: DemangleOptions| {
         let mut out = Bounded(String::new());
         parsed.structured_demangle(&mut out, &options).ok()?;
-        Some(out.0)
+        Some(without_empty_packs(out.0))
     };
     let function = write(DemangleOptions::new().no_params().no_return_type())?;
+    if !rest.is_empty() {
+        // The parser does not read every expression in the return type of a template or in its parameters.
+        // The name itself comes before them.
+        return function.ends_with('>').then(|| (function, String::new()));
+    }
+    let is_template = function.ends_with('>');
+    if is_template && write(DemangleOptions::new())?.starts_with(&function) {
+        // A constructor has no return type. The parser takes its first parameter for one, and leaves it out.
+        return Some((function, String::new()));
+    }
     let signature = write(DemangleOptions::new().no_return_type())?;
-    Some((function, signature))
+    Some((without_qualifiers(function, &signature), signature))
+}
+
+/// `geo::Shape::area` for `geo::Shape::area const`, where the signature is `geo::Shape::area() const`.
+fn without_qualifiers(mut function: String, signature: &str) -> String {
+    let mut signature = signature;
+    if function == signature {
+        return function;
+    }
+    while let Some((name, outer)) = [" const", " volatile", " &", " &&"]
+        .into_iter()
+        .find_map(|it| function.strip_suffix(it).zip(signature.strip_suffix(it)))
+    {
+        signature = outer;
+        function.truncate(name.len());
+    }
+    function
+}
+
+/// A parameter pack without elements leaves its comma: `tuple<int, >`.
+fn without_empty_packs(mut name: String) -> String {
+    while name.contains(", , ") {
+        name = name.replace(", , ", ", ");
+    }
+    match name.contains(", >") {
+        true => name.replace(", >", ">"),
+        false => name,
+    }
 }
 
 struct Bounded(String);
@@ -139,11 +176,21 @@ pub(crate) fn is_long_form(long: &str, short: &str) -> bool {
             .is_some_and(|rest| rest.ends_with("::"))
     };
     let closure = short.starts_with("{closure") && long.ends_with("::{{closure}}");
-    closure || ends_in(long) || ends_in(without_generics(long))
+    if closure || ends_in(long) || ends_in(without_generics(long)) {
+        return true;
+    }
+    // Debug information and symbols write template arguments differently: `long int` and `long`,
+    // `main()::<lambda()>` and `main::{lambda()#1}`.
+    let template = without_generics(short);
+    let path = without_generics(long).strip_suffix(template);
+    template != short && !template.is_empty() && path.is_some_and(|path| path.ends_with("::"))
 }
 
 /// `a::b` for `a::b::<u8>`, as version 0 mangling writes the generics of a function.
 fn without_generics(function: &str) -> &str {
+    if !function.ends_with('>') {
+        return function;
+    }
     let mut depth = 0;
     let mut later = '\0';
     for (at, c) in function.char_indices().rev() {
@@ -207,6 +254,67 @@ mod tests {
     }
 
     #[test]
+    fn templates_that_are_chosen_by_their_return_type() {
+        for (symbol, function) in [
+            (
+                "_ZSt3sinIiEN9__gnu_cxx11__enable_ifIXsrSt12__is_integerIT_E7__valueEdE6__typeES3_",
+                "std::sin<int>",
+            ),
+            (
+                "_ZSt4swapIiENSt9enable_ifIXsrSt6__and_IJSt6__not_ISt15__is_tuple_likeIT_EESt21is_move_constructibleIS4_ESt18is_move_assignableIS4_EEE5valueEvE4typeERS4_SE_",
+                "std::swap<int>",
+            ),
+        ] {
+            check(symbol, function, "", Language::Native);
+        }
+        // What only begins like a mangled name is none.
+        check("_Z3foo$bar", "_Z3foo$bar", "", Language::Native);
+    }
+
+    #[test]
+    fn qualifiers_belong_to_the_signature() {
+        use Language::Native;
+        check(
+            "_ZZN3app1S1fEiENKUliE_clEi",
+            "app::S::f(int)::{lambda(int)#1}::operator()",
+            "app::S::f(int)::{lambda(int)#1}::operator()(int) const",
+            Native,
+        );
+        check(
+            "_ZNKR3geo5Shape4areaEv",
+            "geo::Shape::area",
+            "geo::Shape::area() const &",
+            Native,
+        );
+        check(
+            "_ZN3geo5ShapecvKcEv",
+            "geo::Shape::operator char const",
+            "geo::Shape::operator char const()",
+            Native,
+        );
+    }
+
+    #[test]
+    fn a_template_constructor_has_no_signature_rather_than_half_of_it() {
+        check(
+            "_ZN3geo5ShapeC2IidEET_T0_",
+            "geo::Shape::Shape<int, double>",
+            "",
+            Language::Native,
+        );
+    }
+
+    #[test]
+    fn an_empty_pack_leaves_no_comma() {
+        check(
+            "_Z4callIiJEEvT_",
+            "call<int>",
+            "call<int>(int)",
+            Language::Native,
+        );
+    }
+
+    #[test]
     fn generics_come_from_the_plain_name() {
         assert_eq!(
             with_generics("vec::Vec<T,A>::push", "push<u8, Global>"),
@@ -229,6 +337,13 @@ mod tests {
         ));
         assert!(is_long_form("app::main::{{closure}}", "{closure#0}"));
         assert!(is_long_form("geo::twice<int>", "twice<int>"));
+        assert!(is_long_form(
+            "std::sort<int*, main::{lambda(int, int)#1}>",
+            "sort<int*, main()::<lambda(int, int)> >"
+        ));
+        assert!(is_long_form("geo::count<long>", "count<long int>"));
+        assert!(!is_long_form("geo::recount<long>", "count<long int>"));
+        assert!(!is_long_form("geo::count", "<lambda()>"));
         assert!(!is_long_form("app::rework", "work"));
         assert!(!is_long_form("work", "work"));
         assert!(is_short("fold<core::option::Option<u64>>"));

@@ -135,6 +135,45 @@ fn cpp_names_have_their_parameters_in_the_signature() {
     }
 }
 
+/// Compilers give no linkage names to what nobody else can call.
+#[test]
+fn lambdas_are_named_by_the_function_they_are_in() {
+    let scratch = Scratch::new();
+    let source = r#"
+        volatile int sink;
+        namespace geo {
+        template <typename F> __attribute__((noinline)) int each(F f) { return f(1) + f(2); }
+        struct Shape {
+            int side;
+            int area(int scale) { return each([&](int x) { sink = x; return side * x * scale; }); }
+        };
+        }
+        int main(int argc, char **) { return geo::Shape{argc}.area(2); }
+    "#;
+    let Some(program) = scratch.compile("app.cpp", source, &["-O0", "-g"]) else {
+        return;
+    };
+    let name = |part: &str| {
+        let start = function(&program, part).start;
+        let found = Symbolizer::new().resolve(program.to_str().unwrap(), &[], &[start]);
+        let frame = found[0].last().unwrap();
+        (frame.function.to_string(), frame.signature.to_string())
+    };
+    let lambda = "geo::Shape::area(int)::{lambda(int)#1}";
+    assert_eq!(
+        name("clEi"),
+        (
+            format!("{lambda}::operator()"),
+            format!("{lambda}::operator()(int) const")
+        )
+    );
+    let each = format!("geo::each<{lambda}>");
+    assert_eq!(
+        name("3geo4each"),
+        (each.clone(), format!("{each}({lambda})"))
+    );
+}
+
 #[test]
 fn symbols_alone_give_functions_without_lines() {
     let scratch = Scratch::new();
