@@ -94,6 +94,8 @@ impl Stacks {
     ///
     /// A greenlet has a stack of its own, which lies on top of what was the stack of whoever started it.
     /// That goes on meanwhile, so what is found below the greenlet's first function is that of nobody.
+    /// The library's innermost frame calls that function. Those below it are the switch that started the greenlet:
+    /// they depend on who switched to it, and would give one function several roots.
     pub(crate) fn own_frames(&self, head: &SampleHead, frames: &[u64], python: &[u64]) -> usize {
         let all = frames.len();
         if self.switching.is_empty() || head.python_end != PythonEnd::Whole {
@@ -118,8 +120,7 @@ impl Stacks {
         let Some(first) = rest.iter().position(is_switching) else {
             return all;
         };
-        let after = rest.iter().skip(first).take_while(|it| is_switching(it));
-        below + first + after.count()
+        below + first + 1
     }
 
     /// The name of the task with a number that the interpreter's stack gave it: that of its
