@@ -45,25 +45,26 @@ fn golden_files_read_as_ever() {
 #[test]
 fn the_writer_writes_as_ever() {
     // Those with `reasons` are from when nothing told what threads wait for, and those without from when
-    // there was one reason less. Those without `collecting` are from when there was no mark for collections of garbage.
-    same_bytes("full-collecting", &crate::write(&crate::small::small()));
+    // there was one reason less. Those without `collecting` are from when there was no mark for collections of garbage,
+    // those with it from when there was no mark for Python that cannot be read.
+    same_bytes("full-unreadable", &crate::write(&crate::small::small()));
     same_bytes(
-        "full-energy-collecting",
+        "full-energy-unreadable",
         &crate::write(&crate::small::with_energy()),
     );
     same_bytes(
-        "full-traffic-collecting",
+        "full-traffic-unreadable",
         &crate::write(&crate::small::reading()),
     );
     // `full-gauges` is from when it could not be said that nobody knows what is in use.
     same_bytes(
-        "full-in-use-collecting",
+        "full-in-use-unreadable",
         &crate::write(&crate::small::gauged()),
     );
-    same_bytes("full-traced", &crate::write(&crate::small::traced()));
+    same_bytes("full-traced-unreadable", &crate::write(&crate::small::traced()));
     let (whole, cut) = crate::stream::small();
-    same_bytes("streamed-collecting", &whole);
-    same_bytes("streamed-cut-collecting", &whole[..cut]);
+    same_bytes("streamed-unreadable", &whole);
+    same_bytes("streamed-cut-unreadable", &whole[..cut]);
 }
 
 fn same_bytes(name: &str, written: &[u8]) {
