@@ -151,11 +151,11 @@ fn a_peak_before_it_was_looked_at_and_what_was_moved_out_are_said() {
                    0 s                                                                                           5.10 s
 
              Peak       at      End  Over 5.10 s                               Of what
-          30.0 MB     5 ns  30.0 MB  █                                         in memory (RSS)
+           812 MB   before  30.0 MB  ▁                                         in memory (RSS)
               0/s      0 s        0  ▁                                         page faults
 
              Peak       at      End      PSS  Swapped  Faults  Memory over 5.10 s                        Process
-           812 MB   before  30.0 MB           5.00 MB       0  █                                         4711 python3 confidenc…
+           812 MB   before  30.0 MB           5.00 MB       0  ▁                                         4711 python3 confidenc…
 
     "#]].assert_eq(&text);
 }

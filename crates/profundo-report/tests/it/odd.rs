@@ -60,7 +60,7 @@ fn no_samples_are_no_samples() {
     expect![[r#"
         python3 confidence.py 600000
         exited with 3 · 42.0 ms wall · 1.00 ms CPU (2 %) · 1 process · 1 thread · CPyth…
-        Warning: no samples were taken: the program used too little CPU time to be seen. Run it for longer, or sample it more often.
+        Warning: no samples were taken: the program ended with exit code 3 after 1.00 ms of CPU time.
         Quality: 0.000 ms of 1.000 ms CPU time sampled (0.0 %), in the kernel 0.000 ms of 0.100 ms; 0 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms.
         Next: profundo report x
     "#]]

@@ -174,10 +174,10 @@ fn a_summary_fits_on_a_screen() {
                92.0  12.0  └ wordcount::count  @wordcount/src/main.rs:21
                80.0  30.0    └ std::collections::hash::map::HashMap<K,V,S>::insert › …
 
-        Quality: 1.000 s of 1.002 s CPU time sampled (99.8 %), in the kernel 0.000 ms of 2.000 ms; 1000 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 3.1 points (95 %).
-        Next: profundo report x
-              profundo flame x
-    "#]],
+            Quality: 1.000 s of 1.002 s CPU time sampled (99.8 %), in the kernel 0.000 ms of 2.000 ms; 1000 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 3.1 points (95 %).
+            Next: profundo report x
+                  profundo flame x
+        "#]],
     );
     check(
         summary.render(&crowd()),
@@ -244,9 +244,9 @@ fn energy_has_a_column_and_a_sentence() {
                5.0 ±0.6        5       1.99 J      5.0  deflate
                1.2 ±1.4            1   479 mJ      1.2  __read
 
-        Energy: 80.0 J by package-0 in 5.10 s (15.7 W, the whole machine); about 40.0 J of it is this program's, by its share of the CPU time of all that ran (50.0 %).
-        Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
-    "#]],
+            Energy: 80.0 J by package-0 in 5.10 s (15.7 W, the whole machine); about 40.0 J of it is this program's, by its share of the CPU time of all that ran (50.0 %).
+            Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
+        "#]],
     );
     // Of a part, its part: what it costs does not depend on what is selected.
     let choices = Choices::command().filter(Filter::default().function("zlib_compress"));
