@@ -61,7 +61,10 @@ fn the_writer_writes_as_ever() {
         "full-in-use-unreadable",
         &crate::write(&crate::small::gauged()),
     );
-    same_bytes("full-traced-unreadable", &crate::write(&crate::small::traced()));
+    same_bytes(
+        "full-traced-unreadable",
+        &crate::write(&crate::small::traced()),
+    );
     let (whole, cut) = crate::stream::small();
     same_bytes("streamed-unreadable", &whole);
     same_bytes("streamed-cut-unreadable", &whole[..cut]);
