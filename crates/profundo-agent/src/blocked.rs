@@ -204,7 +204,7 @@ pub unsafe fn by_number(how: c_int, set: *const u64, old: *mut u64) -> c_int {
     unsafe { change_sets(how, set.cast(), old.cast(), real::sigprocmask()) }
 }
 
-/// A thread that begins, or a program: what it blocks was set where nobody of ours was asked.
+/// A thread or a program that begins: its mask was set without a call of our hooks.
 pub fn adopt() {
     let mask = process::blocked();
     let ours = mask & hidden::hidden();

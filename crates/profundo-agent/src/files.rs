@@ -12,7 +12,7 @@ use crate::own;
 pub fn map(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let mapped = with_file(path, libc::O_RDWR | libc::O_NOFOLLOW, |file| {
-        // What lies behind the end of a file is a SIGBUS for whoever touches it.
+        // A page beyond the end of the file raises SIGBUS when it is touched.
         let is_long_enough = length(file) >= bytes as i64;
         is_long_enough.then(|| map_at(0, bytes, protection, libc::MAP_SHARED, file))?
     });

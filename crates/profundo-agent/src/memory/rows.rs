@@ -62,7 +62,7 @@ pub unsafe fn forget() {
     for place in MAPPED.iter().flatten() {
         if let Some(piece) = NonNull::new(place.load(Ordering::Relaxed)) {
             place.store(ptr::null_mut(), Ordering::Relaxed);
-            // SAFETY: it was mapped by `provide`, and nobody uses it.
+            // SAFETY: `provide` mapped it, and nothing uses it.
             unsafe { files::unmap(piece.cast(), size_of::<Piece>()) };
         }
     }
