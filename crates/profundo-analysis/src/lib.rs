@@ -86,7 +86,7 @@ pub use held::{Held, Named, held, holds_text, is_held_untold};
 pub use interval::{Estimate, Interval, Mass, effective_samples};
 pub use io::{Io, IoAmount, IoRow, io};
 pub use kind::{KindShares, Split};
-pub use lineless::Lineless;
+pub use lineless::{Lineless, Phase};
 pub use lines::{FileLines, Launched, LineShare, LinesOptions, SourceShares, lines};
 pub use missing::{Cause, Missing, missing, unread};
 pub use nearest::nearest;

@@ -18,11 +18,22 @@ use crate::{Place, Selection, StackWeight};
 /// Where more threads of a process have lines, nobody knows which of them waits for a pool.
 const MOST_THREADS: usize = 64;
 
+/// When an interpreter works although no program runs in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// It prepares itself.
+    Start,
+    /// It clears modules and frees what is left.
+    End,
+}
+
 /// Time without a line of source, of one library or program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lineless {
     /// The module that the stacks begin in, apart from what starts a thread.
     pub module: Option<ModuleId>,
+    /// Whether the module is an interpreter that starts or ends.
+    pub phase: Option<Phase>,
     /// What the stacks begin with, where no module is known.
     pub place: Option<Place>,
     /// The threads.
@@ -36,7 +47,7 @@ pub struct Lineless {
 /// What is grouped: a path of a module, or a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {
-    Module(profundo_model::StringId),
+    Module(profundo_model::StringId, Option<Phase>),
     Place(Option<u32>),
 }
 
@@ -62,8 +73,13 @@ pub(crate) fn lineless(
             None => {
                 let (who, module, place) = beginning(profile, stack.stack);
                 let row = *numbers.entry(who).or_insert_with(|| {
+                    let phase = match who {
+                        Who::Module(_, phase) => phase,
+                        Who::Place(_) => None,
+                    };
                     rows.push(Lineless {
                         module,
+                        phase,
                         place,
                         threads: Vec::new(),
                         amount: Amount::default(),
@@ -108,7 +124,10 @@ pub(crate) fn lineless(
         row.lines
             .sort_by_key(|&(frame, sum)| (std::cmp::Reverse(sum.weight), frame));
     }
-    rows.sort_by_key(|row| (std::cmp::Reverse(row.amount.weight), row.module, row.place));
+    rows.sort_by_key(|row| {
+        let weight = std::cmp::Reverse(row.amount.weight);
+        (weight, row.module, row.phase, row.place)
+    });
     rows
 }
 
@@ -150,11 +169,24 @@ fn beginning(profile: &Profile, stack: StackId) -> (Who, Option<ModuleId>, Optio
     }
     match found.or(if place.is_some() { None } else { system }) {
         Some(module) => {
-            let path = profile.modules.get(module).path;
-            (Who::Module(path), Some(module), None)
+            let row = profile.modules.get(module);
+            let phase = (row.role == Role::Interpreter).then(|| phase(profile, stack));
+            (Who::Module(row.path, phase.flatten()), Some(module), None)
         }
         None => (Who::Place(place.map(Place::key)), None, place),
     }
+}
+
+/// Whether an interpreter starts or ends, by the functions of CPython that do it.
+fn phase(profile: &Profile, stack: StackId) -> Option<Phase> {
+    let locations = profile.stacks.locations(stack);
+    let frames = locations.flat_map(|location| profile.locations.get(location).frames.iter());
+    let of_frame = |&frame: &FrameId| match profile.function_name(frame) {
+        "Py_InitializeFromConfig" | "Py_InitializeEx" | "pymain_init" => Some(Phase::Start),
+        "Py_FinalizeEx" | "Py_Finalize" => Some(Phase::End),
+        _ => None,
+    };
+    frames.filter_map(of_frame).last()
 }
 
 /// When a thread was on which line, with which stack.

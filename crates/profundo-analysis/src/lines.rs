@@ -207,6 +207,8 @@ fn files(profile: &Profile, sums: &[LineSum], whole: Mass) -> Vec<FileLines> {
 
 /// The place of a line that only starts libraries, among those that may have a sample's time.
 const LAUNCHER: usize = 4;
+/// The place of a line of what imports modules. The line that asked for the module says more.
+const IMPORTER: usize = 5;
 
 /// Finds the line whose time a sample is.
 pub(crate) struct Finder<'a> {
@@ -215,6 +217,8 @@ pub(crate) struct Finder<'a> {
     libraries: Libraries,
     /// By frame, whether its line is looked at.
     looked_at: Vec<bool>,
+    /// By frame, whether it is of Python's own code that imports modules.
+    imports: Vec<bool>,
     /// The frames of the last stack whose lines are looked at, innermost first.
     pub(crate) on_stack: Vec<FrameId>,
     /// The innermost place of the last stack that is not plumbing.
@@ -252,6 +256,9 @@ impl<'a> Finder<'a> {
                 options.shown.libraries
             },
             looked_at,
+            imports: (profile.frames.iter())
+                .map(|frame| is_importer(profile.strings.get(profile.files.get(frame.file).path)))
+                .collect(),
             on_stack: Vec::new(),
             leaf: None,
             launcher: None,
@@ -264,8 +271,8 @@ impl<'a> Finder<'a> {
         self.leaf = None;
         self.launcher = None;
         // The innermost line of one's own in Python, of one's own in another language, the
-        // same for libraries, and what started them.
-        let mut best: [Option<FrameId>; 5] = [None; 5];
+        // same for libraries, what started them, and what imported them.
+        let mut best: [Option<FrameId>; 6] = [None; 6];
         for location in self.profile.stacks.locations(stack) {
             for place in crate::place::places(self.profile, location).rev() {
                 let Place::Frame(frame) = place else {
@@ -285,9 +292,10 @@ impl<'a> Finder<'a> {
                     continue;
                 }
                 self.on_stack.push(frame);
-                let class = match self.owners.is_launcher(frame) {
-                    true if is_library => LAUNCHER,
-                    _ => 2 * usize::from(is_library) + usize::from(language != Language::Python),
+                let class = match () {
+                    () if is_library && self.owners.is_launcher(frame) => LAUNCHER,
+                    () if is_library && self.imports[frame.index()] => IMPORTER,
+                    () => 2 * usize::from(is_library) + usize::from(language != Language::Python),
                 };
                 best[class] = best[class].or(Some(frame));
             }
@@ -297,4 +305,13 @@ impl<'a> Finder<'a> {
         }
         best.into_iter().flatten().next()
     }
+}
+
+/// Whether a file is the part of Python's library that imports modules.
+fn is_importer(path: &str) -> bool {
+    path.starts_with("<frozen importlib.")
+        || path.ends_with("/importlib/__init__.py")
+        || path.ends_with("/importlib/_bootstrap.py")
+        || path.ends_with("/importlib/_bootstrap_external.py")
+        || path == "<frozen zipimport>"
 }

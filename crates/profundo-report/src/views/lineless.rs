@@ -1,6 +1,6 @@
 //! Time that no line of source has, in words: how much it is, in whose threads, and which line waited for it.
 
-use profundo_analysis::{Amount, Lineless, Mass, Place};
+use profundo_analysis::{Amount, Lineless, Mass, Phase, Place};
 use profundo_model::{FileId, Profile, Role};
 use rustc_hash::FxHashSet;
 
@@ -78,8 +78,13 @@ impl<'a> Pools<'a> {
     pub(super) fn threads(&self, profile: &Profile, row: &Lineless) -> String {
         let role = row.module.map(|module| profile.modules.get(module).role);
         if role == Some(Role::Interpreter) {
-            // It starts, ends, or waits for its lock.
-            return format!("{} itself", name(profile, row));
+            let doing = match row.phase {
+                Some(Phase::Start) => "starting",
+                Some(Phase::End) => "ending",
+                // Mostly it waits for its lock.
+                None => "itself",
+            };
+            return format!("{} {doing}", name(profile, row));
         }
         let threads = counted(row.threads.len() as u64, "thread");
         format!("{threads} of {}", name(profile, row))
@@ -160,6 +165,11 @@ pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, rows: &[Lineless], wh
         for row in rows {
             json.object("", |json| {
                 json.text("of", name(profile, row));
+                match row.phase {
+                    Some(Phase::Start) => json.text("phase", "start"),
+                    Some(Phase::End) => json.text("phase", "end"),
+                    None => {}
+                }
                 json.number("threads", row.threads.len() as u64);
                 tell_share(json, "", &row.amount.share(whole), &row.amount, all);
                 json.array("waited_for_at", |json| {
