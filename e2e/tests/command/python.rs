@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use profundo_e2e::sys::skip;
+use profundo_model::Sample;
 
 use crate::program::{Outcome, Program};
 use crate::recording::Recording;
@@ -178,6 +179,27 @@ fn recursion_of_fifty_thousand() {
             }
         }
         assert!(recording.share("[truncated Python stack]") > 30.0);
+    }
+}
+
+#[test]
+fn many_new_functions_on_one_stack() {
+    const MODULES: &str = "90";
+    for version in pythons_for("chain") {
+        let name = format!("chain-{}.{}", version.version.0, version.version.1);
+        let folder = scratch().join(name).display().to_string();
+        let write = python(&version, "chain.py", &[&folder, MODULES, "write"]);
+        assert_eq!(write.plain().code, Some(0));
+        // The first sample comes when all modules are on the stack, none of which was met before.
+        let program = python(&version, "chain.py", &[&folder, MODULES]);
+        let recording = same(&program.options(&["--rate", "10"]));
+        let whole = |sample: &&Sample| {
+            let names = recording.names(sample);
+            names.iter().filter(|name| **name == "<module>").count() > 90
+        };
+        let samples = &recording.profile.samples;
+        assert!(samples.iter().filter(whole).count() >= 2);
+        assert_eq!(recording.share("[truncated]"), 0.0);
     }
 }
 

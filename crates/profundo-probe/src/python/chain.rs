@@ -227,8 +227,11 @@ impl Chain<'_> {
         let Some(whole) = code_head(layout.minor, &shape, 0, CHUNK_WORDS) else {
             return Some(0);
         };
+        // A stack of many code objects that are new must not lose its native frames to them.
+        let for_stack = words.len() / 2;
         let free = words.get_mut(self.at..self.codes).unwrap_or_default();
-        let is_beside = whole.words() > free.len() / 4;
+        let left = free.len().saturating_sub(whole.words());
+        let is_beside = whole.words() > free.len() / 4 || self.is_last && left < for_stack;
         if is_beside && !self.is_last {
             return None;
         }
