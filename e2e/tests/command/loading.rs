@@ -10,7 +10,7 @@ use profundo_e2e::sys::skip;
 use crate::command::profundo;
 use crate::program::{Outcome, Program};
 use crate::recording::Recording;
-use crate::targets::{self, c, scratch, tool};
+use crate::targets::{self, c, pythons_for, scratch, tool};
 
 const SANITIZED: &str = "sanitized.c";
 
@@ -121,6 +121,29 @@ fn nothing_is_loaded_into_a_program_that_has_a_runtime_in_it() {
         };
         let recording = reports(&target, mistake, report, &["--memory"]);
         has_note(&recording, "have the runtime of a sanitizer in them");
+    }
+}
+
+#[test]
+fn a_program_with_a_runtime_in_it_has_its_time_however_soon_it_is_reaped() {
+    let flags = ["-g", "-O1", "-pthread", "-fsanitize=address"];
+    let Some(target) = by("clang", SANITIZED, &flags) else {
+        return;
+    };
+    for version in pythons_for("reaped") {
+        let calls = "import subprocess, sys; sys.exit(subprocess.call([sys.argv[1], 'leak']))";
+        let program = Program::new(&version.path).with(&["-c", calls]);
+        let program = program.with(&[&target]).slack(2.0);
+        // The symbolizer inherits the clocks, so nothing but the samples says what its parent has used.
+        let (recording, _) = program.same_with(comparable);
+        let profile = &recording.profile;
+        let name = target.display().to_string();
+        let mut processes = profile.processes.iter();
+        let process = processes
+            .find(|it| (profile.strings.get(it.command)).starts_with(&name))
+            .unwrap();
+        let used = process.user.unwrap_or_default().0 + process.system.unwrap_or_default().0;
+        assert!(used > 50_000_000, "{used} ns; {}", recording.outline());
     }
 }
 

@@ -118,8 +118,10 @@ impl Recorder {
         }
         self.outside.count(&mut program);
         if let Way::Outside(outside) = &program.way
-            && let Some(counted) = outside.counted.filter(|_| is_gone)
+            && is_gone
         {
+            // Clocks that children have inherited count more than the process has used; its samples stand for less.
+            let counted = outside.counted.unwrap_or(outside.sampled);
             let before = program.times_before;
             let system = match outside.sees_the_kernel {
                 true => program.times.1.saturating_sub(before.1),
