@@ -65,17 +65,6 @@ pub fn allocate(path: &CStr, from: usize, bytes: usize) -> bool {
     with_file(path, flags, |file| take_memory(file, from, bytes)) == Ok(Ok(()))
 }
 
-/// Maps a part of a file, which takes its memory now, so that no write to it can fail later. The file becomes as long.
-pub fn map_part(path: &CStr, from: usize, bytes: usize) -> Option<NonNull<u8>> {
-    let flags = libc::O_RDWR | libc::O_NOFOLLOW;
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let mapped = with_file(path, flags, |file| {
-        take_memory(file, from, bytes).ok()?;
-        map_from(0, bytes, protection, libc::MAP_SHARED, (file, from))
-    });
-    mapped.ok()?
-}
-
 /// Whether the program's limit permits a file of this length: the kernel sends a signal to who goes beyond it.
 fn may_be_so_long(bytes: usize) -> bool {
     let mut limit = libc::rlimit64 {

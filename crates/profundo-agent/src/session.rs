@@ -275,12 +275,6 @@ fn map_ring(number: u32) -> Option<ptr::NonNull<u8>> {
     files::map(file_of(&mut path, file::RING, number)?, Ring::BYTES)
 }
 
-/// The number of this process's ring.
-pub fn own_number() -> Option<u32> {
-    let home = crate::home::home()?;
-    Some(home.ring_number().load(Ordering::Relaxed))
-}
-
 /// The path of a process's file, by the number of its ring.
 pub fn file_of<'a>(room: &'a mut [u8], name: &str, number: u32) -> Option<&'a CStr> {
     let mut digits = [0; DIGITS];

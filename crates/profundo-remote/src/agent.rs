@@ -508,6 +508,7 @@ impl Agent {
         };
         let start = words.len();
         let are_more = sums.new_stacks(words.end());
+        sums.provide();
         let new = words.since(start);
         if !new.is_empty() {
             let is_unfinished =

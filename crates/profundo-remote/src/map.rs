@@ -76,11 +76,11 @@ impl Drop for SharedMap {
     }
 }
 
-/// Gives the memory of a part of a file back. Where that cannot be done, it stays.
-pub(crate) fn give_back(file: &File, from: usize, bytes: usize) {
+/// Gives the memory of a part of a file back, which reads as zeros from then on. False: it stays as it is.
+pub(crate) fn give_back(file: &File, from: usize, bytes: usize) -> bool {
     let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: a call without pointers on an open file.
-    unsafe {
+    let failed = unsafe {
         libc::fallocate(
             file.as_raw_fd(),
             how,
@@ -88,6 +88,7 @@ pub(crate) fn give_back(file: &File, from: usize, bytes: usize) {
             bytes as libc::off_t,
         )
     };
+    failed == 0
 }
 
 /// Makes a file of that length with its memory allocated, so that no write to it can fail.

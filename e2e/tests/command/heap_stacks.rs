@@ -65,3 +65,37 @@ fn children_of_forks_keep_their_lines_though_the_command_stands_still() {
         assert_eq!(not_kept(&recording.profile), 0, "{python:?}");
     }
 }
+
+/// No descriptor, no file in sight, no file that may be written to: what is needed is mapped before.
+#[test]
+fn a_program_that_can_open_nothing_keeps_its_lines() {
+    let Some(target) = c("confined.c", &["-O1", "-fno-builtin", "-pthread"]) else {
+        return;
+    };
+    let program = Program::new(target).options(&["--memory=exact"]);
+    let recording = program.slack(120.0).same();
+    let profile = &recording.profile;
+    let found = lines(profile, "confined.c", |_| true);
+    let many = found[&marked(&source("confined.c"), "// many")];
+    assert_eq!(many.allocated, amount(4 << 14, 64 << 14));
+    assert_eq!(many.temporary, 4 << 14);
+    assert_eq!(not_kept(profile), 0);
+}
+
+#[test]
+fn children_of_every_kind_keep_their_lines() {
+    let Some(target) = c("known_forks.c", &["-O1", "-fno-builtin", "-pthread"]) else {
+        return;
+    };
+    let program = Program::new(target).options(&["--memory=exact"]);
+    let recording = program.slack(120.0).same();
+    let profile = &recording.profile;
+    let found = lines(profile, "known_forks.c", |_| true);
+    let source = source("known_forks.c");
+    for (comment, blocks) in [("// child", 24), ("// grandchild", 3), ("// program", 6)] {
+        let line = found.get(&marked(&source, comment)).copied();
+        let expected = amount(blocks, blocks * 1_000_000);
+        assert_eq!(line.unwrap_or_default().allocated, expected, "{comment}");
+    }
+    assert_eq!(not_kept(profile), 0);
+}

@@ -10,8 +10,10 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
 use profundo_probe::clock;
 use profundo_probe::heap::shadow::NoMemory;
-use profundo_probe::heap::{Caller, Known, Means, Numbers, Shade, Shadow, Sites, Spin};
-use profundo_probe::shared::{MAGIC, Net, Row, SHARES, SUMS_FILE, SumsHeader, grow};
+use profundo_probe::heap::{Caller, Known, Means, Numbers, Shade, Shadow, Sites};
+use profundo_probe::shared::{
+    COMMON, MAGIC, Net, Row, SHARES, SUMS_BYTES, SUMS_FILE, SumsHeader, Writers, grow,
+};
 use profundo_wire::Source;
 
 use crate::home::Home;
@@ -19,13 +21,11 @@ use crate::memory::ends::Gone;
 use crate::memory::local::{Local, local};
 use crate::memory::mapped::Mapped;
 use crate::memory::python;
+use crate::memory::rows::{Rows, Sums};
 use crate::memory::sampled::Given;
+use crate::memory::stacks;
 use crate::memory::state::FEW;
-use crate::memory::{rows, stacks};
 use crate::{files, fork, own, process, session};
-
-/// The share of all threads that have none of their own.
-const COMMON: usize = 0;
 
 /// While another thread may have a share, a thread looks for a new peak only after so many bytes more.
 const SLACK: u64 = 64 << 10;
@@ -38,15 +38,14 @@ const AGAIN: u64 = 1 << 20;
 pub struct Exact {
     /// The process that counts here; 0 until it is set up.
     mark: AtomicU32,
-    common: Spin<()>,
-    making: Spin<()>,
+    rows: Rows,
     pub mapped: Mapped,
     sites: Sites,
     shadow: Shadow,
 }
 
 static EXACT: AtomicPtr<Exact> = AtomicPtr::new(ptr::null_mut());
-/// Where the head of the file is mapped, in the child of a fork too.
+/// Where the file is mapped, in the child of a fork too.
 static SUMS: AtomicPtr<SumsHeader> = AtomicPtr::new(ptr::null_mut());
 
 /// What is kept, if everything is counted.
@@ -56,14 +55,14 @@ pub fn exact() -> Option<&'static Exact> {
     unsafe { EXACT.load(Ordering::Acquire).as_ref() }
 }
 
-/// The head of the file.
+/// The file.
 ///
 /// # Safety
 /// This process has set it up.
 #[inline(always)]
-unsafe fn sums() -> &'static SumsHeader {
-    // SAFETY: the caller vouches; it is made of atomics, and stays mapped.
-    unsafe { &*SUMS.load(Ordering::Relaxed) }
+unsafe fn sums() -> Sums {
+    // SAFETY: the caller vouches; it stays mapped.
+    unsafe { Sums::new(SUMS.load(Ordering::Relaxed)) }
 }
 
 /// Begins to count, if there is memory for it.
@@ -77,23 +76,33 @@ pub fn begin(home: Home) -> Option<()> {
     if !unsafe { files::advise(place, size_of::<Exact>(), libc::MADV_WIPEONFORK) } {
         return None;
     }
-    let sums = make_file(home)?;
+    let sums = map_file(home)?;
     SUMS.store(sums.cast().as_ptr(), Ordering::Relaxed);
     let exact = place.cast::<Exact>();
     // SAFETY: mapped for ever, all zero.
-    unsafe { exact.as_ref() }
-        .mark
-        .store(process::process_id(), Ordering::Release);
+    let own = unsafe { exact.as_ref() };
+    own.open()?;
     // Release pairs with the acquire in `exact`.
     EXACT.store(exact.as_ptr(), Ordering::Release);
-    // SAFETY: as above.
-    show(unsafe { exact.as_ref() }, home);
+    show(own, home);
     // Every block is wanted that is freed.
     FEW.fill();
     Some(())
 }
 
 impl Exact {
+    /// Begins to count in the file that is mapped. `None`: it has no room.
+    fn open(&self) -> Option<()> {
+        // SAFETY: the caller has just mapped it.
+        let sums = unsafe { sums() };
+        if !self.rows.begin(sums) {
+            return None;
+        }
+        sums.header().owned.store(1 << COMMON, Ordering::Release);
+        self.mark.store(process::process_id(), Ordering::Release);
+        Some(())
+    }
+
     /// Where the words of all blocks are.
     pub fn shadow(&self) -> u64 {
         &raw const self.shadow as u64
@@ -123,24 +132,26 @@ pub fn leave() {
     FEW.clear();
 }
 
-/// In the child of a fork, which has a ring: its file takes the place of its parent's.
+/// In the child of a fork, which has a ring: its files take the place of its parent's.
 pub fn enter_child(home: Home) {
     let Some(exact) = exact() else { return };
     let Some(old) = NonNull::new(SUMS.load(Ordering::Relaxed)) else {
         return leave();
     };
-    // SAFETY: there is one thread, and the pieces are its parent's.
-    unsafe { rows::forget() };
-    let made = make_file(home).filter(|&new| {
+    let mapped = map_file(home).filter(|&new| {
         // SAFETY: both are ours, of one length, and there is one thread.
-        unsafe { files::move_over(new, old.cast(), size_of::<SumsHeader>()) }
+        unsafe { files::move_over(new, old.cast(), SUMS_BYTES) }
     });
-    match made {
-        Some(_) => {
-            exact.mark.store(process::process_id(), Ordering::Release);
-            show(exact, home);
+    match mapped.and_then(|_| exact.open()) {
+        Some(()) => show(exact, home),
+        None => {
+            home.ring()
+                .header
+                .memory
+                .refused
+                .store(1, Ordering::Relaxed);
+            abandon();
         }
-        None => abandon(),
     }
 }
 
@@ -149,19 +160,22 @@ pub fn abandon() {
     leave();
 }
 
-/// Makes the file of this process, beside its ring, and maps it.
-fn make_file(home: Home) -> Option<NonNull<u8>> {
+/// Maps the files of this process, which the recorder has made beside its ring.
+fn map_file(home: Home) -> Option<NonNull<u8>> {
     let number = home.ring_number().load(Ordering::Relaxed);
     let mut room = [0; session::PATH];
     let path = session::file_of(&mut room, SUMS_FILE, number)?;
-    let bytes = size_of::<SumsHeader>();
-    let sums = files::make_and_map(path, bytes, bytes).ok()?;
-    // SAFETY: as long as that, all zero, and made of atomics.
+    let sums = files::map(path, SUMS_BYTES)?;
+    // SAFETY: as long as that, and made of atomics.
     let header = unsafe { sums.cast::<SumsHeader>().as_ref() };
-    stacks::make_file(number)?;
-    header.owned.store(1 << COMMON, Ordering::Relaxed);
-    header.magic.store(MAGIC, Ordering::Release);
-    Some(sums)
+    // Acquire pairs with the release of the recorder.
+    let is_ready = header.magic.load(Ordering::Acquire) == MAGIC;
+    if is_ready && stacks::map(number).is_some() {
+        return Some(sums);
+    }
+    // SAFETY: it was mapped just now, and nobody uses it.
+    unsafe { files::unmap(sums, SUMS_BYTES) };
+    None
 }
 
 /// Counts a block that was handed out.
@@ -200,15 +214,22 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
                 sites: &exact.sites,
                 means: Means {
                     memory: zeroed,
-                    window: stacks::window,
-                    stream: local.share(),
-                    header: sums,
+                    pen: local.share(),
+                    header: sums.header(),
+                    stacks: stacks::place(),
                 },
             };
             probe.site(&caller, given.source, numbers)
         },
         None => 0,
     };
+    let share = local.share();
+    let (row, writers, site) = exact.place(home, share, site);
+    if site == 0 {
+        let [blocks, bytes] = &sums.header().uncounted;
+        blocks.fetch_add(1, Ordering::Relaxed);
+        bytes.fetch_add(given.size, Ordering::Relaxed);
+    }
     let shade = Shade {
         site,
         size: given.size,
@@ -220,7 +241,9 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
                 .insert(given.address, given.size, u64::from(site))
             {
                 true => {
-                    sums.mapped.fetch_add(given.size, Ordering::Relaxed);
+                    sums.header()
+                        .mapped
+                        .fetch_add(given.size, Ordering::Relaxed);
                     Ok(None)
                 }
                 false => Err(NoMemory),
@@ -230,16 +253,14 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
     };
     if let Ok(Some(before)) = before {
         // It was freed by a way that is out of sight.
-        count_freed(exact, local, before, 1, now, false);
+        count_freed(exact, home, local, before, 1, (now, false));
     }
-    let share = local.share();
-    count(exact, share, site, |row, peak| {
-        row.allocated(peak, given.size, now);
-    });
-    grown(sums, local, share, given.size, now);
+    let peak = sums.header().peak.load(Ordering::Relaxed);
+    row.allocated(peak, given.size, now, writers);
+    grown(sums.header(), local, share, given.size, now);
     if before.is_err() {
         // It cannot be found again: as if it had been freed.
-        count_freed(exact, local, shade, 1, now, false);
+        count_freed(exact, home, local, shade, 1, (now, false));
     }
     local.follow(given.address, 0);
 }
@@ -261,8 +282,8 @@ pub fn let_go(exact: &'static Exact, address: u64) -> Option<Gone> {
 #[inline]
 pub fn freed(exact: &'static Exact, shade: Shade, at_once: bool) {
     let local = local();
-    if enter(exact, local).is_some() {
-        local.alone(|| count_freed(exact, local, shade, 1, clock::now(), at_once));
+    if let Some(home) = enter(exact, local) {
+        local.alone(|| count_freed(exact, home, local, shade, 1, (clock::now(), at_once)));
     }
 }
 
@@ -275,11 +296,9 @@ pub fn put_back(exact: &'static Exact, address: u64, shade: Shade) {
 /// Something could not be counted, because it was a handler's that has interrupted counting.
 #[cold]
 fn lose() {
-    if fork::home_of_this_process().is_some()
-        && let Some(sums) = NonNull::new(SUMS.load(Ordering::Relaxed))
-    {
+    if fork::home_of_this_process().is_some() && !SUMS.load(Ordering::Relaxed).is_null() {
         // SAFETY: a process that has a home has a file.
-        let [blocks, _] = unsafe { &sums.as_ref().uncounted };
+        let [blocks, _] = unsafe { &sums().header().uncounted };
         blocks.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -287,25 +306,38 @@ fn lose() {
 /// Notes that pages are given back: `gone` bytes of those that were asked for at a site, all of them if `is_all`.
 pub fn unmapped(exact: &'static Exact, site: u64, gone: u64, is_all: bool) {
     let local = local();
-    if enter(exact, local).is_some() {
+    if let Some(home) = enter(exact, local) {
         let shade = Shade {
             site: site as u32,
             size: gone,
         };
         // SAFETY: it has entered.
-        let mapped = unsafe { &sums().mapped };
+        let mapped = unsafe { &sums().header().mapped };
         mapped.fetch_sub(gone, Ordering::Relaxed);
-        count_freed(exact, local, shade, is_all.into(), clock::now(), false);
+        let when = (clock::now(), false);
+        count_freed(exact, home, local, shade, is_all.into(), when);
     }
 }
 
-fn count_freed(exact: &Exact, local: &Local, shade: Shade, blocks: u64, now: u64, at_once: bool) {
+fn count_freed(
+    exact: &'static Exact,
+    home: Home,
+    local: &Local,
+    shade: Shade,
+    blocks: u64,
+    when: (u64, bool),
+) {
     let share = local.share();
-    count(exact, share, shade.site, |row, peak| {
-        row.freed(peak, (blocks, shade.size), now, at_once);
-    });
     // SAFETY: whoever counts has entered.
-    if let Some(Net(net)) = unsafe { sums() }.nets.get(share) {
+    let sums = unsafe { sums() }.header();
+    let (row, writers, site) = exact.place(home, share, shade.site);
+    if site != shade.site {
+        let [uncounted, _] = &sums.uncounted;
+        uncounted.fetch_add(blocks, Ordering::Relaxed);
+    }
+    let peak = sums.peak.load(Ordering::Relaxed);
+    row.freed(peak, (blocks, shade.size), when, writers);
+    if let Some(Net(net)) = sums.nets.get(share) {
         let less = shade.size.wrapping_neg();
         match share {
             COMMON => drop(net.fetch_add(less, Ordering::Relaxed)),
@@ -314,28 +346,52 @@ fn count_freed(exact: &Exact, local: &Local, shade: Shade, blocks: u64, now: u64
     }
 }
 
-/// Runs `f` on the row of a site in a share.
-#[inline]
-fn count(exact: &Exact, share: usize, site: u32, f: impl Fn(&Row, u64)) {
-    // SAFETY: whoever counts has entered.
-    let sums = unsafe { sums() };
-    let peak = sums.peak.load(Ordering::Relaxed);
-    let run = || match rows::row(share, site) {
-        Some(row) => f(row, peak),
-        None => {
-            exact.making.with(|()| rows::provide(sums, share, site));
-            if let Some(row) = rows::row(share, site) {
-                f(row, peak);
-            } else {
-                let [blocks, _] = &sums.uncounted;
-                blocks.fetch_add(1, Ordering::Relaxed);
-            }
+impl Exact {
+    /// The row that a thread counts a site in, and who else writes to it. Where there is no room for a row of its own
+    /// it is that of all threads, or that of what has no stack: then the site that is returned is 0.
+    #[inline]
+    fn place(&self, home: Home, share: usize, site: u32) -> (&'static Row, Writers, u32) {
+        let writers = match share {
+            COMMON => Writers::Many,
+            _ => Writers::One,
+        };
+        // SAFETY: whoever counts has entered.
+        let sums = unsafe { sums() };
+        match self.rows.row(sums, share, site) {
+            Some(row) => (row, writers, site),
+            None => self.new_place(home, sums, (share, writers), site),
         }
-    };
-    match share {
-        COMMON if exact.common.with(|()| run()).is_none() => lose(),
-        COMMON => {}
-        _ => run(),
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_place(
+        &self,
+        home: Home,
+        sums: Sums,
+        (share, writers): (usize, Writers),
+        site: u32,
+    ) -> (&'static Row, Writers, u32) {
+        // SAFETY: a process that has entered itself has a probe.
+        let probe = unsafe { home.probe() };
+        self.rows.provide(sums, share, site);
+        let mut row = self.rows.row(sums, share, site);
+        match row {
+            Some(_) => probe.ask_for_room(),
+            None if probe.wait_for_room(sums.header()) => {
+                self.rows.provide(sums, share, site);
+                row = self.rows.row(sums, share, site);
+            }
+            None => {}
+        }
+        if let Some(row) = row {
+            return (row, writers, site);
+        }
+        let common = |site| self.rows.row(sums, COMMON, site);
+        match common(site) {
+            Some(row) => (row, Writers::Many, site),
+            None => (self.rows.first(sums), Writers::Many, 0),
+        }
     }
 }
 
@@ -394,8 +450,9 @@ fn set_up(exact: &Exact, local: &Local) -> Option<Home> {
         return None;
     }
     // SAFETY: the mark says that it is there.
-    let owned = unsafe { &sums().owned };
-    let taken = owned.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |owned| {
+    let owned = unsafe { &sums().header().owned };
+    // Acquire pairs with the release in `end_thread`: what the thread before has counted is there.
+    let taken = owned.fetch_update(Ordering::Acquire, Ordering::Relaxed, |owned| {
         let free = owned.trailing_ones();
         ((free as usize) < SHARES).then(|| owned | 1 << free)
     });
@@ -422,7 +479,7 @@ pub fn end_thread() {
     compiler_fence(Ordering::SeqCst);
     if share != COMMON {
         // SAFETY: the mark says that it is there.
-        let owned = unsafe { &sums().owned };
+        let owned = unsafe { &sums().header().owned };
         owned.fetch_and(!(1 << share), Ordering::Release);
     }
     if let Some(known) = known {

@@ -1,69 +1,79 @@
-//! The rows of the file that allocations are counted in, where they are mapped.
+//! The rows that allocations are counted in, and which of them are whose.
 //!
-//! Nothing is mapped before it is needed: a piece of rows takes a third of a megabyte, and most programs need a few.
+//! The file is mapped as a whole when the process begins, so a row is found by two loads, and the first row
+//! of a piece costs no call of the system.
 
-use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicU16, Ordering};
 
-use profundo_probe::shared::{PIECE, PIECES, Piece, Row, SHARES, SUMS_FILE, SumsHeader};
+use profundo_probe::shared::{COMMON, PIECE, PIECES, Piece, Row, SHARES, SumsHeader};
 
-use crate::{files, session};
+/// Where each share's piece of each run of sites lies, plus one. All zero is none, also in the child of a fork.
+#[repr(C)]
+pub struct Rows([[AtomicU16; SHARES]; PIECES]);
 
-type Pieces = [[AtomicPtr<Piece>; SHARES]; PIECES];
+/// The head of the file, and behind it all of the file.
+#[derive(Clone, Copy)]
+pub struct Sums(&'static SumsHeader);
 
-/// Where each piece is mapped, in the child of a fork too.
-static MAPPED: Pieces = [const { [const { AtomicPtr::new(ptr::null_mut()) }; SHARES] }; PIECES];
-
-fn place(share: usize, piece: usize) -> Option<&'static AtomicPtr<Piece>> {
-    MAPPED.get(piece)?.get(share)
-}
-
-/// The row of a site in a share, if it is mapped.
-#[inline]
-pub fn row(share: usize, site: u32) -> Option<&'static Row> {
-    let site = site as usize;
-    let piece = place(share, site / PIECE)?;
-    // SAFETY: null, or a mapped piece, which is made of atomics and stays. Acquire pairs with the release in `provide`.
-    let piece = unsafe { piece.load(Ordering::Acquire).as_ref() }?;
-    piece.get(site % PIECE)
-}
-
-/// Maps the row of a site in a share, with its memory taken. For one thread at a time.
-#[cold]
-pub fn provide(header: &SumsHeader, share: usize, site: u32) {
-    let piece = site as usize / PIECE;
-    let Some(place) = place(share, piece).filter(|it| it.load(Ordering::Relaxed).is_null()) else {
-        return;
-    };
-    let Some(number) = session::own_number() else {
-        return;
-    };
-    let mut room = [0; session::PATH];
-    let Some(path) = session::file_of(&mut room, SUMS_FILE, number) else {
-        return;
-    };
-    let from = SumsHeader::piece_at(share, piece);
-    let Some(mapped) = files::map_part(path, from, size_of::<Piece>()) else {
-        return;
-    };
-    if let Some(pieces) = header.pieces.get(piece) {
-        // Release pairs with the acquire of the command.
-        pieces.fetch_or(1 << share, Ordering::Release);
+impl Sums {
+    /// # Safety
+    /// A file of [`profundo_probe::shared::SUMS_BYTES`] is mapped there, for ever.
+    #[inline(always)]
+    pub unsafe fn new(header: *const SumsHeader) -> Self {
+        // SAFETY: the caller vouches; it is made of atomics.
+        Self(unsafe { &*header })
     }
-    // Release pairs with the acquire in `row`.
-    place.store(mapped.cast().as_ptr(), Ordering::Release);
+
+    /// The head.
+    #[inline(always)]
+    pub fn header(self) -> &'static SumsHeader {
+        self.0
+    }
+
+    /// A piece that was taken, and so has its memory.
+    #[inline(always)]
+    fn piece(self, slot: usize) -> &'static Piece {
+        let at = core::ptr::from_ref(self.0).wrapping_byte_add(SumsHeader::piece_at(slot));
+        // SAFETY: whoever made this has vouched for the mapping, and numbers of pieces come from `take_piece`.
+        unsafe { &*at.cast::<Piece>() }
+    }
 }
 
-/// In the child of a fork: the pieces are its parent's.
-///
-/// # Safety
-/// There is one thread, and it uses no row.
-pub unsafe fn forget() {
-    for place in MAPPED.iter().flatten() {
-        if let Some(piece) = NonNull::new(place.load(Ordering::Relaxed)) {
-            place.store(ptr::null_mut(), Ordering::Relaxed);
-            // SAFETY: `provide` mapped it, and nothing uses it.
-            unsafe { files::unmap(piece.cast(), size_of::<Piece>()) };
-        }
+impl Rows {
+    /// The row of a site in a share, if it has one.
+    #[inline]
+    pub fn row(&self, sums: Sums, share: usize, site: u32) -> Option<&'static Row> {
+        let site = site as usize;
+        let place = self.0.get(site / PIECE)?.get(share)?;
+        // Acquire pairs with the exchange in `provide`.
+        let slot = usize::from(place.load(Ordering::Acquire)).checked_sub(1)?;
+        sums.piece(slot).get(site % PIECE)
+    }
+
+    /// Sees to it that the row of a site in a share is there, if there is room for it.
+    #[cold]
+    pub fn provide(&self, sums: Sums, share: usize, site: u32) {
+        let run = site as usize / PIECE;
+        let Some(place) = self.0.get(run).and_then(|it| it.get(share)) else {
+            return;
+        };
+        let Some(slot) = sums.header().take_piece(share, run) else {
+            return;
+        };
+        let number = slot as u16 + 1;
+        // Of several threads of the common share one is first; what the others have taken stays empty.
+        let _ = place.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Begins with the rows that [`Self::first`] is one of. False: there is no room.
+    pub fn begin(&self, sums: Sums) -> bool {
+        self.provide(sums, COMMON, 0);
+        self.row(sums, COMMON, 0).is_some()
+    }
+
+    /// The row that counts what has no other. It is in the first piece, which is there since the beginning.
+    pub fn first(&self, sums: Sums) -> &'static Row {
+        let [row, ..] = sums.piece(0);
+        row
     }
 }

@@ -1,43 +1,33 @@
-//! The file that says which stack each number is: where the process writes to it.
+//! The file that says which stack each number is: where the process has it mapped.
 
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use profundo_probe::shared::{STACKS_FILE, WINDOW_WORDS};
+use profundo_probe::shared::{STACKS_BYTES, STACKS_FILE};
 
 use crate::{files, session};
 
-const BYTES: usize = 8 * WINDOW_WORDS;
+static STACKS: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
 
-/// The window that is mapped, in the child of a fork too.
-static WINDOW: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
+/// Where it is mapped. Null: nowhere.
+#[inline]
+pub fn place() -> *mut u64 {
+    STACKS.load(Ordering::Relaxed)
+}
 
-/// Makes the file of the process with this ring, which has its first window.
-pub fn make_file(number: u32) -> Option<()> {
+/// Maps the file of the process with this ring, in the place of its parent's if there is one. For one thread alone.
+pub fn map(number: u32) -> Option<()> {
     let mut room = [0; session::PATH];
     let path = session::file_of(&mut room, STACKS_FILE, number)?;
-    let first = files::make_and_map(path, BYTES, BYTES).ok()?;
-    replace(first.cast().as_ptr());
+    let new = files::map(path, STACKS_BYTES)?;
+    match NonNull::new(place()) {
+        None => STACKS.store(new.cast().as_ptr(), Ordering::Relaxed),
+        Some(old) => {
+            // SAFETY: both are ours and of one length, and there is one thread, which writes no stack.
+            if !unsafe { files::move_over(new, old.cast(), STACKS_BYTES) } {
+                return None;
+            }
+        }
+    }
     Some(())
-}
-
-/// A window of the file, with its memory taken, in place of the former one. Null: there is none.
-pub fn window(number: u64, former: *mut u64) -> *mut u64 {
-    if (number, former) == (0, ptr::null_mut()) {
-        return WINDOW.load(Ordering::Relaxed);
-    }
-    let mut room = [0; session::PATH];
-    let own = session::own_number();
-    let path = own.and_then(|own| session::file_of(&mut room, STACKS_FILE, own));
-    let mapped = path.and_then(|path| files::map_part(path, number as usize * BYTES, BYTES));
-    let mapped = mapped.map_or(ptr::null_mut(), |it| it.cast().as_ptr());
-    replace(mapped);
-    mapped
-}
-
-fn replace(window: *mut u64) {
-    if let Some(former) = NonNull::new(WINDOW.swap(window, Ordering::Relaxed)) {
-        // SAFETY: it was mapped here, and whoever has asked for another one does not use it any more.
-        unsafe { files::unmap(former.cast(), BYTES) };
-    }
 }

@@ -11,6 +11,7 @@ pub mod here;
 pub mod known;
 mod log;
 pub mod pace;
+mod pens;
 mod rooms;
 pub mod rows;
 pub mod seen;

@@ -1,105 +1,63 @@
-//! The stacks that have numbers, and the file in which the command reads which stack each number is.
+//! The numbers of stacks: which stack has which number, known to all threads of the process.
 //!
-//! A stack gets its number and is written to the file in one go, under a lock for a few microseconds: so a number
-//! never means a stack that nobody can know. The lock is taken for new stacks only.
+//! A stack gets its number from the thread that meets it first, which writes it to the file ([`Pens`]) before the number
+//! is known to others. Nothing in here waits: two threads that meet a new stack at the same moment give it two
+//! numbers, which the report adds up.
 
-use core::ptr;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use profundo_wire::{SampleHead, Source};
 
+use super::pens::{Held, NoPen, Pens};
 use super::shadow::Memory;
-use super::spin::Spin;
-use crate::buffer::CHUNK_WORDS;
-use crate::shared::{
-    NewStack, SITES, STREAMS, SumsHeader, WINDOW_WORDS, entry_kind, from_root, kept_of,
-};
+use crate::shared::{SITES, SumsHeader};
 
 /// How many places the first table has. Each further one has four times as many as the one before.
 const FIRST: usize = 1 << 12;
-const TABLES: usize = 7;
+const TABLES: usize = 6;
 
-/// From so many words on that the command has not read, stacks are cut: 256 MiB. From twice as many on there is no room
-/// for more.
-pub(crate) const UNREAD: u64 = 1 << 25;
+/// How many places are looked at for one stack.
+const STEPS: usize = 64;
 
-/// The last number that is given out: one less than the word of a block has room for.
+/// The last number that is given out.
 const LAST: u32 = SITES as u32 - 2;
 
 /// What the process knows of its stacks. All zero knows none.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sites {
-    /// The list of modules that did not get what a walk had missed, plus one.
-    settled: AtomicU64,
-    inside: Spin<Inside>,
-}
-
-#[derive(Debug)]
-#[repr(C)]
-struct Inside {
     tables: [Table; TABLES],
-    file: File,
-    /// The last stack of each stream.
-    streams: *mut [Stream; STREAMS],
+    pens: Pens,
 }
 
 /// Numbers by what is all but certain to tell two stacks apart.
 #[derive(Debug)]
 #[repr(C)]
 struct Table {
-    places: *mut Place,
-    used: usize,
+    places: AtomicPtr<Place>,
+    used: AtomicU32,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 #[repr(C)]
 struct Place {
-    hash: u64,
     /// 0: unused.
-    number: u64,
+    hash: AtomicU64,
+    /// 0: not known yet.
+    number: AtomicU64,
 }
-
-/// Where the next entry goes.
-#[derive(Debug)]
-#[repr(C)]
-struct File {
-    window: *mut u64,
-    /// Which window is mapped, plus one.
-    number: u64,
-}
-
-#[derive(Debug)]
-#[repr(C)]
-struct Stream {
-    frames: usize,
-    python: usize,
-    /// Native frames, then Python's words with places from the root.
-    words: [u64; CHUNK_WORDS],
-}
-
-// SAFETY: what the pointers lead to belongs to whoever holds the lock.
-unsafe impl Send for Inside {}
 
 /// Where numbers and files come from.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Means<'a> {
-    /// Zeroed memory that stays.
+    /// Zeroed memory that stays, for tables.
     pub memory: Memory,
-    /// A window of the file, with its memory taken, in place of the one before. Null: there is none.
-    pub window: fn(u64, *mut u64) -> *mut u64,
-    /// Which stream stacks are told in.
-    pub stream: usize,
-    /// Where the last number is, and how long the file is.
+    /// Which pen the thread tries first.
+    pub pen: usize,
+    /// Where the last number is, and which windows are free.
     pub header: &'a SumsHeader,
-}
-
-impl core::fmt::Debug for Means<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Means")
-            .field("stream", &self.stream)
-            .finish()
-    }
+    /// Where the file of stacks is mapped: [`crate::shared::STACKS_BYTES`].
+    pub stacks: *mut u64,
 }
 
 /// A stack, as it was walked.
@@ -109,8 +67,9 @@ pub(crate) struct Walked<'a> {
     pub(crate) source: Source,
     /// Native frames and Python's words, as in a record.
     pub(crate) words: &'a [u64],
-    /// Whether the whole record is told otherwise.
-    pub(crate) is_told: bool,
+    /// Of a stack that could not be walked to its end: what tells it from others with the same beginning. The whole
+    /// record is told, and the number is known to others when that was done.
+    pub(crate) rest: Option<u64>,
 }
 
 impl Walked<'_> {
@@ -123,156 +82,58 @@ impl Walked<'_> {
         } = *self.head;
         let first = u64::from(frames) << 32 | (end as u64) << 16 | (python_end as u64) << 8;
         let hash = Hash::new(first | self.source as u64);
-        hash.with(self.words).finish()
+        let hash = hash.with(self.words).with(self.rest.as_slice());
+        hash.finish().max(1)
     }
 }
 
-/// The number of a stack, and whether it was given just now.
-pub(crate) type Number = (u32, bool);
+/// The number of a stack, and if it was given just now and is not known to others yet, how it will be found.
+pub(crate) type Number = (u32, Option<u64>);
 
 impl Sites {
-    /// Whether it is no use to wait until code is listed that is not on this list.
-    pub(crate) fn is_settled(&self, generation: u64) -> bool {
-        self.settled.load(Ordering::Relaxed) == generation.wrapping_add(1)
+    /// A pen to write new stacks with, which has room for the largest one.
+    pub(crate) fn pen<'a>(&'a self, means: Means<'a>) -> Result<Held<'a>, NoPen> {
+        self.pens.take(means)
     }
 
-    /// Notes that it was none.
-    pub(crate) fn settle(&self, generation: u64) {
-        self.settled
-            .store(generation.wrapping_add(1), Ordering::Relaxed);
-    }
-
-    /// The number of a stack, which gets one if it has none. `None`: there is no room for it.
-    pub(crate) fn number(&self, means: Means<'_>, walked: &Walked<'_>) -> Option<Number> {
-        let hash = walked.hash();
-        self.inside.with(|inside| {
-            if let Some(number) = inside.find(hash) {
-                return Some((number, false));
-            }
-            let count = &means.header.sites;
-            let number = count.load(Ordering::Relaxed) + 1;
-            if number > LAST || unread(means.header) > 2 * UNREAD {
-                return None;
-            }
-            if !walked.is_told {
-                inside.tell(means, walked, number)?;
-            }
-            // Release pairs with the acquire of the command.
-            count.store(number, Ordering::Release);
-            // Without memory for it, the stack gets another number the next time.
-            let _ = inside.insert(hash, number, means.memory);
-            Some((number, true))
-        })?
-    }
-
-    /// Writes records to the file.
-    pub(crate) fn tell_records(&self, means: Means<'_>, records: &[u64]) -> bool {
-        let told = self.inside.with(|inside| {
-            let words = records.len() + 1;
-            let (room, is_first) = inside.file.room(means, words)?;
-            let (first, rest) = room.split_first_mut()?;
-            *first = entry_kind::RECORDS << 56 | words as u64;
-            rest.copy_from_slice(records);
-            publish(means.header, words);
-            // SAFETY: null, or zeroed memory of that size, which only the holder of the lock uses.
-            if let (true, Some(streams)) = (is_first, unsafe { inside.streams.as_mut() }) {
-                forget(streams);
-            }
-            Some(())
-        });
-        told.flatten().is_some()
-    }
-}
-
-impl Inside {
-    fn find(&self, hash: u64) -> Option<u32> {
-        let tables = self.tables.iter().enumerate().rev();
-        let mut found = tables.filter_map(|(size, table)| table.search(size, hash));
-        found.find_map(|place| {
-            // SAFETY: it lies in a table, which only the holder of the lock uses.
-            let number = unsafe { (*place).number };
-            (number != 0).then_some(number as u32)
-        })
-    }
-
-    fn insert(&mut self, hash: u64, number: u32, memory: Memory) -> Option<()> {
-        let mut tables = self.tables.iter_mut().enumerate();
-        let (size, table) = tables.find(|(size, it)| it.used < places_of(*size) / 4 * 3)?;
-        if table.places.is_null() {
-            table.places = memory(places_of(size) * size_of::<Place>()).cast();
-        }
-        let place = table.search(size, hash)?;
-        let number = u64::from(number);
-        // SAFETY: as above.
-        unsafe { *place = Place { hash, number } };
-        table.used += 1;
-        Some(())
-    }
-
-    /// Writes a stack to the file.
-    fn tell(&mut self, means: Means<'_>, walked: &Walked<'_>, number: u32) -> Option<()> {
-        if self.streams.is_null() {
-            self.streams = (means.memory)(size_of::<[Stream; STREAMS]>()).cast();
-        }
-        // SAFETY: null, or zeroed memory of that size, which only the holder of the lock uses.
-        let streams = unsafe { self.streams.as_mut() }?;
-        let stream = streams.get(means.stream)?;
-        let (frames, python) = walked.words.split_at_checked(walked.head.frames.into())?;
-        let turned = |word: &u64| from_root(*word, frames.len());
-        let mut kept = stream.kept(frames, python.iter().map(turned))?;
-        let new = |kept| NewStack {
-            number,
-            source: walked.source,
-            stream: means.stream as u8,
-            kept,
-            head: *walked.head,
-        };
-        if self.file.is_at_end(means.header, new(kept).words()) {
-            kept = [0; 2];
-        }
-        let new = new(kept);
-        let (room, is_first) = self.file.room(means, new.words())?;
-        let (head, rest) = room.split_first_chunk_mut()?;
-        *head = new.to_words();
-        let [new_frames, new_python] = new.added();
-        let (native, rest) = rest.split_at_mut_checked(new_frames)?;
-        native.copy_from_slice(frames.get(..new_frames)?);
-        for (place, word) in rest.iter_mut().zip(python.get(..new_python)?) {
-            *place = turned(word);
-        }
-        publish(means.header, new.words());
-        if is_first {
-            forget(streams);
-        }
-        let stream = streams.get_mut(means.stream)?;
-        let all = frames.iter().copied().chain(python.iter().map(turned));
-        for (place, word) in stream.words.iter_mut().zip(all) {
-            *place = word;
-        }
-        (stream.frames, stream.python) = (frames.len(), python.len());
-        Some(())
-    }
-}
-
-impl Stream {
-    /// How many native frames and words of Python's a stack has in common with it.
-    fn kept(
+    /// The number of a stack, which gets one and is written if it has none. `None`: there is no room for it.
+    pub(crate) fn number(
         &self,
-        frames: &[u64],
-        python: impl DoubleEndedIterator<Item = u64>,
-    ) -> Option<[u16; 2]> {
-        let (old_frames, rest) = self.words.split_at_checked(self.frames)?;
-        let old_python = rest.get(..self.python)?;
-        let pairs = python.rev().zip(old_python.iter().rev());
-        let python = pairs.take_while(|(new, old)| new == *old).count();
-        Some([kept_of(frames, old_frames) as u16, python as u16])
+        means: Means<'_>,
+        pen: &mut Held<'_>,
+        walked: &Walked<'_>,
+    ) -> Option<Number> {
+        let hash = walked.hash();
+        if let Some(number) = self.find(hash) {
+            return Some((number, None));
+        }
+        let count = &means.header.sites;
+        let before = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+            (count < LAST).then_some(count + 1)
+        });
+        let number = before.ok()? + 1;
+        if walked.rest.is_some() {
+            return Some((number, Some(hash)));
+        }
+        pen.write_stack(walked, number)?;
+        self.insert(hash, number, means.memory);
+        Some((number, None))
     }
-}
 
-/// The stacks of a window are whole without those of the one before: somebody else may go on reading there.
-fn forget(streams: &mut [Stream; STREAMS]) {
-    for stream in streams {
-        (stream.frames, stream.python) = (0, 0);
+    fn find(&self, hash: u64) -> Option<u32> {
+        let tables = self.tables.iter().enumerate();
+        let mut found = tables.filter_map(|(size, table)| table.find(size, hash));
+        found.next()
+    }
+
+    /// Has a stack found by its number from now on. Without memory for that, it gets another number the next time.
+    pub(crate) fn insert(&self, hash: u64, number: u32, memory: Memory) {
+        for (size, table) in self.tables.iter().enumerate() {
+            let is_full = table.used.load(Ordering::Relaxed) as usize >= places_of(size) / 4 * 3;
+            if !is_full && table.insert(size, (hash, number), memory) {
+                return;
+            }
+        }
     }
 }
 
@@ -281,75 +142,57 @@ const fn places_of(size: usize) -> usize {
 }
 
 impl Table {
-    /// Where a stack is, or where it may be put.
-    fn search(&self, size: usize, hash: u64) -> Option<*mut Place> {
-        if self.places.is_null() {
-            return None;
-        }
-        let most = places_of(size);
-        (0..most).find_map(|step| {
-            let at = (hash as usize).wrapping_add(step) % most;
-            let place = self.places.wrapping_add(at);
-            // SAFETY: the table has so many places, and only the holder of the lock uses it.
-            let there = unsafe { *place };
-            (there.number == 0 || there.hash == hash).then_some(place)
+    /// The places where a stack may be, in order.
+    fn places(&self, size: usize, hash: u64) -> impl Iterator<Item = &Place> {
+        // Acquire pairs with the exchange in `insert`.
+        let first = self.places.load(Ordering::Acquire);
+        let steps = if first.is_null() { 0 } else { STEPS };
+        (0..steps).filter_map(move |step| {
+            let at = (hash as usize).wrapping_add(step) % places_of(size);
+            // SAFETY: the table has so many places, all zero at first, made of atomics, and stays.
+            unsafe { first.wrapping_add(at).as_ref() }
         })
     }
-}
 
-impl File {
-    /// Whether an entry of so many words is the first one of a window.
-    fn is_at_end(&self, header: &SumsHeader, words: usize) -> bool {
-        let [written, _] = &header.stacks;
-        let used = (written.load(Ordering::Relaxed) % WINDOW_WORDS as u64) as usize;
-        used == 0 || words > WINDOW_WORDS - used
-    }
-
-    /// Room for an entry, behind the last one, and whether that is the first one of a window. It is not published.
-    fn room(&mut self, means: Means<'_>, words: usize) -> Option<(&mut [u64], bool)> {
-        let [written, _] = &means.header.stacks;
-        let mut at = written.load(Ordering::Relaxed);
-        let window = WINDOW_WORDS as u64;
-        if words > WINDOW_WORDS {
-            return None;
-        }
-        let is_first = self.is_at_end(means.header, words);
-        if is_first {
-            // The window has zeros there: the rest of it is not used.
-            at = at.next_multiple_of(window);
-        }
-        let number = at / window;
-        if self.number != number + 1 {
-            let former = core::mem::replace(&mut self.window, ptr::null_mut());
-            self.number = 0;
-            self.window = (means.window)(number, former);
-            if self.window.is_null() {
-                return None;
+    fn find(&self, size: usize, hash: u64) -> Option<u32> {
+        for place in self.places(size, hash) {
+            match place.hash.load(Ordering::Acquire) {
+                0 => return None,
+                there if there == hash => {
+                    // Acquire pairs with the release in `insert`: the stack is written.
+                    let number = place.number.load(Ordering::Acquire);
+                    return (number != 0).then_some(number as u32);
+                }
+                _ => {}
             }
-            self.number = number + 1;
         }
-        written.store(at, Ordering::Release);
-        let first = self.window.wrapping_add((at % window) as usize);
-        // SAFETY: it lies in the window, which is mapped with its memory; what was not published only the holder of the
-        // lock uses.
-        let room = unsafe { core::slice::from_raw_parts_mut(first, words) };
-        Some((room, is_first))
+        None
     }
-}
 
-/// So many words more may be read.
-fn publish(header: &SumsHeader, words: usize) {
-    let [written, _] = &header.stacks;
-    // Release pairs with the acquire of the command.
-    let now = written.load(Ordering::Relaxed) + words as u64;
-    written.store(now, Ordering::Release);
-}
-
-/// How many words of the file the command has not read.
-pub(crate) fn unread(header: &SumsHeader) -> u64 {
-    let [written, read] = header.stacks.each_ref();
-    let written = written.load(Ordering::Relaxed);
-    written.saturating_sub(read.load(Ordering::Relaxed))
+    /// False: there is no place, here.
+    fn insert(&self, size: usize, (hash, number): (u64, u32), memory: Memory) -> bool {
+        if self.places.load(Ordering::Acquire).is_null() {
+            let new = memory(places_of(size) * size_of::<Place>()).cast::<Place>();
+            // If another thread was faster, ours is never used, and takes no memory.
+            let none = core::ptr::null_mut();
+            let (made, found) = (Ordering::AcqRel, Ordering::Acquire);
+            let _ = self.places.compare_exchange(none, new, made, found);
+        }
+        for place in self.places(size, hash) {
+            let (taken, found) = (Ordering::AcqRel, Ordering::Acquire);
+            match place.hash.compare_exchange(0, hash, taken, found) {
+                Ok(_) => {
+                    self.used.fetch_add(1, Ordering::Relaxed);
+                    place.number.store(number.into(), Ordering::Release);
+                    return true;
+                }
+                // Another thread has met it at the same moment.
+                Err(there) if there == hash => return true,
+                Err(_) => {}
+            }
+        }
+        false
+    }
 }
 
 /// What tells words from others, all but certainly.

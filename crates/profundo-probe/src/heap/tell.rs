@@ -7,12 +7,15 @@
 use core::cell::Cell;
 use core::sync::atomic::Ordering;
 
-use profundo_unwind::{General, Regs};
+use super::pens::{Held, NoPen};
+
+use profundo_unwind::{General, Memory as _, Regs};
 use profundo_wire::{Block, Freed, SampleHead, Site, Source, State};
 
 use crate::again::Told;
 use crate::heap::known::{Beginning, Besides, Known};
-use crate::heap::sites::{Means, Sites, UNREAD, Walked, unread};
+use crate::heap::sites::{Hash, Means, Sites, Walked};
+use crate::memory::StackMemory;
 use crate::python::Interpreter;
 use crate::sample::{ALL_REGISTERS, Event, Notes, Probe, SystemCall};
 use crate::shared::{SITES, SumsHeader};
@@ -49,9 +52,6 @@ impl Caller {
     }
 }
 
-/// The command is told that there are so many words to read.
-const MANY: u64 = 1 << 16;
-
 /// How many frames are kept of a stack for which there is little room, native ones and Python's each: more than there
 /// are between most lines and what they call. And where there is hardly any room left.
 const SHORT: usize = 96;
@@ -61,13 +61,12 @@ const SHORTEST: usize = 16;
 /// those keep the line of the program that they began with.
 const DEEP: usize = 256;
 
-/// How many frames are kept of a new stack, if there is not room for many more stacks, or for much more of what the
-/// command has not read.
+/// How many frames are kept of a new stack, if there is not room for many more stacks, or if the recorder is late.
 fn room_for(header: &SumsHeader) -> Option<usize> {
     let count = header.sites.load(Ordering::Relaxed) as usize;
     if count > SITES / 16 * 15 {
         Some(SHORTEST)
-    } else if count > SITES / 4 * 3 || unread(header) > UNREAD {
+    } else if count > SITES / 4 * 3 || header.stacks.free() == 0 {
         Some(SHORT)
     } else {
         None
@@ -137,79 +136,150 @@ impl Probe {
         beginning: Beginning,
         numbers: Numbers<'_>,
     ) -> u32 {
-        /// Milliseconds until code that came a moment ago is listed.
-        const NEWS: u32 = 50;
         let Numbers {
             known,
             sites,
             means,
         } = numbers;
-        let mut news = NEWS;
         let began = clock::now();
         let most = match known.is_too_deep(&beginning, began) {
             true => Some(room_for(means.header).unwrap_or(DEEP)),
             false => room_for(means.header),
         };
-        loop {
-            known.log.clear();
-            let found = Cell::new(None);
-            let waits = Cell::new(false);
-            let generation = self.generation();
-            let ask = |head: &SampleHead, words: &[u64]| {
-                // Its walk will be right as soon as the command has seen what was loaded.
-                let is_unlisted = known.log.met_unlisted();
-                if is_unlisted && news > 0 && !sites.is_settled(generation) {
-                    waits.set(true);
-                    return None;
-                }
-                let walked = Walked {
-                    head,
-                    source,
-                    words,
-                    is_told: is_unlisted,
+        // Before the walk: what that writes must find room.
+        let Some(pen) = self.pen(sites, means) else {
+            return 0;
+        };
+        known.log.clear();
+        let pen = Cell::new(Some(pen));
+        let found = Cell::new(None);
+        let ask = |head: &SampleHead, words: &[u64]| {
+            let mut held = pen.take()?;
+            // The recorder walks it once more when it knows the code, so it is told as a whole.
+            let is_unlisted = known.log.met_unlisted();
+            let walked = Walked {
+                head,
+                source,
+                words,
+                rest: is_unlisted.then(|| self.code_on_stack(caller)),
+            };
+            found.set(sites.number(means, &mut held, &walked));
+            pen.set(Some(held));
+            let (number, unknown) = found.get()?;
+            unknown.map(|_| Site {
+                clock: head.clock,
+                number,
+                source,
+            })
+        };
+        let mut are_told = true;
+        let told = known.desk.with(
+            |desk| {
+                let notes = Notes {
+                    log: Some(&known.log),
+                    beside: Some(desk),
+                    most,
                 };
-                found.set(sites.number(means, &walked));
-                let (number, is_new) = found.get()?;
-                // The command walks it once more.
-                (is_unlisted && is_new).then_some(Site {
-                    clock: head.clock,
-                    number,
-                    source,
-                })
-            };
-            let told = known.desk.with(
-                |desk| {
-                    let notes = Notes {
-                        log: Some(&known.log),
-                        beside: Some(desk),
-                        most,
-                    };
-                    self.tell_stack(caller, |_| Told::Ask(&ask), notes)
-                },
-                // Code objects that were met for the first time, and stacks that are walked once more.
-                |records| _ = sites.tell_records(means, records),
-            );
-            if waits.get() {
-                news -= 1;
-                if news == 0 {
-                    sites.settle(self.generation());
-                }
-                sys::sleep_a_millisecond();
-                continue;
-            }
-            let Some((number, is_new)) = found.get().filter(|_| told.is_ok()) else {
-                return 0;
-            };
-            if is_new
-                && unread(means.header) > MANY
-                && let Some(recorder) = &self.recorder
-            {
-                recorder.ask_to_drain();
-            }
-            known.remember(beginning, caller.besides(), number);
-            known.rest_after(&beginning, (began, clock::now()));
-            return number;
+                self.tell_stack(caller, |_| Told::Ask(&ask), notes)
+            },
+            // Code objects that were met for the first time, and stacks that are walked once more.
+            |records| {
+                let mut held = pen.take();
+                are_told &= (held.as_mut()).is_some_and(|held| held.write_records(records));
+                pen.set(held);
+            },
+        );
+        drop(pen.take());
+        let Some((number, unknown)) = found.get().filter(|_| told.is_ok() && are_told) else {
+            return 0;
+        };
+        if let Some(hash) = unknown {
+            sites.insert(hash, number, means.memory);
         }
+        known.remember(beginning, caller.besides(), number);
+        known.rest_after(&beginning, (began, clock::now()));
+        number
+    }
+
+    /// A pen for a new stack. Asks the recorder for room in good time, and waits for it only when there is none.
+    fn pen<'a>(&self, sites: &'a Sites, means: Means<'a>) -> Option<Held<'a>> {
+        /// Others have their pens for microseconds, unless they are taken off the CPU.
+        const ROUNDS: usize = 20;
+        let taken = &means.header.stacks.taken;
+        let before = taken.load(Ordering::Relaxed);
+        for _ in 0..ROUNDS {
+            match sites.pen(means) {
+                Ok(pen) => {
+                    if taken.load(Ordering::Relaxed) != before {
+                        self.ask_for_room();
+                    }
+                    return Some(pen);
+                }
+                Err(NoPen::Busy) => sys::let_others_run(),
+                Err(NoPen::Full) if self.wait_for_room(means.header) => {}
+                Err(NoPen::Full) => return None,
+            }
+        }
+        None
+    }
+
+    /// Has the recorder look soon whether there is room enough.
+    #[cold]
+    pub fn ask_for_room(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.ask_to_drain();
+        }
+    }
+
+    /// Waits until the recorder has given room, for a few milliseconds at most, and once only for a recorder that does not
+    /// answer. Returns whether it has.
+    #[cold]
+    pub fn wait_for_room(&self, header: &SumsHeader) -> bool {
+        const TURNS: usize = 5;
+        const TURN: u64 = 1_000_000;
+        let room = &header.stacks;
+        // Acquire pairs with the release of the recorder.
+        let given = room.given.load(Ordering::Acquire);
+        let in_vain = given.wrapping_add(1).max(1);
+        if room.vain.load(Ordering::Relaxed) == in_vain {
+            return false;
+        }
+        let Some(recorder) = &self.recorder else {
+            return false;
+        };
+        recorder.ring_bell();
+        for _ in 0..TURNS {
+            sys::futex_wait(&room.given, given, TURN);
+            if room.given.load(Ordering::Acquire) != given {
+                return true;
+            }
+        }
+        room.vain.store(in_vain, Ordering::Relaxed);
+        false
+    }
+
+    /// What tells stacks apart whose walk ends early, because the code that they lead through is not listed yet: all words on
+    /// the stack that may be addresses of code.
+    #[cold]
+    fn code_on_stack(&self, caller: &Caller) -> u64 {
+        const MOST: usize = 4096;
+        /// Code that is not listed is looked for this near to the caller's.
+        const NEAR: u64 = 64 << 20;
+        let Regs { ip, sp, .. } = caller.registers;
+        let thread_pointer = regs::thread_pointer();
+        let Some(slot) = self.threads.enter(sys::thread_id(), thread_pointer) else {
+            return 0;
+        };
+        let stack_end = self.stack_end(slot.tid(), sp, thread_pointer);
+        let mut memory = StackMemory::new(slot, sp, stack_end);
+        let most = memory.words_above(sp, MOST) as u64;
+        self.with_listing(|listing| {
+            let words = (0..most).map_while(|at| memory.read(sp.wrapping_add(8 * at)));
+            let codes =
+                words.filter(|&it| it.abs_diff(ip) < NEAR || listing.modules.find(it).is_some());
+            let hash = codes.fold(Hash::new(0), |hash, word| hash.with(&[word]));
+            hash.finish()
+        })
     }
 
     /// The interpreter's state of the calling thread; 0 if there is none.

@@ -1,12 +1,13 @@
 //! The memory that an agent in the target shares with the command that records it.
 //!
-//! A session is a directory with three kinds of files:
+//! A session is a directory with these kinds of files:
 //!
 //! | file | made by | holds |
 //! |---|---|---|
 //! | `control` | the command | a [`Control`]: what is wanted, the doorbell, which rings are free |
 //! | `tables` | the command | unwind rows and indexes, or a link to a file of them; agents map it, read-only |
 //! | `ring.N` | the command | a [`Ring`]: one process's threads, modules and samples |
+//! | `heap.N`, `stacks.N` | the command | where the process with that ring counts its allocations, if all are counted |
 //!
 //! The command makes rings ahead, with their memory allocated, so that a process that starts
 //! only opens and maps one, and so that no write to it can fail later. The target keeps no file
@@ -68,10 +69,12 @@ pub use ring::{
 pub use door::{DOOR_SYMBOL, Outlet, Request, refusal, request_flag, request_state, way, wish};
 pub use search::{Search, search_state};
 pub use stacks::{
-    NewStack, STACK_WORDS, STACKS_FILE, STREAMS, WINDOW_WORDS, entry_kind, from_root, kept_of,
+    NewStack, STACK_WORDS, STACKS_BYTES, STACKS_FILE, StackWindows, WINDOW_WORDS, WINDOWS,
+    entry_kind, from_root, kept_of,
 };
 pub use sums::{
-    LIVES, Net, PIECE, PIECES, Piece, Row, SHARES, SITES, SUMS_FILE, Sum, SumsHeader, grow,
+    COMMON, LIVES, Net, PIECE, PIECES, Piece, Row, SHARES, SITES, SLOTS, SUMS_BYTES, SUMS_FILE,
+    Sum, SumsHeader, Writers, grow,
 };
 pub use tallies::{Tallies, tallies_moment, tallies_state};
 
@@ -174,7 +177,7 @@ pub const MEMORY_SYMBOLS: &[&str] = &[
 
 /// At the start of `control` and of each ring. Its last byte is the layout's version: an agent
 /// that finds another one does nothing.
-pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x08");
+pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x09");
 
 /// How much address space `tables` takes: little enough for a program that limits its own. The
 /// file is as long as what is in it, and grows: nothing may be touched that no module's list names.

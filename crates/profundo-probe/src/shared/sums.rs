@@ -3,10 +3,12 @@
 //! Each stack that allocates has a number (a site), and each thread a share of the file with one row for each
 //! number, which nobody else writes to: so counting needs no lock and waits for nobody, and the sums of all
 //! shares are right whenever no thread is in the middle of a count. Threads that find no share of their own
-//! use the first one, under a lock.
+//! use the first one together, by atomic additions.
 //!
-//! The file begins with a head. Rows follow in pieces: one for each share and run of sites that has rows. A piece has
-//! memory, and is mapped by those who use it, from the first time on that one of its rows is needed.
+//! The file begins with a head. Rows follow in pieces, each of which is for one share and one run of sites. The process
+//! maps the whole file when it begins. The recorder gives pieces their memory before they are needed and says how
+//! many have it; the process takes the next one and says what it is for. So nothing is opened, mapped or allocated
+//! where the program allocates, and no write can fail.
 //!
 //! What a site had when the process had most is found without looking at all sites at that moment: the moments
 //! have numbers, and a row whose last change came before the present one keeps, at its next change, what it
@@ -15,18 +17,28 @@
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// How many sites there can be: as many numbers as the word of a block has room for. The first is that of all stacks for
-/// which there was no room.
-pub const SITES: usize = 1 << 22;
+use super::stacks::StackWindows;
+
+/// How many sites there can be. The first is that of all stacks for which there was no room.
+pub const SITES: usize = 1 << 21;
 
 /// How many shares there are.
 pub const SHARES: usize = 16;
 
-/// Rows whose memory is taken at one time.
-pub const PIECE: usize = 4096;
+/// The share of all threads that have none of their own.
+pub const COMMON: usize = 0;
+
+/// Rows that lie together.
+pub const PIECE: usize = 1024;
 
 /// How many pieces a share has at most.
 pub const PIECES: usize = SITES / PIECE;
+
+/// How many pieces all shares have at most: 160 MiB.
+pub const SLOTS: usize = 2048;
+
+/// How long the file is. Only the head and the pieces that were given have memory.
+pub const SUMS_BYTES: usize = size_of::<SumsHeader>() + SLOTS * size_of::<Piece>();
 
 /// What stands before the number of a process's file.
 pub const SUMS_FILE: &str = "heap.";
@@ -78,12 +90,16 @@ pub struct SumsHeader {
     pub peak_clock: AtomicU64,
     /// Bytes that each share has allocated less those that it has freed.
     pub nets: [Net; SHARES],
-    /// For each run of sites, which shares' pieces have their memory: bit n for share n.
-    pub pieces: [AtomicU32; PIECES],
-    /// Allocations that were counted at no site, for want of memory for rows, and their bytes.
+    /// How many pieces have their memory, and how many of them were taken.
+    pub pieces_given: AtomicU32,
+    /// See above.
+    pub pieces_taken: AtomicU32,
+    /// What each piece is for: see [`SumsHeader::purpose`]. 0: for nothing so far.
+    pub purposes: [AtomicU32; SLOTS],
+    /// Allocations that were counted without their stack, for want of room, and their bytes.
     pub uncounted: [AtomicU64; 2],
-    /// How many words there are in the file of new stacks, and how many of them the command has read.
-    pub stacks: [AtomicU64; 2],
+    /// Which windows of the file of new stacks may be written to.
+    pub stacks: StackWindows,
     /// Bytes that the program has asked the kernel for itself, and not given back: they are in `nets` too.
     pub mapped: AtomicU64,
 }
@@ -93,16 +109,33 @@ pub type Piece = [Row; PIECE];
 
 impl SumsHeader {
     /// Where a piece lies in the file.
-    pub const fn piece_at(share: usize, piece: usize) -> usize {
-        size_of::<Self>() + (piece * SHARES + share) * size_of::<Piece>()
+    pub const fn piece_at(slot: usize) -> usize {
+        size_of::<Self>() + slot * size_of::<Piece>()
     }
 
-    /// Which shares have a piece of a run of sites: bit n for share n.
-    #[inline]
-    pub fn shares_with(&self, piece: usize) -> u32 {
-        let bits = self.pieces.get(piece);
-        // Acquire pairs with the release of who has taken the memory.
-        bits.map_or(0, |bits| bits.load(Ordering::Acquire))
+    /// The word that says that a piece is for this share and this run of sites.
+    pub const fn purpose(share: usize, run: usize) -> u32 {
+        1 << 31 | (share as u32) << 16 | run as u32
+    }
+
+    /// Which share and which run of sites a piece is for. `None`: for nothing so far.
+    pub fn purpose_of(&self, slot: usize) -> Option<(usize, usize)> {
+        // Acquire pairs with the release in `take_piece`.
+        let word = self.purposes.get(slot)?.load(Ordering::Acquire);
+        (word != 0).then_some(((word >> 16 & 0x7FFF) as usize, (word & 0xFFFF) as usize))
+    }
+
+    /// Takes a piece that has its memory. `None`: there is none.
+    pub fn take_piece(&self, share: usize, run: usize) -> Option<usize> {
+        // Acquire pairs with the release of the recorder: the memory is there.
+        let given = self.pieces_given.load(Ordering::Acquire);
+        let taken = &self.pieces_taken;
+        let taken = taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
+            (taken < given).then_some(taken + 1)
+        });
+        let slot = taken.ok()? as usize;
+        (self.purposes.get(slot)?).store(Self::purpose(share, run), Ordering::Release);
+        Some(slot)
     }
 }
 
@@ -155,59 +188,84 @@ fn less(one: [u64; 2], other: [u64; 2]) -> [u64; 2] {
 /// Adds to a number that only the calling thread writes to.
 #[inline]
 pub fn grow(number: &AtomicU64, by: u64) {
-    number.store(
-        number.load(Ordering::Relaxed).wrapping_add(by),
-        Ordering::Relaxed,
-    );
+    Writers::One.add(number, by);
+}
+
+/// Who writes to a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writers {
+    /// One thread, whose share it is.
+    One,
+    /// Any thread at any time.
+    Many,
+}
+
+impl Writers {
+    #[inline]
+    fn add(self, number: &AtomicU64, by: u64) {
+        match self {
+            Self::One => number.store(
+                number.load(Ordering::Relaxed).wrapping_add(by),
+                Ordering::Relaxed,
+            ),
+            Self::Many => drop(number.fetch_add(by, Ordering::Relaxed)),
+        }
+    }
 }
 
 impl Row {
-    /// Keeps what the row has at the last peak, before it changes.
+    /// Keeps what the row has at the last peak, before it changes. Of many threads, the first one does it.
     #[inline]
-    fn settle(&self, peak: u64) {
-        if self.peak.load(Ordering::Relaxed) != peak {
-            let read = |pair: &[AtomicU64; 2]| pair.each_ref().map(|it| it.load(Ordering::Relaxed));
-            let now = less(read(&self.allocated), read(&self.freed));
-            for (kept, now) in self.at_peak.iter().zip(now) {
-                kept.store(now, Ordering::Relaxed);
-            }
-            self.peak.store(peak, Ordering::Relaxed);
+    fn settle(&self, peak: u64, writers: Writers) {
+        let before = self.peak.load(Ordering::Relaxed);
+        if before == peak {
+            return;
+        }
+        let first =
+            || (self.peak).compare_exchange(before, peak, Ordering::Relaxed, Ordering::Relaxed);
+        match writers {
+            Writers::Many if first().is_err() => return,
+            Writers::Many => {}
+            Writers::One => self.peak.store(peak, Ordering::Relaxed),
+        }
+        let read = |pair: &[AtomicU64; 2]| pair.each_ref().map(|it| it.load(Ordering::Relaxed));
+        let now = less(read(&self.allocated), read(&self.freed));
+        for (kept, now) in self.at_peak.iter().zip(now) {
+            kept.store(now, Ordering::Relaxed);
         }
     }
 
     /// Counts an allocation.
     #[inline]
-    pub fn allocated(&self, peak: u64, bytes: u64, clock: u64) {
-        self.settle(peak);
+    pub fn allocated(&self, peak: u64, bytes: u64, clock: u64, writers: Writers) {
+        self.settle(peak, writers);
         let [count, sum] = &self.allocated;
-        grow(count, 1);
-        grow(sum, bytes);
-        grow(&self.lives, (clock / LIVES).wrapping_neg());
+        writers.add(count, 1);
+        writers.add(sum, bytes);
+        writers.add(&self.lives, (clock / LIVES).wrapping_neg());
     }
 
-    /// Takes back that a block was freed.
-    pub fn not_freed(&self, peak: u64, bytes: u64, clock: u64) {
-        self.settle(peak);
-        let [blocks, sum] = &self.freed;
-        grow(blocks, 0_u64.wrapping_sub(1));
-        grow(sum, bytes.wrapping_neg());
-        grow(&self.lives, (clock / LIVES).wrapping_neg());
-    }
-
-    /// Counts blocks that were freed, or the bytes of a part of one.
+    /// Counts blocks that were freed, or the bytes of a part of one. `at_once`: before their thread had allocated
+    /// anything else.
     #[inline]
-    pub fn freed(&self, peak: u64, (count, bytes): (u64, u64), clock: u64, at_once: bool) {
-        self.settle(peak);
+    pub fn freed(
+        &self,
+        peak: u64,
+        (count, bytes): (u64, u64),
+        (clock, at_once): (u64, bool),
+        writers: Writers,
+    ) {
+        self.settle(peak, writers);
         let [blocks, sum] = &self.freed;
-        grow(blocks, count);
-        grow(sum, bytes);
+        writers.add(blocks, count);
+        writers.add(sum, bytes);
         if count > 0 {
-            grow(&self.lives, clock / LIVES);
+            writers.add(&self.lives, clock / LIVES);
         }
         if at_once {
             let [blocks, sum] = &self.temporary;
-            grow(blocks, count);
-            grow(sum, bytes);
+            writers.add(blocks, count);
+            writers.add(sum, bytes);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The beginning: the directory, the limits, and which engine is permitted.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -133,6 +133,7 @@ impl Recorder {
             scale,
             by_ring: HashMap::new(),
             last_of: HashMap::new(),
+            ended_modules: VecDeque::new(),
             last_began: HashMap::new(),
             newcomers: HashMap::new(),
             silent: HashMap::new(),

@@ -194,6 +194,9 @@ impl Recorder {
             self.rings.recycle(agent.index, self.directory.control());
         }
         sink(Event::Ended(program.end(now, how)));
+        if program.agent().is_some() {
+            self.keep_modules(&mut program);
+        }
     }
 
     /// Takes what is left, tells the clocks and timers to stop, and removes the session. Programs

@@ -189,9 +189,25 @@ impl Recorder {
             .get(&ring)
             .and_then(|key| self.programs.get(key));
         let pid = header.parent.load(Ordering::Relaxed);
-        match parent.filter(|parent| parent.pid == pid) {
-            Some(parent) => parent.modules.clone(),
-            None => ModuleList::default(),
+        if let Some(parent) = parent.filter(|parent| parent.pid == pid) {
+            return parent.modules.clone();
+        }
+        // The parent has ended before we came to its child.
+        let started = header.started.load(Ordering::Relaxed);
+        let mut ended = self.ended_modules.iter().rev();
+        let parent = ended.find(|(of, began, _)| *of == pid && *began <= started);
+        parent.map_or_else(ModuleList::default, |(_, _, modules)| modules.clone())
+    }
+
+    /// Keeps the modules of a program that has ended, for children that we come to later.
+    pub(super) fn keep_modules(&mut self, program: &mut Program) {
+        /// As many processes as may begin and end between two looks.
+        const KEPT: usize = 256;
+        let modules = std::mem::take(&mut program.modules);
+        let kept = &mut self.ended_modules;
+        kept.push_back((program.pid, program.started, modules));
+        if kept.len() > KEPT {
+            kept.pop_front();
         }
     }
 

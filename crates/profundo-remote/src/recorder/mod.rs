@@ -23,7 +23,7 @@ mod traffic;
 mod unreachable;
 mod wall;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fmt;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ use crate::clock::Scale;
 use crate::energy::Meter;
 use crate::gauge::Gauges;
 use crate::jitter::Jitter;
-use crate::modules::Store;
+use crate::modules::{ModuleList, Store};
 use crate::options::{Memory, Options};
 use crate::perf::{Counter, SideBand};
 use crate::program::Program;
@@ -86,6 +86,8 @@ pub struct Recorder {
     by_ring: HashMap<usize, u32>,
     /// The last program of each process, those that ended included, for their children.
     last_of: HashMap<u32, u32>,
+    /// The modules of programs that have ended lately, with their process ids and starts.
+    ended_modules: VecDeque<(u32, u64, ModuleList)>,
     /// When that one began, in cycles.
     last_began: HashMap<u32, u64>,
     /// Processes that have begun and of which it is not known how they can be sampled.

@@ -3,6 +3,7 @@
 
 mod calls;
 mod copies;
+mod counted;
 mod directory;
 mod find;
 mod remains;

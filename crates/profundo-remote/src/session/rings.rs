@@ -15,10 +15,11 @@ use profundo_probe::ThreadRecord;
 use profundo_probe::buffer::CHUNK_WORDS;
 use profundo_probe::claims::Claims;
 use profundo_probe::shared::{
-    CHUNKS, Control, Listings, MAGIC, MAX_RINGS, RECORDS, Ring, entry_state, file,
+    CHUNKS, Control, Listings, MAGIC, MAX_RINGS, RECORDS, Ring, entry_state, file, memory_kind,
 };
 
 use crate::map::{SharedMap, allocate};
+use crate::session::counted;
 use crate::session::directory::make_file;
 use crate::sys;
 
@@ -162,6 +163,8 @@ pub(crate) struct Rings {
     /// How often one had asked for one, and when that was seen last.
     asked: u32,
     asked_at: Option<Instant>,
+    /// Whether processes count all that they allocate.
+    counts: bool,
     /// Why the last one could not be made.
     pub(crate) trouble: Option<io::Error>,
 }
@@ -176,6 +179,7 @@ impl Rings {
             starved: 0,
             asked: 0,
             asked_at: None,
+            counts: control.memory.load(Ordering::Relaxed) == memory_kind::EXACT,
             trouble: None,
         };
         for _ in 0..FIRST {
@@ -308,6 +312,7 @@ impl Rings {
         if index == self.maps.len() {
             self.maps.push(None);
         }
+        self.make_counted(index);
         if let (Some(slot), Some(entry)) = (self.maps.get_mut(index), control.rings.get(index)) {
             map.ring().header.magic.store(MAGIC, Ordering::Relaxed);
             *slot = Some(Made {
@@ -319,6 +324,13 @@ impl Rings {
             entry.state.store(entry_state::FREE, Ordering::Release);
         }
         Ok(true)
+    }
+
+    /// Makes the files beside a ring in which its next process counts. Without them, that process says that it cannot.
+    fn make_counted(&self, index: usize) {
+        if self.counts {
+            let _ = counted::make(&self.directory, index);
+        }
     }
 
     /// Removes a ring that nobody has.
@@ -337,6 +349,7 @@ impl Rings {
             .is_ok();
         if removed {
             let _ = fs::remove_file(self.file(index));
+            counted::remove(&self.directory, index);
             if let Some(slot) = self.maps.get_mut(index) {
                 *slot = None;
             }
@@ -346,6 +359,7 @@ impl Rings {
 
     /// Sets a ring free whose process has ended and whose samples are out.
     pub(crate) fn recycle(&mut self, index: usize, control: &Control) {
+        self.make_counted(index);
         let (Some(Some(made)), Some(entry)) = (self.maps.get_mut(index), control.rings.get(index))
         else {
             return;
@@ -391,7 +405,7 @@ fn make_part(path: &Path) -> io::Result<fs::File> {
 }
 
 /// How much room the file system has.
-fn free_bytes(directory: &Path) -> u64 {
+pub(crate) fn free_bytes(directory: &Path) -> u64 {
     let Ok(path) = CString::new(directory.as_os_str().as_bytes()) else {
         return 0;
     };

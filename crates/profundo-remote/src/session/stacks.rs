@@ -1,18 +1,16 @@
 //! Which stacks a process has given numbers to: out of its file, as records.
 
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use profundo_probe::shared::{
-    NewStack, STACK_WORDS, STACKS_FILE, STREAMS, WINDOW_WORDS, entry_kind, from_root,
+    NewStack, STACK_WORDS, STACKS_BYTES, StackWindows, WINDOW_WORDS, WINDOWS, entry_kind, from_root,
 };
 use profundo_wire::Site;
 
-use crate::map;
-
-const WINDOW: usize = 8 * WINDOW_WORDS;
+use crate::map::{self, SharedMap};
+use crate::session::counted::{WINDOW, stacks_path};
 
 /// About so many words of records are made at one time.
 const MOST: usize = 1 << 21;
@@ -20,130 +18,158 @@ const MOST: usize = 1 << 21;
 /// A process's file.
 #[derive(Debug)]
 pub(crate) struct StacksFile {
-    path: PathBuf,
     file: File,
-    streams: Vec<Stream>,
-    /// Whether anything was read.
-    has_begun: bool,
-    /// What was read, reused.
-    words: Vec<u64>,
-    bytes: Vec<u8>,
-    /// How many windows have given their memory back.
-    given_back: usize,
+    map: SharedMap,
+    windows: Vec<Window>,
 }
 
-/// The last stack of a stream, leaf first: native frames, and Python's words with places from the root.
+/// The last stack of a window, leaf first: native frames, and Python's words with places from the root.
 #[derive(Debug, Default, Clone)]
-struct Stream {
+struct Window {
     frames: Vec<u64>,
     python: Vec<u64>,
+    /// Whether it was looked at since it was given.
+    has_begun: bool,
+}
+
+/// What an entry is followed by.
+enum Next {
+    Entry(usize),
+    /// Nothing so far.
+    Nothing,
+    /// Nothing, ever.
+    End,
 }
 
 impl StacksFile {
     /// That of the process with this ring, if there is one.
     pub(crate) fn open(directory: &Path, ring: usize) -> Option<Self> {
-        let path = directory.join(format!("{STACKS_FILE}{ring}"));
-        let file = File::options().read(true).write(true).open(&path).ok()?;
+        let path = stacks_path(directory, ring);
+        let file = File::options().read(true).write(true).open(path).ok()?;
+        let map = SharedMap::new(&file, STACKS_BYTES).ok()?;
         Some(Self {
-            path,
             file,
-            streams: vec![Stream::default(); STREAMS],
-            has_begun: false,
-            words: Vec::new(),
-            bytes: Vec::new(),
-            given_back: 0,
+            map,
+            windows: vec![Window::default(); WINDOWS],
         })
     }
 
-    /// Appends the records of what is new, or of a part of it. `position` is how many words there are, and how many were
-    /// read. Returns whether there is more.
-    pub(crate) fn take(&mut self, position: &[AtomicU64; 2], out: &mut Vec<u64>) -> bool {
-        let [written, read] = position;
-        // Acquire pairs with the release of the process: the words are there.
-        let end = written.load(Ordering::Acquire);
-        let mut at = read.load(Ordering::Relaxed);
-        if !self.has_begun && at < end {
-            self.go_on(at);
-        }
+    /// Appends the records of what is new, or of a part of it. Returns whether there is more.
+    pub(crate) fn take(&mut self, header: &StackWindows, out: &mut Vec<u64>) -> bool {
         let most = out.len() + MOST;
-        while at < end && out.len() < most {
-            let window = at - at % WINDOW_WORDS as u64 + WINDOW_WORDS as u64;
-            let upto = end.min(window);
-            if !self.read(at, (upto - at) as usize) {
-                // What cannot be read is not tried again.
-                at = end;
+        let mut windows = std::mem::take(&mut self.windows);
+        let mut are_more = false;
+        for (number, window) in windows.iter_mut().enumerate() {
+            let Some(before) = header.read[number].load(Ordering::Relaxed).checked_sub(1) else {
+                continue;
+            };
+            if header.is_free(number) {
+                continue;
+            }
+            are_more = out.len() >= most;
+            if are_more {
                 break;
             }
-            self.entries(out);
-            at = upto;
+            let before = before as usize;
+            if !std::mem::replace(&mut window.has_begun, true) && before > 0 {
+                // Somebody else has read as far. What came before is what stacks are told by.
+                self.entries(number, 0..before, window, &mut Vec::new());
+            }
+            let (at, is_over) = self.entries(number, before..WINDOW_WORDS, window, out);
+            if is_over {
+                *window = Window::default();
+                self.clear(number);
+                // The window may be given again.
+                header.read[number].store(0, Ordering::Release);
+            } else {
+                header.read[number].store(at as u32 + 1, Ordering::Release);
+            }
         }
-        // Behind the reading: the process counts what is not read.
-        read.store(at, Ordering::Release);
-        let done = (at / WINDOW_WORDS as u64) as usize;
-        if done > self.given_back {
-            let bytes = (done - self.given_back) * WINDOW;
-            map::give_back(&self.file, self.given_back * WINDOW, bytes);
-            self.given_back = done;
-        }
-        at < end
+        self.windows = windows;
+        are_more
     }
 
-    /// Goes on for somebody else who has read as far: what the window had before is what stacks are told by.
-    fn go_on(&mut self, at: u64) {
-        self.has_begun = true;
-        let before = at % WINDOW_WORDS as u64;
-        if before > 0 && self.read(at - before, before as usize) {
-            self.entries(&mut Vec::new());
+    /// Appends the records of a window's entries. Returns where the next one will be, and whether there will be none.
+    fn entries(
+        &self,
+        number: usize,
+        words: std::ops::Range<usize>,
+        window: &mut Window,
+        out: &mut Vec<u64>,
+    ) -> (usize, bool) {
+        let mut at = words.start;
+        while at < words.end {
+            match self.entry(number, at, window, out) {
+                Next::Entry(length) => at += length,
+                Next::Nothing => return (at, false),
+                Next::End => return (at, true),
+            }
+        }
+        (at, at == WINDOW_WORDS)
+    }
+
+    /// Gives the memory of a window back, which is zero when it gets it again.
+    fn clear(&self, number: usize) {
+        if !map::give_back(&self.file, number * WINDOW, WINDOW) {
+            // SAFETY: the window lies in the mapping, has its memory, and nobody writes to it any more.
+            unsafe {
+                self.map
+                    .as_ptr()
+                    .add(number * WINDOW)
+                    .write_bytes(0, WINDOW)
+            };
         }
     }
 
-    /// Appends the records of what was read.
-    fn entries(&mut self, out: &mut Vec<u64>) {
-        let words = std::mem::take(&mut self.words);
-        let mut rest = words.as_slice();
-        while let Some(more) = self.entry(rest, out) {
-            rest = more;
+    /// Appends the records of an entry.
+    fn entry(&self, number: usize, at: usize, window: &mut Window, out: &mut Vec<u64>) -> Next {
+        // SAFETY: the place lies in the mapping, in a window that was given, and so has its memory.
+        let first = unsafe {
+            let place = self.map.as_ptr().cast::<u64>();
+            &*place.add(number * WINDOW_WORDS + at).cast::<AtomicU64>()
+        };
+        // Acquire pairs with the release of the process: the other words are there.
+        let word = first.load(Ordering::Acquire);
+        let length = (word & 0xFFFF_FFFF) as usize;
+        let kind = word >> 56;
+        if kind == entry_kind::NOTHING {
+            return Next::Nothing;
         }
-        self.words = words;
-    }
-
-    /// Reads words of the file.
-    fn read(&mut self, at: u64, words: usize) -> bool {
-        self.bytes.resize(8 * words, 0);
-        let is_read = self.file.read_exact_at(&mut self.bytes, 8 * at).is_ok();
-        let (read, _) = self.bytes.as_chunks();
-        self.words.clear();
-        self.words
-            .extend(read.iter().map(|it| u64::from_ne_bytes(*it)));
-        is_read
-    }
-
-    /// Appends the records of the first entry; returns the words behind it. `None`: the rest is none.
-    fn entry<'a>(&mut self, words: &'a [u64], out: &mut Vec<u64>) -> Option<&'a [u64]> {
-        let first = *words.first()?;
-        let length = (first & 0xFFFF_FFFF) as usize;
-        let (entry, rest) = words.split_at_checked(length).filter(|_| length > 0)?;
-        match first >> 56 {
-            entry_kind::STACK => self.stack(entry, out)?,
-            entry_kind::RECORDS => out.extend_from_slice(entry.get(1..)?),
-            _ => return None,
+        if !matches!(kind, entry_kind::STACK | entry_kind::RECORDS)
+            || length == 0
+            || length > WINDOW_WORDS - at
+        {
+            return Next::End;
         }
-        Some(rest)
+        // SAFETY: as above, and the process does not write to it any more.
+        let entry = unsafe { std::slice::from_raw_parts(first.as_ptr(), length) };
+        let is_whole = match kind {
+            entry_kind::RECORDS => {
+                out.extend_from_slice(&entry[1..]);
+                true
+            }
+            _ => window.stack(entry, out).is_some(),
+        };
+        match is_whole {
+            true => Next::Entry(length),
+            false => Next::End,
+        }
     }
+}
 
+impl Window {
     /// Appends the records of a stack.
     fn stack(&mut self, entry: &[u64], out: &mut Vec<u64>) -> Option<()> {
         let new = NewStack::from_words(entry)?;
-        let stream = self.streams.get_mut(usize::from(new.stream))?;
         let [frames, _] = new.added();
         let (frames, python) = entry.get(STACK_WORDS..)?.split_at_checked(frames)?;
         let [kept_frames, kept_python] = new.kept.map(usize::from);
-        replace_but(&mut stream.frames, kept_frames, frames)?;
-        replace_but(&mut stream.python, kept_python, python)?;
+        replace_but(&mut self.frames, kept_frames, frames)?;
+        replace_but(&mut self.python, kept_python, python)?;
         out.extend(new.head.to_words());
-        out.extend(&stream.frames);
-        let depth = stream.frames.len();
-        out.extend(stream.python.iter().map(|word| from_root(*word, depth)));
+        out.extend(&self.frames);
+        let depth = self.frames.len();
+        out.extend(self.python.iter().map(|word| from_root(*word, depth)));
         let site = Site {
             clock: new.head.clock,
             number: new.number,
@@ -151,11 +177,6 @@ impl StacksFile {
         };
         out.extend(site.to_words());
         Some(())
-    }
-
-    /// The next process with this ring makes its own.
-    pub(crate) fn remove(&self) {
-        let _ = fs::remove_file(&self.path);
     }
 }
 

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use profundo_probe::shared::{LIVES, MAGIC, PIECE, Piece, SITES, SUMS_FILE, Sum, SumsHeader};
+use profundo_probe::shared::{LIVES, MAGIC, PIECE, Piece, SITES, SLOTS, Sum, SumsHeader};
 use profundo_wire::recording::{Peak, SiteSum};
 
 use crate::map::SharedMap;
+use crate::session::counted::{self, before_of, sums_path};
 use crate::session::stacks::StacksFile;
 
 /// How often it is looked, at first; later less often, so that there are a few hundred looks in all.
@@ -22,11 +23,13 @@ const PART: u32 = 50;
 /// A process's file.
 #[derive(Debug)]
 pub(crate) struct SumsMap {
+    directory: PathBuf,
+    ring: usize,
     path: PathBuf,
     /// The head.
     map: SharedMap,
-    /// The pieces that were met, by the shares and runs of sites that they are for.
-    pieces: HashMap<(usize, usize), SharedMap>,
+    /// The pieces that were met, by their numbers.
+    pieces: HashMap<usize, SharedMap>,
     /// Where it is said which stacks the numbers are, if that file is there.
     stacks: Option<StacksFile>,
     /// What was told last.
@@ -40,18 +43,22 @@ pub(crate) struct SumsMap {
 impl SumsMap {
     /// The file of the process with this ring, if it has one.
     pub(crate) fn open(directory: &Path, ring: usize) -> Option<Self> {
-        let path = directory.join(format!("{SUMS_FILE}{ring}"));
+        let path = sums_path(directory, ring);
         let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
         let map = SharedMap::new(&file, size_of::<SumsHeader>()).ok()?;
         // SAFETY: it is made of atomics.
         let header = unsafe { map.as_ref::<SumsHeader>() };
-        if header.magic.load(Ordering::Acquire) != MAGIC {
+        // A process that counts nothing owns nothing.
+        let is_used = header.owned.load(Ordering::Acquire) != 0;
+        if header.magic.load(Ordering::Acquire) != MAGIC || !is_used {
             return None;
         }
         let now = Instant::now();
         let before = fs::read(before_of(&path)).ok();
         let before = before.map(|bytes| Before::from_bytes(&bytes));
         Some(Self {
+            directory: directory.to_owned(),
+            ring,
             path,
             map,
             pieces: HashMap::new(),
@@ -131,6 +138,11 @@ impl SumsMap {
         blocks.load(Ordering::Relaxed)
     }
 
+    /// Gives the process room for more stacks and rows, if it needs some.
+    pub(crate) fn provide(&self) {
+        counted::provide(self.header(), &self.directory, self.ring);
+    }
+
     /// Appends the records of stacks that have got numbers since the last look. Returns whether there are more.
     pub(crate) fn new_stacks(&mut self, out: &mut Vec<u64>) -> bool {
         // SAFETY: as above; the borrow is of the head alone.
@@ -150,55 +162,42 @@ impl SumsMap {
         let header: &SumsHeader = unsafe { self.map.as_ref() };
         let count = header.sites.load(Ordering::Acquire) as usize;
         let peak = header.peak.load(Ordering::Relaxed);
-        let mut all = vec![Sum::default(); count.min(SITES - 1) + 1];
+        let count = count.min(SITES - 1);
+        let mut all = vec![Sum::default(); count + 1];
         let mut file = None;
-        for (piece, sums) in all.chunks_mut(PIECE).enumerate() {
-            let shares = header.shares_with(piece);
-            for share in (0..u32::BITS as usize).filter(|share| shares >> share & 1 != 0) {
-                let rows = self.pieces.entry((share, piece));
-                let rows = match rows {
-                    Entry::Occupied(rows) => rows.into_mut(),
-                    Entry::Vacant(place) => {
-                        let file = file.get_or_insert_with(|| {
-                            File::options().read(true).write(true).open(&self.path).ok()
-                        });
-                        let from = SumsHeader::piece_at(share, piece);
-                        let mapped = file
-                            .as_ref()
-                            .and_then(|file| SharedMap::part(file, from, size_of::<Piece>()).ok());
-                        match mapped {
-                            Some(mapped) => place.insert(mapped),
-                            None => continue,
-                        }
+        let taken = header.pieces_taken.load(Ordering::Relaxed) as usize;
+        for slot in 0..taken.min(SLOTS) {
+            let sums = header.purpose_of(slot).and_then(|(_, run)| {
+                let first = run * PIECE;
+                all.get_mut(first..(first + PIECE).min(count + 1))
+            });
+            let Some(sums) = sums else {
+                continue;
+            };
+            let rows = match self.pieces.entry(slot) {
+                Entry::Occupied(rows) => rows.into_mut(),
+                Entry::Vacant(place) => {
+                    let file = file.get_or_insert_with(|| {
+                        File::options().read(true).write(true).open(&self.path).ok()
+                    });
+                    let from = SumsHeader::piece_at(slot);
+                    let mapped = file
+                        .as_ref()
+                        .and_then(|file| SharedMap::part(file, from, size_of::<Piece>()).ok());
+                    match mapped {
+                        Some(mapped) => place.insert(mapped),
+                        None => continue,
                     }
-                };
-                // SAFETY: it is made of atomics, and has its memory, as the bit says.
-                let rows: &Piece = unsafe { rows.as_ref() };
-                for (sum, row) in sums.iter_mut().zip(rows) {
-                    sum.add(row, peak);
                 }
+            };
+            // SAFETY: it is made of atomics, and has its memory, as it was taken.
+            let rows: &Piece = unsafe { rows.as_ref() };
+            for (sum, row) in sums.iter_mut().zip(rows) {
+                sum.add(row, peak);
             }
         }
         all
     }
-}
-
-impl Drop for SumsMap {
-    fn drop(&mut self) {
-        // The next process with this ring makes its own.
-        let _ = fs::remove_file(before_of(&self.path));
-        let _ = fs::remove_file(&self.path);
-        if let Some(stacks) = &self.stacks {
-            stacks.remove();
-        }
-    }
-}
-
-/// The file beside a process's that has what had been counted when it was cleared.
-fn before_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".before");
-    name.into()
 }
 
 /// What had been counted by a moment, and what came of it since.

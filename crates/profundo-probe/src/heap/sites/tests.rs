@@ -2,33 +2,19 @@
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::boxed::Box;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::vec::Vec;
-use std::{thread_local, vec};
 
 use profundo_wire::{End, Gil, PythonEnd, PythonWord, State};
 
 use super::*;
-use crate::shared::STACK_WORDS;
-
-thread_local! {
-    /// The windows that were asked for, by number.
-    static WINDOWS: RefCell<Vec<*mut u64>> = const { RefCell::new(Vec::new()) };
-}
+use crate::shared::{
+    NewStack, STACK_WORDS, STACKS_BYTES, WINDOW_WORDS, WINDOWS, entry_kind, from_root,
+};
 
 fn memory(bytes: usize) -> *mut u8 {
     // SAFETY: the layout is one.
     unsafe { alloc_zeroed(Layout::from_size_align(bytes, 4096).unwrap()) }
-}
-
-fn window(number: u64, former: *mut u64) -> *mut u64 {
-    WINDOWS.with_borrow_mut(|windows| {
-        assert_eq!(former, windows.last().copied().unwrap_or(ptr::null_mut()));
-        windows.push(memory(8 * WINDOW_WORDS).cast());
-        assert!(number + 1 >= windows.len() as u64);
-        windows[windows.len() - 1]
-    })
 }
 
 fn nothing<T>() -> Box<T> {
@@ -52,30 +38,40 @@ fn head(frames: usize) -> SampleHead {
     }
 }
 
+type Stack = (Vec<u64>, Vec<u64>);
+
 struct Process {
     sites: Box<Sites>,
     header: Box<SumsHeader>,
+    stacks: *mut u64,
 }
 
+// SAFETY: the words are shared as those of a file are.
+unsafe impl Sync for Process {}
+
 impl Process {
-    fn new() -> Self {
-        WINDOWS.with_borrow_mut(Vec::clear);
-        Self {
+    fn new(windows: usize) -> Self {
+        let process = Self {
             sites: nothing(),
             header: nothing(),
+            stacks: memory(STACKS_BYTES).cast(),
+        };
+        for window in 0..windows {
+            process.header.stacks.give(window);
         }
+        process
     }
 
-    fn means(&self, stream: usize) -> Means<'_> {
+    fn means(&self, pen: usize) -> Means<'_> {
         Means {
             memory,
-            window,
-            stream,
+            pen,
             header: &self.header,
+            stacks: self.stacks,
         }
     }
 
-    fn number(&self, stream: usize, frames: &[u64], python: &[u64]) -> Option<Number> {
+    fn number(&self, pen: usize, frames: &[u64], python: &[u64]) -> Option<u32> {
         let walked = Walked {
             head: &SampleHead {
                 python: python.len() as u16,
@@ -83,52 +79,56 @@ impl Process {
             },
             source: Source::Native,
             words: &[frames, python].concat(),
-            is_told: false,
+            rest: None,
         };
-        self.sites.number(self.means(stream), &walked)
+        let means = self.means(pen);
+        let mut held = self.sites.pen(means).ok()?;
+        let (number, unknown) = self.sites.number(means, &mut held, &walked)?;
+        assert_eq!(unknown, None);
+        Some(number)
     }
 
-    /// What the file says from this window on: each number's native frames and words of Python's.
-    fn told(&self, window: usize) -> HashMap<u32, (Vec<u64>, Vec<u64>)> {
-        let written = self.header.stacks[0].load(Ordering::Relaxed) as usize;
-        let words: Vec<u64> = WINDOWS.with_borrow(|windows| {
-            // SAFETY: each window has so many words.
-            let slices = windows
-                .iter()
-                .map(|it| unsafe { core::slice::from_raw_parts(*it, WINDOW_WORDS) });
-            slices.flatten().copied().collect()
-        });
-        let mut streams = vec![(Vec::new(), Vec::new()); STREAMS];
+    fn window(&self, window: usize) -> &[u64] {
+        // SAFETY: the file has so many words.
+        unsafe { core::slice::from_raw_parts(self.stacks.add(window * WINDOW_WORDS), WINDOW_WORDS) }
+    }
+
+    /// What the file says: each number's native frames and words of Python's, and how many words that takes.
+    fn told(&self) -> (HashMap<u32, Stack>, usize) {
         let mut told = HashMap::new();
-        let mut at = window * WINDOW_WORDS;
-        while at < written {
-            let Some(new) = NewStack::from_words(&words[at..]) else {
-                let first = words[at];
-                at = match first >> 56 {
-                    entry_kind::RECORDS => at + (first & 0xFFFF_FFFF) as usize,
-                    _ => (at + 1).next_multiple_of(WINDOW_WORDS),
-                };
-                continue;
-            };
-            let (frames, python): &mut (Vec<u64>, Vec<u64>) = &mut streams[new.stream as usize];
-            let [new_frames, new_python] = new.added();
-            let first = at + STACK_WORDS;
-            let middle = first + new_frames;
-            let kept = frames.len() - usize::from(new.kept[0]);
-            frames.splice(..kept, words[first..middle].iter().copied());
-            let kept = python.len() - usize::from(new.kept[1]);
-            python.splice(..kept, words[middle..middle + new_python].iter().copied());
-            let turned = python.iter().map(|word| from_root(*word, frames.len()));
-            told.insert(new.number, (frames.clone(), turned.collect()));
-            at += new.words();
+        let mut used = 0;
+        for words in (0..WINDOWS).map(|window| self.window(window)) {
+            let mut at = 0;
+            let (mut frames, mut python): Stack = Stack::default();
+            while let Some(first) = words.get(at).filter(|it| **it >> 56 != entry_kind::NOTHING) {
+                let length = (first & 0xFFFF_FFFF) as usize;
+                match first >> 56 {
+                    entry_kind::END => break,
+                    entry_kind::RECORDS => {}
+                    _ => {
+                        let new = NewStack::from_words(&words[at..]).unwrap();
+                        let [new_frames, _] = new.added();
+                        let added = &words[at + STACK_WORDS..at + length];
+                        let (new_frames, new_python) = added.split_at(new_frames);
+                        let kept = frames.len() - usize::from(new.kept[0]);
+                        frames.splice(..kept, new_frames.iter().copied());
+                        let kept = python.len() - usize::from(new.kept[1]);
+                        python.splice(..kept, new_python.iter().copied());
+                        let turned = python.iter().map(|word| from_root(*word, frames.len()));
+                        told.insert(new.number, (frames.clone(), turned.collect()));
+                    }
+                }
+                at += length;
+            }
+            used += at;
         }
-        told
+        (told, used)
     }
 }
 
 #[test]
 fn a_stack_keeps_its_number_and_the_file_says_which_it_is() {
-    let process = Process::new();
+    let process = Process::new(WINDOWS);
     let mut expected = HashMap::new();
     let entry = |place| {
         PythonWord::Entry {
@@ -136,71 +136,118 @@ fn a_stack_keeps_its_number_and_the_file_says_which_it_is() {
         }
         .to_word()
     };
-    // Callers in common, other leaves, other depths, and now and then another stream.
+    // Callers in common, other leaves, other depths, and now and then another pen.
     for turn in 0..20_000_u64 {
         let callers = (0..40 + turn % 7).map(|it| 1000 + it);
         let frames: Vec<u64> = [turn].into_iter().chain(callers.rev()).collect();
         let place = frames.len() as u16 - 3;
         let python = [7 << 32 | turn, entry(place), 9 << 32 | 1, entry(place + 1)];
         let python = &python[..if turn % 3 == 0 { 0 } else { 4 }];
-        let stream = turn.is_multiple_of(11).into();
-        let (number, is_new) = process.number(stream, &frames, python).unwrap();
-        assert!(is_new && u64::from(number) == turn + 1);
-        assert_eq!(process.number(0, &frames, python), Some((number, false)));
+        let pen = turn.is_multiple_of(11).into();
+        let number = process.number(pen, &frames, python).unwrap();
+        assert_eq!(u64::from(number), turn + 1);
+        assert_eq!(process.number(0, &frames, python), Some(number));
         expected.insert(number, (frames, python.to_vec()));
     }
-    assert!(process.told(0) == expected, "stacks differ");
-    // Whoever goes on at a window for somebody else needs none of those before.
-    let later = process.told(2);
-    assert!(later.len() > 1000 && later.len() < expected.len());
-    assert!(
-        later
-            .iter()
-            .all(|(number, stack)| expected[number] == *stack)
-    );
+    let (told, words) = process.told();
+    assert!(told == expected, "stacks differ");
     // A stack costs what is new in it, and not all of its frames.
-    let written = process.header.stacks[0].load(Ordering::Relaxed);
-    assert!(written < 20_000 * 25, "{written} words");
+    assert!(words < 20_000 * 25, "{words} words");
 }
 
 #[test]
 fn records_stand_between_stacks_as_they_are() {
-    let process = Process::new();
+    let process = Process::new(8);
+    let means = process.means(0);
     process.number(0, &[1, 2, 3], &[]).unwrap();
     let records = [77; 5000];
     for _ in 0..20 {
-        assert!(process.sites.tell_records(process.means(0), &records));
+        let mut pen = process.sites.pen(means).unwrap();
+        assert!(pen.write_records(&records));
     }
     process.number(0, &[4, 2, 3], &[]).unwrap();
-    let told = process.told(0);
+    let (told, _) = process.told();
     assert_eq!(
         (&told[&1].0[..], &told[&2].0[..]),
         (&[1, 2, 3][..], &[4, 2, 3][..])
     );
-    assert!(
-        !process
-            .sites
-            .tell_records(process.means(0), &[0; WINDOW_WORDS])
-    );
+    let mut pen = process.sites.pen(means).unwrap();
+    assert!(!pen.write_records(&[0; WINDOW_WORDS]));
 }
 
 #[test]
-fn there_are_no_more_numbers_than_a_block_has_room_for() {
-    let process = Process::new();
+fn there_are_no_more_numbers_than_there_is_room_for() {
+    let process = Process::new(4);
     process.header.sites.store(LAST - 1, Ordering::Relaxed);
-    assert_eq!(process.number(0, &[1], &[]), Some((LAST, true)));
+    assert_eq!(process.number(0, &[1], &[]), Some(LAST));
     assert_eq!(process.number(0, &[2], &[]), None);
-    assert_eq!(process.number(0, &[1], &[]), Some((LAST, false)));
+    assert_eq!(process.number(0, &[1], &[]), Some(LAST));
 }
 
 #[test]
-fn what_the_command_does_not_read_does_not_grow_for_ever() {
-    let process = Process::new();
-    process.number(0, &[1], &[]).unwrap();
-    let [written, read] = &process.header.stacks;
-    written.fetch_add(2 * UNREAD, Ordering::Relaxed);
-    assert_eq!(process.number(0, &[2], &[]), None);
-    assert_eq!(process.number(0, &[1], &[]), Some((1, false)));
-    read.store(written.load(Ordering::Relaxed), Ordering::Relaxed);
-    assert_eq!(process.number(0, &[2], &[]), Some((2, true)));
+fn nothing_is_written_but_to_windows_that_were_given() {
+    let process = Process::new(2);
+    let mut numbers = 0;
+    while process.number(0, &[numbers, 7, 8], &[]).is_some() {
+        numbers += 1;
+    }
+    assert!(numbers > 1000);
+    for window in 2..WINDOWS {
+        assert!(process.window(window).iter().all(|word| *word == 0));
+    }
+    // More room, and it goes on. What was told is whole.
+    process.header.stacks.give(9);
+    assert!(process.number(0, &[numbers, 7, 8], &[]).is_some());
+    let (told, _) = process.told();
+    assert_eq!(told.len() as u64, numbers + 1);
+}
+
+#[test]
+fn nobody_waits_for_a_pen_that_another_has() {
+    let process = Process::new(8);
+    let means = process.means(0);
+    let lost = process.sites.pen(means).unwrap();
+    // Its thread never comes back.
+    std::mem::forget(lost);
+    assert_eq!(process.number(0, &[1, 2], &[]), Some(1));
+    let held: Vec<_> = (0..31)
+        .map_while(|_| process.sites.pen(means).ok())
+        .collect();
+    assert_eq!(process.sites.pen(means).err(), Some(NoPen::Full));
+    drop(held);
+    assert_eq!(process.number(0, &[1, 2], &[]), Some(1));
+}
+
+#[test]
+fn stacks_of_several_threads_are_all_told() {
+    const THREADS: u64 = 4;
+    const STACKS: u64 = 3000;
+    let process = Process::new(WINDOWS);
+    let numbers: Vec<(u64, u32)> = std::thread::scope(|scope| {
+        let threads = (0..THREADS).map(|thread| {
+            let process = &process;
+            scope.spawn(move || {
+                // Half of the stacks are the same in all threads.
+                let own = |turn| {
+                    if turn % 2 == 0 {
+                        turn
+                    } else {
+                        turn | (thread + 1) << 32
+                    }
+                };
+                let stacks = (0..STACKS).map(own);
+                let number = |it| (it, process.number(0, &[it, 5, 6], &[]).unwrap());
+                stacks.map(number).collect::<Vec<_>>()
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        threads
+            .into_iter()
+            .flat_map(|it| it.join().unwrap())
+            .collect()
+    });
+    let (told, _) = process.told();
+    for (leaf, number) in numbers {
+        assert_eq!(told[&number].0, [leaf, 5, 6]);
+    }
 }

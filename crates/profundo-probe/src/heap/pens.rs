@@ -1,0 +1,222 @@
+//! Who writes new stacks to the file that the recorder reads.
+//!
+//! A thread that meets a new stack takes a pen, for as long as it walks that stack. A pen has a window of the
+//! file to itself, and knows the last stack in it, so that only what differs is written. There are more pens than threads
+//! that walk at one time. Whoever finds none does not wait for the others; one whose
+//! thread never comes back (a handler that has jumped out) is lost with what is left of its window.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::sites::{Means, Walked};
+use crate::buffer::CHUNK_WORDS;
+use crate::shared::{NewStack, WINDOW_WORDS, WINDOWS, entry_kind, from_root, kept_of};
+
+const PENS: usize = 32;
+
+/// So many words are left in a window before a stack is walked: those of a chunk, with what stands before them.
+const LEAST: usize = CHUNK_WORDS + 64;
+
+/// All zero is none in use.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Pens([Pen; PENS]);
+
+#[derive(Debug)]
+#[repr(C)]
+struct Pen {
+    is_taken: AtomicBool,
+    hand: UnsafeCell<Hand>,
+}
+
+// SAFETY: the hand is reached by whoever has taken the pen.
+unsafe impl Sync for Pen {}
+
+/// Where the next entry goes.
+#[derive(Debug)]
+#[repr(C)]
+struct Hand {
+    /// Which window, plus one, and how many of its words are used.
+    window: usize,
+    used: usize,
+    /// The last stack of the window: native frames, then Python's words with places from the root.
+    frames: usize,
+    python: usize,
+    words: [u64; CHUNK_WORDS],
+}
+
+/// A pen that was taken. It is put back at the end.
+#[derive(Debug)]
+pub(crate) struct Held<'a> {
+    pen: &'a Pen,
+    means: Means<'a>,
+}
+
+/// Why there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoPen {
+    /// Others have all of them.
+    Busy,
+    /// No window is free.
+    Full,
+}
+
+impl Pens {
+    pub(super) fn take<'a>(&'a self, means: Means<'a>) -> Result<Held<'a>, NoPen> {
+        let first = means.pen % PENS;
+        let (before, after) = self.0.split_at(first);
+        let mut pens = after.iter().chain(before);
+        // Acquire pairs with the release of who had it before.
+        let pen = pens.find(|pen| !pen.is_taken.swap(true, Ordering::Acquire));
+        let mut held = Held {
+            pen: pen.ok_or(NoPen::Busy)?,
+            means,
+        };
+        match held.has_room(LEAST) {
+            true => Ok(held),
+            false => Err(NoPen::Full),
+        }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // Release pairs with the acquire in `take`.
+        self.pen.is_taken.store(false, Ordering::Release);
+    }
+}
+
+impl Held<'_> {
+    fn hand(&mut self) -> &mut Hand {
+        // SAFETY: whoever has the pen is alone with its hand, and this borrows the one who has it.
+        unsafe { &mut *self.pen.hand.get() }
+    }
+
+    /// Whether there is room for so many words, in a new window if need be.
+    fn has_room(&mut self, words: usize) -> bool {
+        let hand = self.hand();
+        if hand.window != 0 && WINDOW_WORDS - hand.used >= words {
+            return true;
+        }
+        if words > WINDOW_WORDS {
+            return false;
+        }
+        let Some(next) = self.means.header.stacks.take() else {
+            return false;
+        };
+        if self.hand().window != 0 && self.hand().used < WINDOW_WORDS {
+            self.publish(entry_kind::END << 56, 1);
+        }
+        let hand = self.hand();
+        (hand.window, hand.used) = (next + 1, 0);
+        (hand.frames, hand.python) = (0, 0);
+        true
+    }
+
+    /// The words behind the first one of the next entry.
+    fn behind(&mut self, words: usize) -> Option<&mut [u64]> {
+        let Hand { window, used, .. } = *self.hand();
+        let window = window.checked_sub(1).filter(|it| *it < WINDOWS)?;
+        let count = words.checked_sub(1)?;
+        if words > WINDOW_WORDS - used {
+            return None;
+        }
+        let first = self
+            .means
+            .stacks
+            .wrapping_add(window * WINDOW_WORDS + used + 1);
+        // SAFETY: the file is mapped there, the window has its memory, and its words behind those that are published are
+        // this pen's alone.
+        Some(unsafe { core::slice::from_raw_parts_mut(first, count) })
+    }
+
+    /// Writes the first word of an entry, whose other words are there.
+    fn publish(&mut self, first: u64, words: usize) {
+        let Hand { window, used, .. } = *self.hand();
+        let at = (window - 1) * WINDOW_WORDS + used;
+        let place = self.means.stacks.wrapping_add(at).cast::<AtomicU64>();
+        // SAFETY: as in `behind`.
+        let place = unsafe { &*place };
+        // Release pairs with the acquire of the recorder.
+        place.store(first, Ordering::Release);
+        self.hand().used += words;
+    }
+
+    /// Writes a stack.
+    pub(super) fn write_stack(&mut self, walked: &Walked<'_>, number: u32) -> Option<()> {
+        let (frames, python) = walked.words.split_at_checked(walked.head.frames.into())?;
+        let turned = |word: &u64| from_root(*word, frames.len());
+        let new = |kept| NewStack {
+            number,
+            source: walked.source,
+            kept,
+            head: *walked.head,
+        };
+        let kept = self.hand().kept(frames, python.iter().map(turned))?;
+        let mut new_stack = new(kept);
+        let window = self.hand().window;
+        if !self.has_room(new_stack.words()) {
+            return None;
+        }
+        if self.hand().window != window {
+            new_stack = new([0; 2]);
+            if new_stack.words() > WINDOW_WORDS {
+                return None;
+            }
+        }
+        let words = new_stack.words();
+        let (first, head) = new_stack.to_words();
+        let room = self.behind(words)?;
+        let (place, rest) = room.split_at_mut_checked(head.len())?;
+        place.copy_from_slice(&head);
+        let [new_frames, new_python] = new_stack.added();
+        let (native, rest) = rest.split_at_mut_checked(new_frames)?;
+        native.copy_from_slice(frames.get(..new_frames)?);
+        for (place, word) in rest.iter_mut().zip(python.get(..new_python)?) {
+            *place = turned(word);
+        }
+        self.publish(first, words);
+        let all = frames.iter().copied().chain(python.iter().map(turned));
+        self.hand().remember([frames.len(), python.len()], all);
+        Some(())
+    }
+
+    /// Writes records as they are. False: there is no room.
+    pub(crate) fn write_records(&mut self, records: &[u64]) -> bool {
+        let words = records.len() + 1;
+        if !self.has_room(words) {
+            return false;
+        }
+        match self.behind(words) {
+            Some(room) => room.copy_from_slice(records),
+            None => return false,
+        }
+        self.publish(entry_kind::RECORDS << 56 | words as u64, words);
+        true
+    }
+}
+
+impl Hand {
+    /// How many native frames and words of Python's a stack has in common with the last one.
+    fn kept(
+        &self,
+        frames: &[u64],
+        python: impl DoubleEndedIterator<Item = u64>,
+    ) -> Option<[u16; 2]> {
+        let (old_frames, rest) = self.words.split_at_checked(self.frames)?;
+        let old_python = rest.get(..self.python)?;
+        let pairs = python.rev().zip(old_python.iter().rev());
+        let python = pairs.take_while(|(new, old)| new == *old).count();
+        Some([kept_of(frames, old_frames) as u16, python as u16])
+    }
+
+    fn remember(&mut self, [frames, python]: [usize; 2], all: impl Iterator<Item = u64>) {
+        for (place, word) in self.words.iter_mut().zip(all) {
+            *place = word;
+        }
+        (self.frames, self.python) = (frames, python);
+        if frames + python > CHUNK_WORDS {
+            (self.frames, self.python) = (0, 0);
+        }
+    }
+}
