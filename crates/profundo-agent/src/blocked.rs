@@ -55,10 +55,10 @@ fn change(how: c_int, set: Option<u64>, real: Real) -> Result<u64, c_int> {
         libc::SIG_BLOCK | libc::SIG_SETMASK => {
             let ours = set & hidden::hidden();
             let is_full = hidden::is_full(set);
-            if ours != 0 && !is_full {
+            if !is_full && (ours != 0 || claims::is_moving()) {
                 // A handler that interrupts `sigsuspend` finds ours blocked by us (`masks`), and sets such a
                 // mask again without a thought of them.
-                claims::claim(ours & !process::blocked());
+                claims::claim(set & !process::blocked());
             }
             let really = if is_full { set & !ours } else { set };
             (call(how, Some(really))?, really)
@@ -204,9 +204,22 @@ pub unsafe fn by_number(how: c_int, set: *const u64, old: *mut u64) -> c_int {
     unsafe { change_sets(how, set.cast(), old.cast(), real::sigprocmask()) }
 }
 
-/// A thread or a program that begins: its mask was set without a call of our hooks.
-pub fn adopt() {
+/// A program begins, with the mask of the one before.
+pub fn begin_program() {
+    adopt(process::blocked());
+}
+
+/// A thread begins, with the mask of its creator, which may be a handler.
+pub fn begin_thread() {
     let mask = process::blocked();
+    match hidden::added_to(mask) {
+        0 => adopt(mask),
+        added => drop(sys::set_signal_mask(mask & !added)),
+    }
+}
+
+/// The mask was set without a call of our hooks.
+fn adopt(mask: u64) {
     let ours = mask & hidden::hidden();
     if ours == 0 {
         return;

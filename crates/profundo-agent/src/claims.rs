@@ -1,14 +1,14 @@
 //! The program uses one of our signals itself: it blocks it by name, waits for it, or reads it from a
-//! descriptor. It gets it for itself. Our clocks go over to another signal, and only then the
-//! program's call goes on.
+//! descriptor. It gets it for itself. Our clocks go over to another signal, and then the program's call goes
+//! on. It waits for the command only if clocks of the command's send the signal, and never for long.
 //!
 //! Our handler stays where it is, because a tick may still be on its way to another thread.
 
-use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use libc::sigset_t;
 use profundo_probe::hidden::{self, ASKED, bit};
-use profundo_probe::shared::ring_state;
+use profundo_probe::shared::{ring_state, trap_state};
 use profundo_probe::sys;
 
 use crate::home::{Home, Whose, home};
@@ -56,30 +56,20 @@ pub unsafe fn before_wait(set: *const sigset_t) {
 /// The program uses these signals itself from here on, as far as they are ours.
 pub fn claim(signals: u64) {
     let used = signals & hidden::hidden();
+    let is_being_moved = signals & asked() != 0 && is_moving();
     let is_borrowed = || home().is_some_and(|home| home.whose() == Whose::Borrowed);
-    if used == 0 || !signals::is_installed() || restrict::has_left() || is_borrowed() {
+    let is_ours = used != 0 || is_being_moved;
+    if !is_ours || !signals::is_installed() || restrict::has_left() || is_borrowed() {
         return;
     }
     let error = real::errno();
+    let home = home().filter(|home| home.records());
+    let has_changed = is_other_signal(used) || is_being_moved;
+    if has_changed {
+        move_on(home);
+    }
     if used & bit(libc::SIGTRAP) != 0 {
         traps::give_up();
-    }
-    let home = home().filter(|home| home.records());
-    let has_changed = CHANGING.with(|| {
-        hidden::reveal(used);
-        let before = sent();
-        if before == 0 || used & bit(before) == 0 {
-            return false;
-        }
-        let signal = first_hidden();
-        SENT.store(signal, Ordering::Release);
-        if let Some(home) = home {
-            timers::restart_all(home);
-        }
-        true
-    });
-    if let Some(home) = home.filter(|_| has_changed) {
-        tell_command(home);
     }
     // What the thread blocks by the program's word alone is blocked really.
     let mask = process::blocked();
@@ -88,11 +78,61 @@ pub fn claim(signals: u64) {
         sys::set_signal_mask(mask | unreal);
     }
     for signal in ASKED {
-        if used & bit(signal) != 0 {
+        if signals & bit(signal) != 0 {
             signals::take_back(signal);
         }
     }
     real::set_errno(error);
+}
+
+/// The bits of [`ASKED`].
+fn asked() -> u64 {
+    ASKED.into_iter().fold(0, |bits, signal| bits | bit(signal))
+}
+
+/// Hides these signals no longer. Returns whether clocks have to send another one for that.
+fn is_other_signal(used: u64) -> bool {
+    CHANGING.with(|| {
+        hidden::reveal(used);
+        let before = sent();
+        if before == 0 || used & bit(before) == 0 {
+            return false;
+        }
+        MOVING_UNTIL.store(now() + PATIENCE, Ordering::Release);
+        SENT.store(first_hidden(), Ordering::Release);
+        true
+    })
+}
+
+/// While clocks go over to another signal: until when, at the latest. 0: they do not. Another thread that
+/// names the signal before they are over does the same work, and does not go on before it is done.
+static MOVING_UNTIL: AtomicU64 = AtomicU64::new(0);
+
+/// Whether clocks go over to another signal at present.
+pub fn is_moving() -> bool {
+    match MOVING_UNTIL.load(Ordering::Acquire) {
+        0 => false,
+        until => now() < until,
+    }
+}
+
+fn now() -> u64 {
+    process::time(libc::CLOCK_MONOTONIC)
+}
+
+/// Has timers and the command's clocks send the other signal.
+fn move_on(home: Option<Home>) {
+    let until = MOVING_UNTIL.load(Ordering::Acquire);
+    if let Some(home) = home {
+        // No handler finds a thread's timer half made.
+        let before = sys::set_signal_mask(u64::MAX);
+        timers::restart_all(home);
+        sys::set_signal_mask(before);
+        tell_command(home);
+    }
+    // Somebody else may have begun to move to a third one.
+    let order = (Ordering::Release, Ordering::Relaxed);
+    let _ = MOVING_UNTIL.compare_exchange(until, 0, order.0, order.1);
 }
 
 /// Has the command's clocks send the other signal, and waits until they do.
@@ -106,28 +146,41 @@ fn tell_command(home: Home) {
         return;
     }
     threads::tell(home);
+    // Acquire pairs with the release of the command, which says so before it opens a clock.
+    if header.trap.load(Ordering::Acquire) == trap_state::USED {
+        // Its clocks send SIGTRAP, and those that it opens from here on send the new signal.
+        return;
+    }
     wait_for_command(|| {
         let heard = header.signal_heard.load(Ordering::Acquire);
         (heard != signal).then_some((&header.signal_heard, heard))
     });
 }
 
+/// How long the program is held while the command does not answer, in nanoseconds.
+const PATIENCE: u64 = 30_000_000;
+
+/// The same, since a command was met that does not answer.
+static PATIENCE_LEFT: AtomicU64 = AtomicU64::new(PATIENCE);
+
 /// Waits while the command has not answered, which `unheard` tells by the word that it will change; and
-/// not for ever, should it have been stopped. One that is gone has no clocks. Returns whether it is sure.
+/// not for long, should it have been stopped or have no CPU. One that is gone has no clocks. Returns whether
+/// it is sure.
 pub fn wait_for_command<'a>(unheard: impl Fn() -> Option<(&'a AtomicU32, u32)>) -> bool {
     const TURN: u64 = 1_000_000;
-    /// On a machine with much to do the command may have to wait for a CPU.
-    const TURNS: usize = 2000;
-    /// As often it is not asked whether it is there.
-    const SURE: usize = 50;
-    for turn in 0..TURNS {
-        let Some((word, value)) = unheard() else {
+    let patience = PATIENCE_LEFT.load(Ordering::Relaxed);
+    let end = now() + patience;
+    while let Some((word, value)) = unheard() {
+        if !session::control().is_some_and(session::is_alive) {
             return true;
-        };
-        if turn >= SURE && !session::control().is_some_and(session::is_alive) {
-            break;
+        }
+        if now() >= end {
+            let less = (patience / 2).max(TURN);
+            PATIENCE_LEFT.store(less, Ordering::Relaxed);
+            return false;
         }
         sys::futex_wait(word, value, TURN);
     }
-    false
+    PATIENCE_LEFT.store(PATIENCE, Ordering::Relaxed);
+    true
 }

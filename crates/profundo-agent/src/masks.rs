@@ -2,13 +2,13 @@
 //!
 //! A thread that has our signals blocked, and lets everything through only here, would find a tick of
 //! ours waiting and its call interrupted, again and again. Where the program has no handler for
-//! them, nobody can tell whether they are let through, so they are not.
+//! them, nobody can tell whether they are let through, so they are not. A handler that interrupts such a
+//! call runs with that mask; [`hidden::shown`] takes ours out of it.
 
 use core::ffi::c_int;
 
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec};
-use profundo_probe::hidden::{self, ASKED, bit};
-use profundo_probe::urgent;
+use profundo_probe::hidden;
 
 use crate::{blocked, claims, real};
 
@@ -17,12 +17,7 @@ use crate::{blocked, claims, real};
 /// # Safety
 /// The mask is null or valid.
 unsafe fn with_mask<T>(mask: *const sigset_t, f: impl FnOnce(*const sigset_t) -> T) -> T {
-    let mut bits = hidden::hidden();
-    for signal in ASKED {
-        if urgent::believed(signal).is_function() {
-            bits &= !bit(signal);
-        }
-    }
+    let bits = hidden::added();
     if mask.is_null() || bits == 0 {
         return f(mask);
     }

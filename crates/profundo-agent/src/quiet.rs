@@ -6,11 +6,11 @@
 
 use core::sync::atomic::Ordering;
 
+use profundo_probe::hidden;
 use profundo_probe::shared::Silence;
-use profundo_probe::{hidden, sys};
 
 use crate::home::{Home, Whose, home};
-use crate::{blocked, claims, process, real, restrict, session, signals, threads, traps};
+use crate::{blocked, claims, process, real, restrict, signals, threads, traps};
 
 /// What is to be undone if the program stays.
 #[derive(Clone, Copy)]
@@ -40,7 +40,8 @@ pub fn before_exec() -> Quiet {
         sent => hidden::bit(libc::SIGTRAP) | hidden::bit(sent),
     };
     if hidden::shown(process::blocked()) & ours == 0 {
-        return nothing;
+        let mask = blocked::make_real();
+        return Quiet { mask, ..nothing };
     }
     let error = real::errno();
     ask(home);
@@ -77,8 +78,6 @@ fn silence(home: Home) -> &'static Silence {
 
 /// Asks for silence, and waits for it, for a while: a command that is gone has no clocks.
 fn ask(home: Home) {
-    const TURN: u64 = 1_000_000;
-    const TURNS: usize = 100;
     let silence = silence(home);
     silence.wanted.fetch_add(1, Ordering::Relaxed);
     // Release pairs with the acquire of the command, which finds that it is wanted.
@@ -86,15 +85,10 @@ fn ask(home: Home) {
         .asked
         .fetch_add(1, Ordering::Release)
         .wrapping_add(1);
-    if !session::control().is_some_and(session::is_alive) {
-        return;
-    }
     threads::tell(home);
-    for _ in 0..TURNS {
+    claims::wait_for_command(|| {
         let heard = silence.heard.load(Ordering::Acquire);
-        if heard.wrapping_sub(ticket) as i32 >= 0 {
-            return;
-        }
-        sys::futex_wait(&silence.heard, heard, TURN);
-    }
+        let is_heard = heard.wrapping_sub(ticket) as i32 >= 0;
+        (!is_heard).then_some((&silence.heard, heard))
+    });
 }

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use profundo_probe::urgent;
 
-use crate::{calls, fork, memory, real, signals, threads, traps};
+use crate::{calls, fork, memory, real, signals, threads, timers, traps};
 
 /// Lets the program be told of each reading of the cycle counter, by a signal that kills it.
 const PR_SET_TSC: c_int = 26;
@@ -29,9 +29,11 @@ fn leave(has_clock: bool) {
         LEFT.store(true, Ordering::Relaxed);
         calls::leave(has_clock);
         memory::leave();
-        urgent::set_probe(None);
         home.set_records(false);
+        timers::end_all(home);
+        // Our handler goes before its probe: without one it would take a tick for the program's.
         signals::withdraw();
+        urgent::set_probe(None);
         // Release pairs with the acquire of the command.
         home.ring().header.left.store(1, Ordering::Release);
         threads::tell(home);

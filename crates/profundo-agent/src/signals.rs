@@ -11,7 +11,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{siginfo_t, sigset_t, timespec};
-use profundo_probe::hidden::{self, ASKED, bit};
+use profundo_probe::hidden::{self, ALL, ASKED, bit};
 use profundo_probe::sys;
 use profundo_probe::urgent::{self, Action};
 
@@ -45,7 +45,7 @@ pub fn install() {
                     continue;
                 }
                 urgent::believe(signal, Action::from_libc(&before));
-                let ours = urgent::believed(signal).installed();
+                let ours = urgent::believed(signal).installed(signal);
                 if sigaction(signal, &ours, ptr::null_mut()) == 0 {
                     hidden::hide(bit(signal));
                     INSTALLED.store(true, Ordering::Release);
@@ -54,26 +54,35 @@ pub fn install() {
         }
     });
     claims::begin();
-    blocked::adopt();
+    blocked::begin_program();
 }
 
 /// Whether a call about this signal is for us to answer. A child that borrows its parent's memory
 /// has actions of its own, but what the parent believes is not to be changed.
 fn is_for_us(signal: c_int) -> bool {
-    ASKED.contains(&signal)
-        && INSTALLED.load(Ordering::Acquire)
-        && home().is_none_or(|home| home.whose() != Whose::Borrowed)
+    has_ours(signal) && home().is_none_or(|home| home.whose() != Whose::Borrowed)
+}
+
+/// Whether our handler is there for a signal.
+fn has_ours(signal: c_int) -> bool {
+    match signal {
+        libc::SIGTRAP => traps::is_installed(),
+        _ => ASKED.contains(&signal) && INSTALLED.load(Ordering::Acquire),
+    }
 }
 
 /// Does what the program asks for; returns what it had before.
 fn exchange(signal: c_int, new: Option<Action>) -> Action {
+    if signal == libc::SIGTRAP && new.is_some_and(Action::is_function) {
+        traps::before_handler();
+    }
     CHANGING.with(|| {
         let before = urgent::believed(signal);
         if let Some(new) = new {
             urgent::believe(signal, new);
             if let Some(sigaction) = real::sigaction() {
                 // SAFETY: the action is ours.
-                unsafe { sigaction(signal, &new.installed(), ptr::null_mut()) };
+                unsafe { sigaction(signal, &new.installed(signal), ptr::null_mut()) };
             }
         }
         before
@@ -89,9 +98,6 @@ pub unsafe extern "C" fn sigaction(
     old: *mut libc::sigaction,
 ) -> c_int {
     if !is_for_us(signal) {
-        if !new.is_null() {
-            traps::before_action(signal);
-        }
         // The interpreter installs its handlers while it starts.
         if let Some(home) = fork::home_of_this_process() {
             python::look_if_asked(home);
@@ -105,17 +111,9 @@ pub unsafe extern "C" fn sigaction(
         // SAFETY: `old` is null or was filled in.
         if let Some(old) = unsafe { old.as_mut() }
             && result == 0
-            && urgent::is_ours(old)
+            && is_our_handler(old)
         {
             *old = urgent::believed(signal).to_libc();
-        }
-        // SAFETY: as above.
-        if let Some(old) = unsafe { old.as_mut() }
-            && result == 0
-            && profundo_probe::traps::is_ours(old)
-        {
-            // SAFETY: zeroed is SIG_DFL, which is what was there.
-            *old = unsafe { zeroed() };
         }
         return result;
     }
@@ -132,6 +130,19 @@ pub unsafe extern "C" fn sigaction(
         }
     }
     0
+}
+
+/// Whether an action is a handler of ours, which is not shown.
+fn is_our_handler(action: &libc::sigaction) -> bool {
+    urgent::is_ours(action) || profundo_probe::traps::is_ours(action)
+}
+
+/// Whether a handler is ours, which is not shown.
+pub fn is_ours(handler: Handler) -> bool {
+    // SAFETY: zeroed is a valid action.
+    let mut action: libc::sigaction = unsafe { zeroed() };
+    action.sa_sigaction = handler;
+    is_our_handler(&action)
 }
 
 /// As [`sigaction`] does it; `None`: the call is not for us to answer.
@@ -163,7 +174,6 @@ macro_rules! simple {
             if is_for_us(signal) {
                 return exchange_handler(signal, handler, $flags);
             }
-            traps::before_action(signal);
             match real::$real() {
                 // SAFETY: the caller's arguments, passed on.
                 Some(real) => hide(signal, unsafe { real(signal, handler) }),
@@ -185,10 +195,7 @@ simple! {
 
 /// Our handler is not shown.
 fn hide(signal: c_int, handler: Handler) -> Handler {
-    // SAFETY: zeroed is a valid action.
-    let mut action: libc::sigaction = unsafe { zeroed() };
-    action.sa_sigaction = handler;
-    if urgent::is_ours(&action) {
+    if is_ours(handler) {
         urgent::believed(signal).handler
     } else {
         handler
@@ -202,7 +209,6 @@ pub unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handler {
     /// To block the signal, and not to change its action.
     const SIG_HOLD: Handler = 2;
     if !is_for_us(signal) {
-        traps::before_action(signal);
         return match real::sigset() {
             // SAFETY: the caller's arguments, passed on.
             Some(real) => hide(signal, unsafe { real(signal, handler) }),
@@ -247,7 +253,6 @@ pub unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
         exchange_handler(signal, libc::SIG_IGN, 0);
         return 0;
     }
-    traps::before_action(signal);
     match real::sigignore() {
         // SAFETY: the caller's argument, passed on.
         Some(real) => unsafe { real(signal) },
@@ -268,7 +273,6 @@ pub unsafe extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int 
         exchange(signal, Some(action));
         return 0;
     }
-    traps::before_action(signal);
     match real::siginterrupt() {
         // SAFETY: the caller's arguments, passed on.
         Some(real) => unsafe { real(signal, interrupt) },
@@ -276,20 +280,19 @@ pub unsafe extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int 
     }
 }
 
-/// Has the kernel throw our signals away, or hand them to the program's own handler.
+/// Takes our handlers away: each signal has the program's own action from here on. The one that clocks have
+/// sent is thrown away, should it be deadly: one may be on its way.
 pub fn withdraw() {
     CHANGING.with(|| {
         INSTALLED.store(false, Ordering::Release);
         hidden::reveal(u64::MAX);
         for signal in ASKED {
             let mut action = urgent::believed(signal);
-            if !action.is_function() {
+            // SIGURG is thrown away by default. What is ignored is still ignored in the next program.
+            if !action.is_function() && signal != libc::SIGURG && signal == claims::sent() {
                 action.handler = libc::SIG_IGN;
             }
-            if let Some(sigaction) = real::sigaction() {
-                // SAFETY: the action is ours.
-                unsafe { sigaction(signal, &action.to_libc(), ptr::null_mut()) };
-            }
+            set(signal, action.to_libc());
         }
     });
 }
@@ -297,12 +300,14 @@ pub fn withdraw() {
 /// Before the program becomes another one: that one inherits which signals are ignored, and not
 /// handlers. Returns those that were changed.
 pub fn before_exec() -> u64 {
-    if !is_installed() {
-        return 0;
-    }
-    let is_ignored = |&signal: &c_int| urgent::believed(signal).handler == libc::SIG_IGN;
+    let is_ignored = |&signal: &c_int| {
+        has_ours(signal)
+            && urgent::believed(signal).handler == libc::SIG_IGN
+            // A child that borrows its parent's memory may have set another action.
+            && current(signal).is_some_and(|action| is_our_handler(&action))
+    };
     let mut changed = 0;
-    for signal in ASKED.into_iter().filter(is_ignored) {
+    for signal in ALL.into_iter().filter(is_ignored) {
         changed |= bit(signal);
         set(signal, urgent::believed(signal).to_libc());
     }
@@ -311,13 +316,25 @@ pub fn before_exec() -> u64 {
 
 /// After it did not.
 pub fn after_exec(changed: u64) {
+    if changed == 0 {
+        return;
+    }
     let error = real::errno();
-    for signal in ASKED {
+    for signal in ALL {
         if changed & bit(signal) != 0 {
-            set(signal, urgent::believed(signal).installed());
+            set(signal, urgent::believed(signal).installed(signal));
         }
     }
     real::set_errno(error);
+}
+
+/// The kernel's action for a signal.
+fn current(signal: c_int) -> Option<libc::sigaction> {
+    // SAFETY: zeroed is a valid action, and the place is ours.
+    unsafe {
+        let mut action: libc::sigaction = zeroed();
+        (real::sigaction()?(signal, ptr::null(), &mut action) == 0).then_some(action)
+    }
 }
 
 fn set(signal: c_int, action: libc::sigaction) {
@@ -345,7 +362,7 @@ pub fn after_spawn((changed, mask): (u64, Option<u64>)) {
 unsafe fn is_clock(signal: c_int, info: *const siginfo_t) -> bool {
     match signal {
         // SAFETY: the caller vouches.
-        _ if ASKED.contains(&signal) => unsafe { urgent::is_clock(info) },
+        _ if ASKED.contains(&signal) => unsafe { urgent::is_clock(signal, info) },
         // SAFETY: the caller vouches.
         libc::SIGTRAP => unsafe { profundo_probe::traps::is_clock(info) },
         _ => false,

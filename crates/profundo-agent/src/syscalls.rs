@@ -6,12 +6,12 @@ use core::ffi::{c_char, c_int, c_long, c_uint};
 use core::ptr;
 
 use libc::{siginfo_t, sigset_t, timespec};
-use profundo_probe::hidden::ASKED;
+use profundo_probe::hidden::ALL;
 use profundo_probe::sys;
 use profundo_probe::urgent::Action;
 
 use crate::real::{self, Strings};
-use crate::{blocked, exec, masks, restrict, signals, trace, traps};
+use crate::{blocked, exec, masks, restrict, signals, trace};
 
 /// What goes on with the caller's arguments: the C library's function, one of ours, or one that
 /// fails.
@@ -100,8 +100,7 @@ struct KernelAction {
 }
 
 fn is_one_of_ours(signal: c_long) -> bool {
-    let signal = signal as c_int;
-    signal == libc::SIGTRAP || ASKED.contains(&signal)
+    ALL.contains(&(signal as c_int))
 }
 
 /// As `rt_sigaction` for one of our signals.
@@ -122,9 +121,6 @@ unsafe extern "C" fn action(
         *mut KernelAction,
         usize,
     ) -> c_long;
-    if !new.is_null() {
-        traps::before_action(signal);
-    }
     // SAFETY: null or the caller's.
     let wanted = unsafe { new.as_ref() }.map(|new| Action {
         handler: new.handler,
@@ -145,7 +141,7 @@ unsafe extern "C" fn action(
         // SAFETY: null, or filled in where the call has succeeded.
         if let Some(old) = unsafe { old.as_mut() }
             && result == 0
-            && traps::is_ours(old.handler)
+            && signals::is_ours(old.handler)
         {
             *old = KernelAction::default();
         }

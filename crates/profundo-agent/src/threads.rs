@@ -79,7 +79,7 @@ unsafe extern "C" fn begin(place: *const Start) -> Begun {
     // SAFETY: `pthread_create` below passes the address of a place, which stays.
     let begun = unsafe { (*place).take() };
     if let Some(home) = fork::home_of_this_process() {
-        blocked::adopt();
+        blocked::begin_thread();
         enter_quietly(home);
         tell(home);
     }

@@ -48,7 +48,8 @@ pub fn start(control: &Control, slot: &Slot, tid: u32) {
     }
 }
 
-/// Has all timers send the signal that is sent from now on.
+/// Has all timers send the signal that is sent from now on. Several threads may do this at one time: whoever
+/// starts a timer looks at the signal again when the others can see the timer.
 pub fn restart_all(home: Home) {
     let Some(control) = session::control() else {
         return;
@@ -59,6 +60,14 @@ pub fn restart_all(home: Home) {
         if end(slot) {
             start(control, slot, tid);
         }
+    }
+}
+
+/// Takes all timers back.
+pub fn end_all(home: Home) {
+    // SAFETY: the probe was made before the home was settled.
+    for slot in unsafe { home.probe() }.threads.slots() {
+        end(slot);
     }
 }
 

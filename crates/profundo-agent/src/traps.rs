@@ -1,16 +1,17 @@
 //! SIGTRAP, as long as nobody else wants it: see `profundo_probe::traps`.
 //!
-//! Whoever asks for it gets it: the command is told, closes the clocks that use it and opens others,
-//! and only then the program's call goes on. The same is done before the process gives itself up to a
+//! Whoever asks for it gets it: the command closes the clocks that use it and opens others, and then the
+//! program's call goes on. Our handler stays and passes on to the program's ([`crate::signals`]), so a command
+//! that does not answer in time does no harm. The same is done before the process gives itself up to a
 //! debugger, which takes every SIGTRAP for one of its breakpoints.
 
-use core::ffi::c_int;
 use core::mem::zeroed;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use profundo_probe::hidden;
 use profundo_probe::shared::trap_state;
-use profundo_probe::{hidden, traps};
+use profundo_probe::urgent::{self, Action};
 
 use crate::home::{Whose, home};
 use crate::{claims, real, threads};
@@ -20,11 +21,6 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// Whether our handler is there.
 pub fn is_installed() -> bool {
     INSTALLED.load(Ordering::Relaxed)
-}
-
-/// Whether a handler is ours, which nobody is to be told of.
-pub fn is_ours(handler: real::Handler) -> bool {
-    handler == traps::action().sa_sigaction
 }
 
 /// Installs our handler, if nobody has one.
@@ -38,7 +34,11 @@ pub fn install() {
         let asked = sigaction(libc::SIGTRAP, ptr::null(), &mut before);
         if asked == 0
             && before.sa_sigaction == libc::SIG_DFL
-            && sigaction(libc::SIGTRAP, &traps::action(), ptr::null_mut()) == 0
+            && sigaction(
+                libc::SIGTRAP,
+                &Action::DEFAULT.installed(libc::SIGTRAP),
+                ptr::null_mut(),
+            ) == 0
         {
             hidden::hide(hidden::bit(libc::SIGTRAP));
             INSTALLED.store(true, Ordering::Relaxed);
@@ -77,33 +77,14 @@ pub fn give_up() -> bool {
 
 /// Whether this process has lent its SIGTRAP to us. A child that borrows its parent's memory has
 /// actions of its own, and no clocks.
-fn is_lent() -> bool {
+pub fn is_lent() -> bool {
     is_installed() && home().is_none_or(|home| home.whose() != Whose::Borrowed)
 }
 
-/// Puts an action in the place of ours.
-fn withdraw(handler: real::Handler) {
-    INSTALLED.store(false, Ordering::Relaxed);
-    if let Some(sigaction) = real::sigaction() {
-        // SAFETY: zeroed is a valid action, and so is one with this handler, which is no function.
-        unsafe {
-            let mut action: libc::sigaction = zeroed();
-            action.sa_sigaction = handler;
-            sigaction(libc::SIGTRAP, &action, ptr::null_mut());
-        }
-    }
-}
-
-/// The program sets an action for a signal, or means to: if it is SIGTRAP, it is its own from here
-/// on.
-pub fn before_action(signal: c_int) {
-    if signal != libc::SIGTRAP || !is_lent() {
-        return;
-    }
+/// The program has a handler of its own for SIGTRAP from here on.
+pub fn before_handler() {
     let error = real::errno();
     claims::claim(hidden::bit(libc::SIGTRAP));
-    give_up();
-    withdraw(libc::SIG_DFL);
     real::set_errno(error);
 }
 
@@ -117,14 +98,19 @@ pub fn before_trace() {
 }
 
 /// The agent leaves the process, which may not even return from a handler soon. Should a clock run
-/// still, its signal is thrown away.
+/// still, its signal is thrown away, if the program has no handler.
 pub fn leave() {
-    if is_lent() {
-        let handler = if give_up() {
-            libc::SIG_DFL
-        } else {
-            libc::SIG_IGN
-        };
-        withdraw(handler);
+    if !is_lent() {
+        return;
+    }
+    let is_sure = give_up();
+    INSTALLED.store(false, Ordering::Relaxed);
+    let mut action = urgent::believed(libc::SIGTRAP);
+    if !is_sure && !action.is_function() {
+        action.handler = libc::SIG_IGN;
+    }
+    if let Some(sigaction) = real::sigaction() {
+        // SAFETY: the action is ours.
+        unsafe { sigaction(libc::SIGTRAP, &action.to_libc(), ptr::null_mut()) };
     }
 }

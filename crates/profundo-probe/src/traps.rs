@@ -20,21 +20,14 @@ pub fn tag(tid: u32) -> u64 {
     PERF_TAG | u64::from(tid)
 }
 
-/// The action to be installed.
-pub fn action() -> libc::sigaction {
-    let nothing = urgent::Action {
-        handler: libc::SIG_DFL,
-        flags: 0,
-        mask: 0,
-    };
-    let mut action = nothing.installed();
-    action.sa_sigaction = on_trap as *const () as usize;
-    action
+/// Our handler.
+pub(crate) fn handler() -> usize {
+    on_trap as *const () as usize
 }
 
 /// Whether an action is our own handler.
 pub fn is_ours(action: &libc::sigaction) -> bool {
-    action.sa_sigaction == on_trap as *const () as usize
+    action.sa_sigaction == handler()
 }
 
 /// Whether a SIGTRAP that was taken from the calling thread's queue is a clock of ours.

@@ -1,5 +1,5 @@
-//! The handler of an agent, and what the program believes of the signals that it handles: SIGURG, and the
-//! one that takes its place in a program that uses SIGURG itself ([`ASKED`]).
+//! The handler of an agent, and what the program believes of the signals that it handles: SIGURG, the
+//! one that takes its place in a program that uses SIGURG itself, and SIGTRAP ([`crate::traps`]).
 //!
 //! Our handler stays where it is once it was installed. What the program installs is written down
 //! here instead, given back when it asks, and called for every signal that is not ours, with the
@@ -12,11 +12,11 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 
 use profundo_wire::State;
 
-use crate::handlers::{hand_over, value, word_at};
-use crate::hidden::{self, ASKED, bit};
+use crate::handlers::{TRAP_PERF, hand_over, value, word_at};
+use crate::hidden::{self, ALL, bit};
 use crate::recorder::Recorder;
 use crate::sample::{Event, Probe, SystemCall};
-use crate::sys;
+use crate::{sys, traps};
 
 /// The codes of a signal that a descriptor sends, from the first to the last.
 const POLL_IN: i32 = 1;
@@ -27,28 +27,89 @@ static PROBE: AtomicPtr<Probe> = AtomicPtr::new(ptr::null_mut());
 /// The period of this process's timers in nanoseconds.
 static TIMER_PERIOD: AtomicU64 = AtomicU64::new(0);
 
-/// What the program has installed, as far as it knows. Written by one thread at a time.
+/// What the program has installed, as far as it knows. One thread at a time writes it; any thread and any
+/// handler reads it and never waits: the writer fills in the copy that nobody reads, and then makes it the
+/// current one. A writer that is preempted half way leaves the old action in force.
 struct Believed {
-    /// Odd while it is being written.
+    /// How often it was written. Its lowest bit says which copy is current.
     version: AtomicU32,
+    copies: [Kept; 2],
+}
+
+/// An [`Action`] that is read while it may be written.
+struct Kept {
     handler: AtomicUsize,
     flags: AtomicU32,
     mask: AtomicU64,
 }
 
-/// One for each of [`ASKED`].
-static BELIEVED: [Believed; ASKED.len()] = [const {
-    Believed {
-        version: AtomicU32::new(0),
-        handler: AtomicUsize::new(libc::SIG_DFL),
-        flags: AtomicU32::new(0),
-        mask: AtomicU64::new(0),
-    }
-}; ASKED.len()];
+/// One for each of [`ALL`].
+static BELIEVED: [Believed; ALL.len()] = [const { Believed::new() }; ALL.len()];
 
 fn believed_of(signal: i32) -> Option<&'static Believed> {
-    let index = ASKED.iter().position(|&it| it == signal)?;
+    let index = ALL.iter().position(|&it| it == signal)?;
     BELIEVED.get(index)
+}
+
+impl Believed {
+    const fn new() -> Self {
+        Self {
+            version: AtomicU32::new(0),
+            copies: [const {
+                Kept {
+                    handler: AtomicUsize::new(libc::SIG_DFL),
+                    flags: AtomicU32::new(0),
+                    mask: AtomicU64::new(0),
+                }
+            }; 2],
+        }
+    }
+
+    /// The copy that is current in a version.
+    fn copy(&self, version: u32) -> &Kept {
+        let [even, odd] = &self.copies;
+        if version & 1 == 0 { even } else { odd }
+    }
+
+    fn read(&self) -> Action {
+        /// A second attempt means that the action was set twice during the first.
+        const TURNS: usize = 100;
+        // Acquire pairs with the release in `write`; the fence keeps the loads before the second look
+        // at the version.
+        let mut version = self.version.load(Ordering::Acquire);
+        let mut action = self.copy(version).get();
+        for _ in 0..TURNS {
+            fence(Ordering::Acquire);
+            let now = self.version.load(Ordering::Acquire);
+            if now == version {
+                break;
+            }
+            version = now;
+            action = self.copy(version).get();
+        }
+        action
+    }
+
+    fn write(&self, action: Action) {
+        let version = self.version.load(Ordering::Relaxed).wrapping_add(1);
+        // Whoever sees one of the stores below sees the version that came before them.
+        fence(Ordering::Release);
+        let copy = self.copy(version);
+        copy.handler.store(action.handler, Ordering::Relaxed);
+        copy.flags.store(action.flags as u32, Ordering::Relaxed);
+        copy.mask.store(action.mask, Ordering::Relaxed);
+        self.version.store(version, Ordering::Release);
+    }
+}
+
+impl Kept {
+    fn get(&self) -> Action {
+        Action {
+            handler: self.handler.load(Ordering::Relaxed),
+            flags: self.flags.load(Ordering::Relaxed) as i32,
+            mask: self.mask.load(Ordering::Relaxed),
+        }
+    }
 }
 
 /// What the program has installed for a signal: handler, flags and mask.
@@ -63,6 +124,13 @@ pub struct Action {
 }
 
 impl Action {
+    /// What there is at first.
+    pub const DEFAULT: Self = Self {
+        handler: libc::SIG_DFL,
+        flags: 0,
+        mask: 0,
+    };
+
     /// As libc has it.
     pub fn from_libc(action: &libc::sigaction) -> Self {
         Self {
@@ -90,15 +158,18 @@ impl Action {
         self.handler != libc::SIG_DFL && self.handler != libc::SIG_IGN
     }
 
-    /// What has to be installed for it: our handler, which must not make a system call fail that
-    /// the program's would not.
-    pub fn installed(self) -> libc::sigaction {
+    /// What has to be installed for it: our handler of this signal, which must not make a system call fail
+    /// that the program's would not.
+    pub fn installed(self, signal: i32) -> libc::sigaction {
         let mut flags = libc::SA_RESTART | libc::SA_ONSTACK;
         if self.is_function() {
             flags &= self.flags;
         }
         let mut action = Self {
-            handler: on_urgent as *const () as usize,
+            handler: match signal {
+                libc::SIGTRAP => traps::handler(),
+                _ => on_urgent as *const () as usize,
+            },
             flags: flags | libc::SA_SIGINFO,
             mask: u64::MAX,
         }
@@ -117,54 +188,17 @@ impl Action {
     }
 }
 
-/// What the program believes to be installed for one of [`ASKED`].
+/// What the program believes to be installed for one of [`ALL`].
 pub fn believed(signal: i32) -> Action {
-    /// A writer is done after some instructions.
-    const TURNS: usize = 1000;
-    const DEFAULT: Action = Action {
-        handler: libc::SIG_DFL,
-        flags: 0,
-        mask: 0,
-    };
-    let Some(believed) = believed_of(signal) else {
-        return DEFAULT;
-    };
-    for _ in 0..TURNS {
-        // Acquire pairs with the release in `believe`; the fence keeps the loads before the
-        // second look at the version.
-        let version = believed.version.load(Ordering::Acquire);
-        let action = Action {
-            handler: believed.handler.load(Ordering::Relaxed),
-            flags: believed.flags.load(Ordering::Relaxed) as i32,
-            mask: believed.mask.load(Ordering::Relaxed),
-        };
-        fence(Ordering::Acquire);
-        if version & 1 == 0 && believed.version.load(Ordering::Relaxed) == version {
-            return action;
-        }
-        core::hint::spin_loop();
-    }
-    DEFAULT
+    believed_of(signal).map_or(Action::DEFAULT, Believed::read)
 }
 
-/// Writes down what the program has installed for one of [`ASKED`]. One thread at a time, with that signal
+/// Writes down what the program has installed for one of [`ALL`]. One thread at a time, with that signal
 /// blocked.
 pub fn believe(signal: i32, action: Action) {
-    let Some(believed) = believed_of(signal) else {
-        return;
-    };
-    let version = believed.version.load(Ordering::Relaxed);
-    believed
-        .version
-        .store(version.wrapping_add(1), Ordering::Relaxed);
-    // Whoever sees one of the stores below sees that the version is odd.
-    fence(Ordering::Release);
-    believed.handler.store(action.handler, Ordering::Relaxed);
-    believed.flags.store(action.flags as u32, Ordering::Relaxed);
-    believed.mask.store(action.mask, Ordering::Relaxed);
-    believed
-        .version
-        .store(version.wrapping_add(2), Ordering::Release);
+    if let Some(believed) = believed_of(signal) {
+        believed.write(action);
+    }
 }
 
 /// Says whom our signals are for from now on. `None`: they are thrown away.
@@ -199,8 +233,8 @@ enum Meaning {
 }
 
 /// # Safety
-/// `info` is the kernel's.
-unsafe fn meaning(info: *const libc::siginfo_t, probe: Option<&Probe>) -> Meaning {
+/// `info` is the kernel's, of this signal.
+unsafe fn meaning(signal: i32, info: *const libc::siginfo_t, probe: Option<&Probe>) -> Meaning {
     // SAFETY: the kernel's structure; what offset 16 and 24 hold depends on the code, and is
     // only interpreted below.
     let (code, low, value) = unsafe { ((*info).si_code, word_at(info, 16), word_at(info, 24)) };
@@ -232,6 +266,9 @@ unsafe fn meaning(info: *const libc::siginfo_t, probe: Option<&Probe>) -> Meanin
                 tick(probe.recorder.as_ref().map_or(0, period), SystemCall::Never)
             }
             Some(probe) if !probe.knows_this_thread() => Meaning::Late,
+            // The agent begins or leaves, and a clock of the command's may still run. The program means a
+            // descriptor of its own only if it has a handler for it.
+            None if !believed(signal).is_function() => Meaning::Late,
             _ => Meaning::Theirs,
         },
         _ => Meaning::Theirs,
@@ -242,15 +279,15 @@ unsafe fn meaning(info: *const libc::siginfo_t, probe: Option<&Probe>) -> Meanin
 ///
 /// # Safety
 /// `info` is the kernel's.
-pub unsafe fn is_clock(info: *const libc::siginfo_t) -> bool {
+pub unsafe fn is_clock(signal: i32, info: *const libc::siginfo_t) -> bool {
     // SAFETY: passed on.
-    !matches!(unsafe { meaning(info, probe()) }, Meaning::Theirs)
+    !matches!(unsafe { meaning(signal, info, probe()) }, Meaning::Theirs)
 }
 
 extern "C" fn on_urgent(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let probe = probe();
     // SAFETY: the kernel's arguments.
-    match (unsafe { meaning(info, probe) }, probe) {
+    match (unsafe { meaning(signal, info, probe) }, probe) {
         // SAFETY: this is a handler, and `context` is the kernel's.
         (Meaning::Ours(event), Some(probe)) => unsafe { probe.sample(event, context.cast()) },
         (Meaning::Ours(_) | Meaning::Late, _) => {}
@@ -271,25 +308,31 @@ pub(crate) unsafe fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *
     // SAFETY: as above.
     let before = unsafe { mask.read() };
     // SAFETY: the kernel's.
-    let is_fault = signal == libc::SIGTRAP && unsafe { (*info).si_code } > 0;
-    if !is_fault && hidden::shown(before) & !before & bit(signal) != 0 {
+    let code = unsafe { (*info).si_code };
+    let is_fault = signal == libc::SIGTRAP && code > 0 && code != TRAP_PERF;
+    let is_blocked = hidden::shown(before) & !before & bit(signal) != 0;
+    if is_blocked && !is_fault {
         // SAFETY: as above; from the handler's end on it is blocked.
         unsafe { mask.write(before | bit(signal)) };
         // SAFETY: passed on.
         return unsafe { send_again(signal, info) };
     }
     let action = believed(signal);
+    // The kernel lets nobody block or ignore a breakpoint.
+    let is_deadly = is_fault && (is_blocked || !action.is_function());
+    let is_default = action.handler == libc::SIG_DFL && signal != libc::SIGURG;
+    if is_deadly || is_default {
+        return die(signal);
+    }
     if !action.is_function() {
-        if action.handler == libc::SIG_DFL && signal != libc::SIGURG {
-            die(signal);
-        }
         return;
     }
     if action.flags & libc::SA_RESETHAND != 0
         && let Some(believed) = believed_of(signal)
     {
         // The kernel would have done this; a rare flag on a rare signal.
-        believed.handler.store(libc::SIG_DFL, Ordering::Relaxed);
+        let current = believed.copy(believed.version.load(Ordering::Acquire));
+        current.handler.store(libc::SIG_DFL, Ordering::Relaxed);
     }
     // The handler may leave by a jump, and then its mask stays, so it has to be the one that it
     // would have had.
@@ -345,5 +388,48 @@ fn die(signal: i32) {
         let process = sys::call(libc::SYS_getpid, [0; 6]) as usize;
         let thread = sys::thread_id() as usize;
         sys::call(libc::SYS_tgkill, [process, thread, number, 0, 0, 0]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: Action = Action {
+        handler: 0x1000,
+        flags: 1,
+        mask: 2,
+    };
+    const SECOND: Action = Action {
+        handler: 0x2000,
+        flags: 3,
+        mask: 4,
+    };
+
+    #[test]
+    fn an_action_that_is_half_written_is_not_read() {
+        let believed = Believed::new();
+        believed.write(FIRST);
+        assert_eq!(believed.read(), FIRST);
+        // A writer that is preempted for long.
+        let next = believed.copy(believed.version.load(Ordering::Relaxed) + 1);
+        next.handler.store(SECOND.handler, Ordering::Relaxed);
+        assert_eq!(believed.read(), FIRST);
+        believed.write(SECOND);
+        assert_eq!(believed.read(), SECOND);
+    }
+
+    #[test]
+    fn a_clock_is_no_signal_of_the_program_when_there_is_no_probe() {
+        // SAFETY: zeroed is a valid siginfo, and so is one with a code.
+        let mut info: libc::siginfo_t = unsafe { MaybeUninit::zeroed().assume_init() };
+        info.si_code = POLL_IN;
+        for signal in hidden::ASKED {
+            // SAFETY: the information is ours.
+            assert!(unsafe { is_clock(signal, &info) });
+        }
+        info.si_code = libc::SI_USER;
+        // SAFETY: as above.
+        assert!(!unsafe { is_clock(libc::SIGSTKFLT, &info) });
     }
 }

@@ -192,7 +192,12 @@ impl Agent {
                 let place = self.map.ring().header.tables.load(Ordering::Relaxed);
                 let signals = (self.signal, self.asked());
                 match start_clock(&mut thread, record, (self.pid, place), signals, clocks) {
-                    Ok(()) => {}
+                    Ok(()) => {
+                        let sent = thread.clock.as_ref().map(|clock| clock.signal);
+                        if sent.is_some_and(|it| it != Signal::Trap) {
+                            is_changed(self.header(), trap_state::USED, trap_state::WELCOME);
+                        }
+                    }
                     Err(error) => {
                         self.without_clock += 1;
                         self.refusal = Some(error);
@@ -224,14 +229,14 @@ impl Agent {
     fn choose_signal(&mut self, mark: u64) {
         let trap = self.header().trap.load(Ordering::Acquire);
         let tables = self.header().tables.load(Ordering::Relaxed);
-        self.signal = if trap == trap_state::WELCOME
+        let may_be_used = trap == trap_state::WELCOME
             && is_same_program(self.pid, tables, mark)
             && may_trap()
             && !proc::is_traced(self.pid)
-        {
-            Signal::Trap
-        } else {
-            self.asked()
+            && is_changed(self.header(), trap_state::WELCOME, trap_state::USED);
+        self.signal = match may_be_used {
+            true => Signal::Trap,
+            false => self.asked(),
         };
     }
 
@@ -283,6 +288,8 @@ impl Agent {
         if !is_to_go {
             return;
         }
+        // Before a clock is opened that sends the other signal.
+        is_changed(self.header(), trap_state::USED, trap_state::WELCOME);
         self.signal = self.asked();
         let clocks = self.for_clocks(plan);
         let asked = self.signal;
@@ -753,6 +760,14 @@ fn start_clock(
     }
     thread.clock = Some(clock);
     Ok(())
+}
+
+/// Changes what is said of SIGTRAP. Returns false if something else was said.
+fn is_changed(header: &Header, from: u32, to: u32) -> bool {
+    // Release pairs with the acquire of an agent that finds out whether it has to wait for the command.
+    let order = (Ordering::AcqRel, Ordering::Relaxed);
+    let changed = header.trap.compare_exchange(from, to, order.0, order.1);
+    changed.is_ok()
 }
 
 /// Whether a process still is the program that has mapped the tables at this address.

@@ -1,6 +1,6 @@
 //! Programs that have signals of their own, among them the one that we use.
 
-use crate::program::Program;
+use crate::program::{Program, told};
 use crate::recording::Recording;
 use crate::targets::c;
 
@@ -97,6 +97,32 @@ fn handlers_that_interrupt_waiting_calls_take_no_signal_of_ours() {
         let recording = Program::new(target.clone()).options(way).same();
         recording.hot("burn_after_waits", 60.0);
     }
+}
+
+#[test]
+fn a_recorder_that_does_not_answer_holds_nobody_up() {
+    let Some(target) = c("stopped_recorder.c", &[]) else {
+        return;
+    };
+    let program = Program::new(&target).meanwhile(|child, folder| {
+        let recorder = child.id() as i32;
+        let is_recorded = told(folder, "ready") != recorder;
+        let send = |signal| {
+            // SAFETY: the process is our child, and was not waited for.
+            is_recorded.then(|| unsafe { libc::kill(recorder, signal) });
+        };
+        send(libc::SIGSTOP);
+        std::fs::write(folder.join("go"), "").unwrap();
+        told(folder, "done");
+        send(libc::SIGCONT);
+        std::fs::write(folder.join("on"), "").unwrap();
+    });
+    let (recording, outcome) = program.slack(5.0).same_with(|mut outcome| {
+        outcome.files.clear();
+        outcome
+    });
+    assert!(outcome.stdout.contains("traps"), "{}", outcome.stdout);
+    recording.hot("burn_after_calls", 60.0);
 }
 
 /// Runs the target that uses SIGURG itself in each way to record.

@@ -50,6 +50,8 @@ pub mod trap_state {
     /// The program wants it: the command has to close the clocks that use it, open others, and
     /// answer with `NEVER`.
     pub const UNWELCOME: u32 = 2;
+    /// It was welcome, and all clocks of the command's send it: none sends the other signal.
+    pub const USED: u32 = 3;
 }
 
 /// What the agent knows at the end of its process. Written at `exit`, `_exit` and the like, and
