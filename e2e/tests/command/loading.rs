@@ -148,6 +148,40 @@ fn a_program_with_a_runtime_in_it_has_its_time_however_soon_it_is_reaped() {
 }
 
 #[test]
+fn a_runtime_is_seen_in_a_program_without_symbols() {
+    let flags = ["-pthread", "-fsanitize=address", "-static-libasan", "-s"];
+    let Some(target) = by("gcc", SANITIZED, &flags) else {
+        return;
+    };
+    let program = Program::new(target).with(&["overflow"]);
+    let (recording, outcome) = program.options(&["--memory"]).same_with(comparable);
+    says(&outcome, "heap buffer overflow");
+    has_note(&recording, "have the runtime of a sanitizer in them");
+}
+
+#[test]
+fn nothing_is_loaded_into_a_program_with_hwasan() {
+    let flags = [
+        "-g",
+        "-O1",
+        "-pthread",
+        "-fsanitize=hwaddress",
+        "-fsanitize-hwaddress-experimental-aliasing",
+        "-Wl,--no-relax",
+    ];
+    let Some(target) = by("clang", SANITIZED, &flags) else {
+        return;
+    };
+    let plain = Command::new(&target).arg("none").output().unwrap();
+    if !plain.status.success() {
+        let said = String::from_utf8_lossy(&plain.stderr);
+        return skip(&format!("HWASan does not run here: {said}"));
+    }
+    let recording = reports(&target, "overflow", "tag mismatch", &["--memory"]);
+    has_note(&recording, "have the runtime of a sanitizer in them");
+}
+
+#[test]
 fn a_sanitizer_is_seen_at_each_exec() {
     let flags = ["-g", "-O1", "-pthread", "-fsanitize=address"];
     let (Some(target), Some(plain)) = (by("gcc", SANITIZED, &flags), c(SANITIZED, &[])) else {

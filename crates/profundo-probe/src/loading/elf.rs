@@ -16,6 +16,7 @@ pub struct Elf<'a> {
 /// A part of the file that is mapped.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
+    flags: u64,
     offset: u64,
     address: u64,
     size: u64,
@@ -77,12 +78,13 @@ impl<'a> Elf<'a> {
     }
 
     /// The first segment of this kind. `None`: the file is cut.
-    fn segment(&self, is_it: impl Fn(u64, &Segment) -> bool) -> Option<Option<Segment>> {
+    fn segment(&self, mut is_it: impl FnMut(u64, &Segment) -> bool) -> Option<Option<Segment>> {
         let (table, size, count) = self.segments;
         for index in 0..count {
             let mut entry = [0; 56];
             self.get(table.checked_add(index * size)?, &mut entry)?;
             let segment = Segment {
+                flags: number::<4>(&entry, 4)?,
                 offset: number::<8>(&entry, 8)?,
                 address: number::<8>(&entry, 16)?,
                 size: number::<8>(&entry, 32)?,
@@ -230,8 +232,6 @@ impl<'a> Elf<'a> {
     pub fn find_symbol<'n>(&self, names: &[&'n [u8]]) -> Option<&'n [u8]> {
         const SYMBOLS: u64 = 2;
         const ENTRY: usize = 64;
-        const AT_ONCE: usize = 2048;
-        const LONGEST: usize = 32;
         let (table, size, count) = (
             number::<8>(self.head, 40)?,
             number::<2>(self.head, 58)?,
@@ -247,14 +247,39 @@ impl<'a> Elf<'a> {
             .find(|entry| number::<4>(entry, 4) == Some(SYMBOLS))?;
         let strings = section(number::<4>(&symbols, 40)?)?;
         let (start, length) = (number::<8>(&strings, 24)?, number::<8>(&strings, 32)?);
+        self.find_text((start, length), names)
+    }
+
+    /// The first of these texts that is among the program's constants, as a string of its own. All constants
+    /// are read for that.
+    pub fn find_constant<'n>(&self, texts: &[&'n [u8]]) -> Option<&'n [u8]> {
+        const MOST: u64 = 256 << 20;
+        const WRITABLE: u64 = 2;
+        let mut found = None;
+        self.segment(|kind, it| {
+            if kind == LOAD && it.flags & WRITABLE == 0 {
+                found = self.find_text((it.offset, it.size.min(MOST)), texts);
+            }
+            found.is_some()
+        })?;
+        found
+    }
+
+    /// The first of these texts in a part of the file, between two zero bytes.
+    fn find_text<'n>(&self, (start, length): (u64, u64), texts: &[&'n [u8]]) -> Option<&'n [u8]> {
+        const AT_ONCE: usize = 2048;
+        const LONGEST: usize = 32;
         let mut room = [0; AT_ONCE];
-        // Pieces overlap, so that a name is whole in one of them.
+        // Pieces overlap, so that a text is whole in one of them.
         for at in (0..length).step_by(AT_ONCE - LONGEST) {
-            let count = self.file.read_at(start.checked_add(at)?, &mut room);
+            let most = usize::try_from(length - at).ok()?.min(AT_ONCE);
+            let count = self
+                .file
+                .read_at(start.checked_add(at)?, room.get_mut(..most)?);
             let piece = room.get(..count)?;
             for text in piece.split(|&byte| byte == 0) {
-                if let Some(name) = names.iter().find(|&&name| name == text) {
-                    return Some(name);
+                if let Some(found) = texts.iter().find(|&&it| it == text) {
+                    return Some(found);
                 }
             }
             if count < AT_ONCE {

@@ -132,15 +132,24 @@ pub fn of(elf: &Elf<'_>, library_path: Option<&[u8]>) -> Option<Verdict> {
     }
     let all = Sanitizer::ALL;
     let exported = all.into_iter().find(|it| elf.exports(&dynamic, it.start()));
+    // Only gcc exports nothing of it, and its runtimes start before all libraries.
     let sanitizer = exported.or_else(|| {
-        // Only gcc exports nothing of it, and its runtimes start before all libraries.
-        let names = all.map(Sanitizer::start);
-        let found = dynamic
-            .has_early_functions
-            .then(|| elf.find_symbol(&names))??;
-        all.into_iter().find(|it| it.start() == found)
+        let is_possible = dynamic.has_early_functions;
+        is_possible.then(|| of_texts(elf)).flatten()
     });
     sanitizer.map(|it| Verdict::Nothing(Why::Sanitizer(it)))
+}
+
+/// The one whose start is among the program's symbols. A program without symbols has what its runtime calls
+/// itself in reports.
+fn of_texts(elf: &Elf<'_>) -> Option<Sanitizer> {
+    let starts = Sanitizer::ALL.map(Sanitizer::start);
+    let names = Sanitizer::ALL.map(|it| it.name().as_bytes());
+    let found = elf
+        .find_symbol(&starts)
+        .or_else(|| elf.find_constant(&names))?;
+    let is_it = |it: &Sanitizer| it.start() == found || it.name().as_bytes() == found;
+    Sanitizer::ALL.into_iter().find(is_it)
 }
 
 /// Whether a library is where the loader looks for it, as far as that is simple to say.

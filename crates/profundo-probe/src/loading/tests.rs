@@ -194,6 +194,13 @@ fn built(compiler: &str, flags: &[&str]) -> Option<String> {
     is_built.then(|| output.to_str().unwrap().to_string())
 }
 
+/// HWASan on a processor that does not ignore a part of each address.
+const HWASAN: &[&str] = &[
+    "-fsanitize=hwaddress",
+    "-fsanitize-hwaddress-experimental-aliasing",
+    "-Wl,--no-relax",
+];
+
 #[test]
 fn sanitizers_are_found_in_programs() {
     let within = |sanitizer| Verdict::Nothing(Why::Sanitizer(sanitizer));
@@ -209,15 +216,28 @@ fn sanitizers_are_found_in_programs() {
             &["-fsanitize=thread", "-static-libtsan"],
             within(Sanitizer::Thread),
         ),
+        (
+            "gcc",
+            &["-fsanitize=leak", "-static-liblsan"],
+            within(Sanitizer::Leak),
+        ),
+        (
+            "gcc",
+            &["-fsanitize=undefined", "-static-libubsan"],
+            Verdict::First,
+        ),
         ("clang", &["-fsanitize=address"], within(Sanitizer::Address)),
         ("clang", &["-fsanitize=thread"], within(Sanitizer::Thread)),
         ("clang", &["-fsanitize=memory"], within(Sanitizer::Memory)),
         ("clang", &["-fsanitize=leak"], within(Sanitizer::Leak)),
+        ("clang", HWASAN, within(Sanitizer::HwAddress)),
         ("clang", &["-fsanitize=undefined"], Verdict::First),
         ("clang", &[], Verdict::First),
     ] {
-        if let Some(path) = built(compiler, flags) {
-            assert_eq!(judged(&path), wanted, "{compiler} {flags:?}");
+        for strip in [&[][..], &["-s"]] {
+            if let Some(path) = built(compiler, &[flags, strip].concat()) {
+                assert_eq!(judged(&path), wanted, "{compiler} {flags:?} {strip:?}");
+            }
         }
     }
     for (flag, name) in [
