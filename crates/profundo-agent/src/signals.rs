@@ -159,7 +159,11 @@ fn exchange_handler(signal: c_int, handler: Handler, flags: c_int) -> Handler {
     let new = Action {
         handler,
         flags: flags | SA_RESTORER,
-        mask: 0,
+        // BSD's `signal` names the signal itself, and says so to whoever asks.
+        mask: match flags & libc::SA_RESTART {
+            0 => 0,
+            _ => bit(signal),
+        },
     };
     let before = exchange(signal, Some(new));
     before.handler

@@ -62,6 +62,17 @@ fn all_signals_masked() {
 }
 
 #[test]
+fn rare_uses_of_signals() {
+    let Some(target) = c("odd_signals.c", &[]) else {
+        return;
+    };
+    for way in WAYS {
+        let program = Program::new(target.clone()).options(way).slack(20.0);
+        program.same().hot("burn_between", 5.0);
+    }
+}
+
+#[test]
 fn sets_that_lead_nowhere_are_errors_and_no_faults() {
     let Some(target) = c("readable.c", &[]) else {
         return;
