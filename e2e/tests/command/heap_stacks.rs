@@ -99,3 +99,19 @@ fn children_of_every_kind_keep_their_lines() {
     }
     assert_eq!(not_kept(profile), 0);
 }
+
+/// Threads without a share of their own count together, and none of them waits for one that was taken off the processor.
+#[test]
+fn a_thousand_threads_at_once_keep_their_line() {
+    let Some(target) = c("crowd.c", &["-O1", "-fno-builtin", "-pthread"]) else {
+        return;
+    };
+    let program = Program::new(target).options(&["--memory=exact"]);
+    let recording = program.slack(120.0).same();
+    let profile = &recording.profile;
+    let found = lines(profile, "crowd.c", |_| true);
+    let each = found[&marked(&source("crowd.c"), "// each")];
+    assert_eq!(each.allocated, amount(200_000, 20_000_000));
+    assert_eq!(each.live, amount(0, 0));
+    assert_eq!(not_kept(profile), 0);
+}

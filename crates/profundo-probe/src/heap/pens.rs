@@ -1,8 +1,8 @@
 //! Who writes new stacks to the file that the recorder reads.
 //!
-//! A thread that meets a new stack takes a pen, for as long as it walks that stack. A pen has a window of the
-//! file to itself, and knows the last stack in it, so that only what differs is written. There are more pens than threads
-//! that walk at one time. Whoever finds none does not wait for the others; one whose
+//! A thread that has walked a new stack takes a pen for as long as it writes, which is a microsecond. A pen has a window of
+//! the file to itself, and knows the last stack in it, so that only what differs is written. There are more pens than
+//! threads that write at one time. Whoever finds none does not wait for the others; one whose
 //! thread never comes back (a handler that has jumped out) is lost with what is left of its window.
 
 use core::cell::UnsafeCell;
@@ -12,10 +12,7 @@ use super::sites::{Means, Walked};
 use crate::buffer::CHUNK_WORDS;
 use crate::shared::{NewStack, WINDOW_WORDS, WINDOWS, entry_kind, from_root, kept_of};
 
-const PENS: usize = 32;
-
-/// So many words are left in a window before a stack is walked: those of a chunk, with what stands before them.
-const LEAST: usize = CHUNK_WORDS + 64;
+const PENS: usize = 64;
 
 /// All zero is none in use.
 #[derive(Debug)]
@@ -52,30 +49,39 @@ pub(crate) struct Held<'a> {
     means: Means<'a>,
 }
 
-/// Why there is none.
+/// Why nothing could be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoPen {
+pub(crate) enum NotWritten {
     /// Others have all of them.
     Busy,
     /// No window is free.
     Full,
+    /// All numbers are given.
+    Never,
 }
 
 impl Pens {
-    pub(super) fn take<'a>(&'a self, means: Means<'a>) -> Result<Held<'a>, NoPen> {
+    /// A pen with room for so many words.
+    pub(super) fn take<'a>(
+        &'a self,
+        means: Means<'a>,
+        words: usize,
+    ) -> Result<Held<'a>, NotWritten> {
         let first = means.pen % PENS;
         let (before, after) = self.0.split_at(first);
-        let mut pens = after.iter().chain(before);
-        // Acquire pairs with the release of who had it before.
-        let pen = pens.find(|pen| !pen.is_taken.swap(true, Ordering::Acquire));
-        let mut held = Held {
-            pen: pen.ok_or(NoPen::Busy)?,
-            means,
-        };
-        match held.has_room(LEAST) {
-            true => Ok(held),
-            false => Err(NoPen::Full),
+        let mut why = NotWritten::Busy;
+        for pen in after.iter().chain(before) {
+            // Acquire pairs with the release of who had it before.
+            if pen.is_taken.swap(true, Ordering::Acquire) {
+                continue;
+            }
+            let mut held = Held { pen, means };
+            if held.has_room(words) {
+                return Ok(held);
+            }
+            why = NotWritten::Full;
         }
+        Err(why)
     }
 }
 
@@ -142,28 +148,16 @@ impl Held<'_> {
         self.hand().used += words;
     }
 
-    /// Writes a stack.
+    /// Writes a stack, for which there is room even if it has nothing in common with another one.
     pub(super) fn write_stack(&mut self, walked: &Walked<'_>, number: u32) -> Option<()> {
         let (frames, python) = walked.words.split_at_checked(walked.head.frames.into())?;
         let turned = |word: &u64| from_root(*word, frames.len());
-        let new = |kept| NewStack {
+        let new_stack = NewStack {
             number,
             source: walked.source,
-            kept,
+            kept: self.hand().kept(frames, python.iter().map(turned))?,
             head: *walked.head,
         };
-        let kept = self.hand().kept(frames, python.iter().map(turned))?;
-        let mut new_stack = new(kept);
-        let window = self.hand().window;
-        if !self.has_room(new_stack.words()) {
-            return None;
-        }
-        if self.hand().window != window {
-            new_stack = new([0; 2]);
-            if new_stack.words() > WINDOW_WORDS {
-                return None;
-            }
-        }
         let words = new_stack.words();
         let (first, head) = new_stack.to_words();
         let room = self.behind(words)?;
@@ -182,11 +176,8 @@ impl Held<'_> {
     }
 
     /// Writes records as they are. False: there is no room.
-    pub(crate) fn write_records(&mut self, records: &[u64]) -> bool {
+    pub(super) fn write_records(&mut self, records: &[u64]) -> bool {
         let words = records.len() + 1;
-        if !self.has_room(words) {
-            return false;
-        }
         match self.behind(words) {
             Some(room) => room.copy_from_slice(records),
             None => return false,

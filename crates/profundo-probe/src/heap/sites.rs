@@ -8,9 +8,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use profundo_wire::{SampleHead, Source};
 
-use super::pens::{Held, NoPen, Pens};
+use super::pens::{NotWritten, Pens};
 use super::shadow::Memory;
-use crate::shared::{SITES, SumsHeader};
+use crate::shared::{SITES, STACK_WORDS, SumsHeader};
 
 /// How many places the first table has. Each further one has four times as many as the one before.
 const FIRST: usize = 1 << 12;
@@ -91,33 +91,45 @@ impl Walked<'_> {
 pub(crate) type Number = (u32, Option<u64>);
 
 impl Sites {
-    /// A pen to write new stacks with, which has room for the largest one.
-    pub(crate) fn pen<'a>(&'a self, means: Means<'a>) -> Result<Held<'a>, NoPen> {
-        self.pens.take(means)
-    }
-
-    /// The number of a stack, which gets one and is written if it has none. `None`: there is no room for it.
+    /// The number of a stack, which gets one and is written if it has none.
     pub(crate) fn number(
         &self,
         means: Means<'_>,
-        pen: &mut Held<'_>,
         walked: &Walked<'_>,
-    ) -> Option<Number> {
+    ) -> Result<Number, NotWritten> {
         let hash = walked.hash();
         if let Some(number) = self.find(hash) {
-            return Some((number, None));
+            return Ok((number, None));
         }
-        let count = &means.header.sites;
-        let before = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
-            (count < LAST).then_some(count + 1)
-        });
-        let number = before.ok()? + 1;
+        let number = || {
+            let count = &means.header.sites;
+            let before = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+                (count < LAST).then_some(count + 1)
+            });
+            before.map(|it| it + 1).map_err(|_| NotWritten::Never)
+        };
         if walked.rest.is_some() {
-            return Some((number, Some(hash)));
+            return Ok((number()?, Some(hash)));
         }
-        pen.write_stack(walked, number)?;
+        let mut pen = self.pens.take(means, STACK_WORDS + walked.words.len())?;
+        let number = number()?;
+        pen.write_stack(walked, number).ok_or(NotWritten::Full)?;
+        drop(pen);
         self.insert(hash, number, means.memory);
-        Some((number, None))
+        Ok((number, None))
+    }
+
+    /// Writes records as they are.
+    pub(crate) fn write_records(
+        &self,
+        means: Means<'_>,
+        records: &[u64],
+    ) -> Result<(), NotWritten> {
+        let mut pen = self.pens.take(means, records.len() + 1)?;
+        match pen.write_records(records) {
+            true => Ok(()),
+            false => Err(NotWritten::Full),
+        }
     }
 
     fn find(&self, hash: u64) -> Option<u32> {

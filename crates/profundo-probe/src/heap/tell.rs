@@ -7,7 +7,7 @@
 use core::cell::Cell;
 use core::sync::atomic::Ordering;
 
-use super::pens::{Held, NoPen};
+use super::pens::NotWritten;
 
 use profundo_unwind::{General, Memory as _, Regs};
 use profundo_wire::{Block, Freed, SampleHead, Site, Source, State};
@@ -146,15 +146,9 @@ impl Probe {
             true => Some(room_for(means.header).unwrap_or(DEEP)),
             false => room_for(means.header),
         };
-        // Before the walk: what that writes must find room.
-        let Some(pen) = self.pen(sites, means) else {
-            return 0;
-        };
         known.log.clear();
-        let pen = Cell::new(Some(pen));
         let found = Cell::new(None);
         let ask = |head: &SampleHead, words: &[u64]| {
-            let mut held = pen.take()?;
             // The recorder walks it once more when it knows the code, so it is told as a whole.
             let is_unlisted = known.log.met_unlisted();
             let walked = Walked {
@@ -163,8 +157,7 @@ impl Probe {
                 words,
                 rest: is_unlisted.then(|| self.code_on_stack(caller)),
             };
-            found.set(sites.number(means, &mut held, &walked));
-            pen.set(Some(held));
+            found.set(self.write_with(means, || sites.number(means, &walked)));
             let (number, unknown) = found.get()?;
             unknown.map(|_| Site {
                 clock: head.clock,
@@ -184,12 +177,10 @@ impl Probe {
             },
             // Code objects that were met for the first time, and stacks that are walked once more.
             |records| {
-                let mut held = pen.take();
-                are_told &= (held.as_mut()).is_some_and(|held| held.write_records(records));
-                pen.set(held);
+                let written = self.write_with(means, || sites.write_records(means, records));
+                are_told &= written.is_some();
             },
         );
-        drop(pen.take());
         let Some((number, unknown)) = found.get().filter(|_| told.is_ok() && are_told) else {
             return 0;
         };
@@ -201,23 +192,27 @@ impl Probe {
         number
     }
 
-    /// A pen for a new stack. Asks the recorder for room in good time, and waits for it only when there is none.
-    fn pen<'a>(&self, sites: &'a Sites, means: Means<'a>) -> Option<Held<'a>> {
-        /// Others have their pens for microseconds, unless they are taken off the CPU.
-        const ROUNDS: usize = 20;
+    /// Writes something new. Asks the recorder for room in good time, and waits for it only when there is none.
+    fn write_with<T>(
+        &self,
+        means: Means<'_>,
+        write: impl Fn() -> Result<T, NotWritten>,
+    ) -> Option<T> {
+        /// Others have their pens for a microsecond, unless they are taken off the CPU.
+        const ROUNDS: usize = 50;
         let taken = &means.header.stacks.taken;
         let before = taken.load(Ordering::Relaxed);
         for _ in 0..ROUNDS {
-            match sites.pen(means) {
-                Ok(pen) => {
+            match write() {
+                Ok(written) => {
                     if taken.load(Ordering::Relaxed) != before {
                         self.ask_for_room();
                     }
-                    return Some(pen);
+                    return Some(written);
                 }
-                Err(NoPen::Busy) => sys::let_others_run(),
-                Err(NoPen::Full) if self.wait_for_room(means.header) => {}
-                Err(NoPen::Full) => return None,
+                Err(NotWritten::Busy) => sys::let_others_run(),
+                Err(NotWritten::Full) if self.wait_for_room(means.header) => {}
+                Err(NotWritten::Full | NotWritten::Never) => return None,
             }
         }
         None

@@ -81,9 +81,7 @@ impl Process {
             words: &[frames, python].concat(),
             rest: None,
         };
-        let means = self.means(pen);
-        let mut held = self.sites.pen(means).ok()?;
-        let (number, unknown) = self.sites.number(means, &mut held, &walked)?;
+        let (number, unknown) = self.sites.number(self.means(pen), &walked).ok()?;
         assert_eq!(unknown, None);
         Some(number)
     }
@@ -162,8 +160,7 @@ fn records_stand_between_stacks_as_they_are() {
     process.number(0, &[1, 2, 3], &[]).unwrap();
     let records = [77; 5000];
     for _ in 0..20 {
-        let mut pen = process.sites.pen(means).unwrap();
-        assert!(pen.write_records(&records));
+        process.sites.write_records(means, &records).unwrap();
     }
     process.number(0, &[4, 2, 3], &[]).unwrap();
     let (told, _) = process.told();
@@ -171,8 +168,8 @@ fn records_stand_between_stacks_as_they_are() {
         (&told[&1].0[..], &told[&2].0[..]),
         (&[1, 2, 3][..], &[4, 2, 3][..])
     );
-    let mut pen = process.sites.pen(means).unwrap();
-    assert!(!pen.write_records(&[0; WINDOW_WORDS]));
+    let too_much = [0; WINDOW_WORDS];
+    assert!(process.sites.write_records(means, &too_much).is_err());
 }
 
 #[test]
@@ -206,16 +203,16 @@ fn nothing_is_written_but_to_windows_that_were_given() {
 fn nobody_waits_for_a_pen_that_another_has() {
     let process = Process::new(8);
     let means = process.means(0);
-    let lost = process.sites.pen(means).unwrap();
+    let pen = || process.sites.pens.take(means, 100);
     // Its thread never comes back.
-    std::mem::forget(lost);
+    std::mem::forget(pen().unwrap());
     assert_eq!(process.number(0, &[1, 2], &[]), Some(1));
-    let held: Vec<_> = (0..31)
-        .map_while(|_| process.sites.pen(means).ok())
-        .collect();
-    assert_eq!(process.sites.pen(means).err(), Some(NoPen::Full));
+    let mut held: Vec<_> = (0..6).map(|_| pen().unwrap()).collect();
+    assert!(pen().is_ok());
+    held.extend(pen());
+    assert_eq!(pen().err(), Some(NotWritten::Full));
     drop(held);
-    assert_eq!(process.number(0, &[1, 2], &[]), Some(1));
+    assert_eq!(process.number(0, &[3, 2], &[]), Some(2));
 }
 
 #[test]
