@@ -85,6 +85,42 @@ fn peaks_ends_and_what_is_shared_are_those_of_the_program() {
     }
 }
 
+/// No look sees the peak: the program has it for a moment before it ends.
+#[test]
+fn a_late_peak_is_one_figure_everywhere() {
+    let Some(target) = c("late_peak.c", &["-O1", "-fno-builtin"]) else {
+        return;
+    };
+    let file = scratch().join(format!("late-{}.profundo", number()));
+    let program = Program::new(&target).options(&["--memory"]);
+    let output = program.command(Some(&file)).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let found = memory(&file);
+    let peak = found[0]["peak_bytes"].as_f64().unwrap();
+    near(peak / MIB, 80.0, &found[0]);
+    let shown = format!("{:.1} MB", peak / 1e6);
+    for report in [&[][..], &["memory"]] {
+        let mut command = Command::new(profundo());
+        let output = command.arg("report").arg(&file).args(report).output();
+        let text = String::from_utf8_lossy(&output.unwrap().stdout).into_owned();
+        assert!(
+            text.contains(&shown),
+            "{shown} is not in {report:?}: {text}"
+        );
+    }
+    let mut command = Command::new(profundo());
+    let output = command.args(["time", "--json", "--"]).arg(&target).output();
+    // The program's own output is on the other side.
+    let time: Value = serde_json::from_slice(&output.unwrap().stderr).unwrap();
+    let timed = time["runs"][0]["peak_resident_bytes"].as_f64().unwrap();
+    // What the agent has in memory is not there.
+    assert!(
+        (0.0..8.0 * MIB).contains(&(peak - timed)),
+        "{peak} and {timed}"
+    );
+    fs::remove_file(file).unwrap();
+}
+
 #[test]
 fn who_keeps_growing_is_said_and_how_fast() {
     let Some(target) = c("grows.c", &[]) else {
