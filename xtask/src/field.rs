@@ -9,6 +9,7 @@
 //! [`entries`] names. [`entry`] says what an entry is made of.
 
 mod entry;
+mod forks;
 mod load;
 mod loaders;
 mod python;
@@ -36,6 +37,7 @@ fn entries() -> Vec<Entry> {
         loaders::entries(),
         servers::entries(),
         python::entries(),
+        forks::entries(),
     ]
     .concat()
 }
