@@ -104,13 +104,19 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 /// Copies pages of another process by one call, one behind the other; returns how many bytes could be
 /// read, which ends at the first page that is not there.
 pub(crate) fn read_pages(pid: u32, starts: &[u64], size: usize, out: &mut [u8]) -> usize {
-    let remote: Vec<libc::iovec> = starts
-        .iter()
-        .map(|&start| libc::iovec {
-            iov_base: start as *mut libc::c_void,
-            iov_len: size,
-        })
-        .collect();
+    let mut remote: Vec<libc::iovec> = Vec::new();
+    for &start in starts {
+        match remote.last_mut() {
+            // Pages that lie one behind the other are one piece.
+            Some(last) if last.iov_base as u64 + last.iov_len as u64 == start => {
+                last.iov_len += size;
+            }
+            _ => remote.push(libc::iovec {
+                iov_base: start as *mut libc::c_void,
+                iov_len: size,
+            }),
+        }
+    }
     let local = libc::iovec {
         iov_base: out.as_mut_ptr().cast(),
         iov_len: out.len().min(starts.len() * size),

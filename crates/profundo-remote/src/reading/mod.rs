@@ -14,6 +14,7 @@ mod codes;
 mod held;
 mod interpreter;
 mod memory;
+mod pages;
 mod process;
 mod python;
 mod stack;

@@ -15,8 +15,15 @@ use crate::options::Options;
 use crate::perf::Sample;
 use crate::sys;
 
-/// Nanoseconds that they may be held before that is reckoned.
+/// Nanoseconds that they may be held before that is reckoned; and that reading may take of a CPU.
 const GRACE: u64 = 2_000_000;
+/// Reading takes at most one part in so many of the CPU time that the threads use. It takes more only where stacks
+/// are very deep: then one reading stands for several samples.
+const MOST_SPENT: u64 = 8;
+
+/// Samples of a thread that were not read since one was, beyond which it is read by any means: a thread that goes on
+/// meanwhile, though it is more often found where it stays for long; and one whose stack takes long to read.
+const MANY: u32 = 5;
 
 /// What a reading stands for.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +76,8 @@ pub(crate) struct Counts {
     /// How long threads were held, in nanoseconds, and how long they had run by then.
     pub(crate) held: u64,
     pub(crate) ran: u64,
+    /// CPU time that reading the threads has taken.
+    pub(crate) spent: u64,
 }
 
 impl Counts {
@@ -81,6 +90,7 @@ impl Counts {
         self.refused += other.refused;
         self.held += other.held;
         self.ran += other.ran;
+        self.spent += other.spent;
     }
 }
 
@@ -267,11 +277,27 @@ impl Process {
         modules: &[Module<'_>],
         words: &mut Vec<u64>,
     ) -> Result<bool, Unread> {
+        let is_costly = self.counts.spent > GRACE + self.counts.ran / MOST_SPENT;
+        if is_costly && before < MANY {
+            return Err(Unread::Moved);
+        }
+        let began = sys::nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID);
+        let read = self.read_now(sample, reading, before, modules, words);
+        let now = sys::nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID);
+        self.counts.spent += now.saturating_sub(began);
+        read
+    }
+
+    fn read_now(
+        &mut self,
+        sample: &Sample,
+        reading: Reading,
+        before: u32,
+        modules: &[Module<'_>],
+        words: &mut Vec<u64>,
+    ) -> Result<bool, Unread> {
         /// In a system call a thread often is where it was a moment ago, once more.
         const CALLING_TRIES: u32 = 8;
-        /// A thread that goes on is more often found where it stays for long. So it is read that way only
-        /// where nothing else has helped.
-        const MANY: u32 = 5;
         // In a call of the kernel's it may be about to sleep, which nobody is to disturb.
         let is_calling = sample.in_kernel && {
             let registers = sample.registers.as_ref();

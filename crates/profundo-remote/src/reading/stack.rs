@@ -297,8 +297,9 @@ impl Reader {
         });
         let fits = fits(&self.python, sample.end, loops);
         let stays = self.stays(copy, place.registers.sp);
-        stack.is_torn =
-            self.python != before || !fits || !stays || stack.python_end != PythonEnd::Whole;
+        // One that was cut because it is deep is as good as a whole one.
+        let is_broken = stack.python_end == PythonEnd::Broken;
+        stack.is_torn = self.python != before || !fits || !stays || is_broken;
     }
 
     /// Whether the innermost run of the evaluation loop still is in the call that it was in when the
