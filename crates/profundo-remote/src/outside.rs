@@ -37,6 +37,8 @@ struct Thread {
 pub(crate) struct Outside {
     threads: HashMap<u32, Thread>,
     met: u32,
+    /// What its first thread was called when it was met: others are called so unless they say otherwise.
+    name: String,
     /// Nanoseconds that its samples stand for.
     pub(crate) sampled: u64,
     /// Nanoseconds that its clocks have counted, if they are its alone: what could have been sampled.
@@ -70,6 +72,14 @@ fn call_of(sample: &Sample, clock: u64) -> Vec<u64> {
 }
 
 impl Outside {
+    /// The recorder's side of this process.
+    pub(crate) fn of(pid: u32) -> Self {
+        Self {
+            name: proc::thread_name(pid, pid),
+            ..Self::default()
+        }
+    }
+
     /// These samples are to be recorded anew.
     pub(crate) fn forget_last(&mut self, samples: &[&Sample]) {
         for sample in samples {
@@ -377,12 +387,14 @@ impl Outside {
         scale: &Scale,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> &mut Thread {
-        let met = &mut self.met;
+        let (met, usual) = (&mut self.met, &self.name);
         self.threads.entry(tid).or_insert_with(|| {
             *met += 1;
+            // It may have ended before its first sample was looked at.
+            let name = Some(proc::thread_name(pid, tid)).filter(|name| !name.is_empty());
             let thread = Thread {
                 number: *met,
-                name: proc::thread_name(pid, tid),
+                name: name.unwrap_or_else(|| usual.clone()),
                 first: clock,
                 last: clock,
                 sampled: 0,

@@ -166,7 +166,7 @@ impl Recorder {
         } else {
             Err(std::io::Error::from_raw_os_error(libc::EPERM))
         };
-        let mut outside = Outside::default();
+        let mut outside = Outside::of(pid);
         outside.tells_calls = self.options.wall.is_some() && self.options.traffic;
         outside.sees_the_kernel = self.outside.kernel;
         let most_held = self.options.most_held;
@@ -330,7 +330,7 @@ impl Recorder {
         from.has_heirs = true;
         self.keys += 1;
         let now = profundo_probe::clock::now();
-        let mut outside = Outside::default();
+        let mut outside = Outside::of(pid);
         outside.tells_calls = self.options.wall.is_some() && self.options.traffic;
         outside.sees_the_kernel = self.outside.kernel;
         let most_held = self.options.most_held;

@@ -441,12 +441,20 @@ fn tell_unread(
 ) {
     let clock = profundo_probe::clock::now();
     let thread = outside.number_of(key, (pid, tid), clock, scale, sink);
+    // Where a thread runs Python, the reason is the same as that of any sample whose frames could not be read.
+    let python_end = match outside.process.as_mut() {
+        Some(process) if process.runs_python(tid) => {
+            process.count_unreadable();
+            PythonEnd::Broken
+        }
+        _ => PythonEnd::Whole,
+    };
     let head = SampleHead {
         state: State::Running,
         end: End::Gone,
         frames: 0,
         python: 0,
-        python_end: PythonEnd::Whole,
+        python_end,
         gil: Gil::None,
         clock,
         weight,
