@@ -28,6 +28,7 @@ mod qualified;
 mod reading;
 mod recover;
 mod report;
+mod roots;
 mod run;
 mod say;
 mod sink;
@@ -39,6 +40,7 @@ mod top;
 mod trace;
 mod track;
 mod unnamed;
+mod unseen;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

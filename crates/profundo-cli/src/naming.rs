@@ -6,7 +6,7 @@ use profundo_model::{LocationKind, Profile, Role};
 use profundo_symbols::Symbolizer;
 
 use crate::progress::Progress;
-use crate::unnamed;
+use crate::{roots, unnamed, unseen};
 
 /// For so few samples threads are not worth their start.
 const FEW: usize = 300;
@@ -21,7 +21,9 @@ pub fn complete(profile: &mut Profile, samples: usize) {
         // The debug information of the interpreter and of the C library is large, and reading it
         // may take longer than what was recorded. Their functions have names without it, and
         // nobody asks for their lines.
-        let mut symbolizer = Symbolizer::new().with_symbols_only(of_the_runtime(profile));
+        let mut symbolizer = Symbolizer::new()
+            .with_symbols_only(of_the_runtime(profile))
+            .with_other_roots(roots::of(profile));
         if samples < FEW {
             symbolizer = symbolizer.with_threads(1);
         }
@@ -30,6 +32,7 @@ pub fn complete(profile: &mut Profile, samples: usize) {
     profile.name_reasons();
     profile.mark_runtime();
     unnamed::note(profile);
+    unseen::note(profile);
 }
 
 /// The modules whose lines nobody asks for.

@@ -17,6 +17,8 @@ pub(crate) struct FileOptions {
     pub(crate) debug_roots: Vec<PathBuf>,
     /// The target's root directory, where it has another one than we.
     pub(crate) root: Option<PathBuf>,
+    /// Roots below which a file is looked for that is not there, or is another one.
+    pub(crate) other_roots: Vec<PathBuf>,
     /// Images of modules without a file.
     pub(crate) images: FxHashMap<String, Arc<[u8]>>,
     /// Modules whose debug information is not worth its reading.
@@ -144,5 +146,13 @@ fn open_main(options: &FileOptions, module_path: &str, build_id: &[u8]) -> Resul
             return check(Image::open(&below_root)?);
         }
     }
-    check(Image::open(path)?)
+    let found = Image::open(path).and_then(check);
+    // Nothing but its build id tells that it is the file which was mapped.
+    if found.is_ok() || build_id.is_empty() {
+        return found;
+    }
+    let below = path.strip_prefix("/").unwrap_or(path);
+    let mut others = options.other_roots.iter();
+    let other = others.find_map(|root| Image::open(&root.join(below)).and_then(check).ok());
+    other.map_or(found, Ok)
 }

@@ -92,6 +92,13 @@ impl Symbolizer {
         self
     }
 
+    /// Looks below these roots for module files that are not where they were mapped from: for several targets, some of
+    /// which are in containers. A file is taken only if it has the module's build id.
+    pub fn with_other_roots(mut self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.files.other_roots = roots.into_iter().collect();
+        self
+    }
+
     /// Takes `bytes` as the contents of the module at `path`: for modules without a file, such
     /// as a vDSO that is not this system's own.
     pub fn with_image(mut self, path: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {

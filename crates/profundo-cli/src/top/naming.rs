@@ -9,6 +9,7 @@ use profundo_symbols::{Symbolizer, Unnamed};
 
 use super::keeper::Message;
 use crate::naming::of_the_runtime;
+use crate::roots;
 
 /// How many times as long as it took the next one waits.
 const PAUSE: u32 = 20;
@@ -58,6 +59,7 @@ impl Naming {
         // One thread, because the program has better use for the CPUs.
         let symbolizer = Symbolizer::new()
             .with_symbols_only(of_the_runtime(profile))
+            .with_other_roots(roots::of(profile))
             .with_threads(1);
         let to = to.clone();
         let looking = move || {
