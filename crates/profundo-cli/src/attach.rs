@@ -11,6 +11,7 @@ use profundo_remote::{EngineChoice, Options, Recorder};
 
 use crate::launch::{Got, Signals};
 use crate::options::{self, Attach};
+use crate::output::{self, Detour};
 use crate::qualified;
 use crate::report::{Shape, Stream};
 use crate::run::UNBEGUN;
@@ -31,13 +32,18 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let shape = Shape::new(what, None, &options.looking);
     let (pid, others) = options.processes.first_and_others();
     let recording = &options.recording;
-    let path = match &recording.output {
-        Some(path) => path.clone(),
+    let detour = match &recording.output {
+        Some(path) => {
+            let force = options.looking.style.force;
+            output::check(path, output::Kind::Recording, &[], force).context(UNBEGUN)?;
+            Some(Detour::of(path, "recording").context(UNBEGUN)?)
+        }
+        None => None,
+    };
+    let path = match &detour {
+        Some(detour) => detour.path().to_owned(),
         None => default_path(pid),
     };
-    if recording.output.is_some() {
-        reading::may_replace(&path, options.looking.style.force).context(UNBEGUN)?;
-    }
     let mut recorder = Recorder::create(Options {
         period: recording.period(),
         engine: EngineChoice::Around,
@@ -84,7 +90,12 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         ));
     }
     let profile = reading::open_quietly(&path)?;
-    shape.print(&profile, &path, Stream::Out)?;
+    let stream = match detour.as_ref().is_some_and(Detour::is_stdout) {
+        true => Stream::Error,
+        false => Stream::Out,
+    };
+    shape.print(&profile, &path, stream)?;
+    detour.map_or(Ok(()), Detour::arrive)?;
     Ok(ExitCode::SUCCESS)
 }
 

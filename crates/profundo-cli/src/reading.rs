@@ -46,7 +46,7 @@ fn read(path: &Path) -> Result<(Profile, Vec<Warning>)> {
 pub fn may_replace(path: &Path, force: bool) -> Result<(), output::Refused> {
     if output::is_stdout(path) {
         return Err(output::Refused::new(
-            "the report goes to the standard output; name a file for the recording",
+            "the page goes to the standard output; name a file for the recording",
         ));
     }
     output::check(path, output::Kind::Recording, &[], force)

@@ -108,7 +108,7 @@ pub struct Recording {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]
 pub struct Attached {
-    /// Where the recording goes [default: profundo.<command>.<pid>.profundo]
+    /// Where the recording goes; `-` is the standard output [default: profundo.<command>.<pid>.profundo]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Samples per second of a thread's CPU time
