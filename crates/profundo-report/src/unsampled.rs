@@ -65,7 +65,7 @@ pub(crate) fn reason(profile: &Profile) -> Option<String> {
     let is_long = lasted >= LONG || lives_on && lasted > 0;
     let waited = is_long && used.saturating_mul(IDLE) <= lasted;
     let children = match profile.processes.as_slice() {
-        [_] if lives_on => " Its children are recorded, too, unless `--no-children` is given.",
+        [_] if lives_on => " With `--no-children`, what its children do is left out.",
         _ => "",
     };
     (waited && profile.meta.kind == SampleKind::Cpu).then(|| {

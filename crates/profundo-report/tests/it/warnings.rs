@@ -177,7 +177,7 @@ fn a_process_that_sleeps_on_was_not_too_short() {
         said(ProcessEnd::Exited(0), 1),
     ];
     expect![[r#"
-        Warning: no samples were taken: the program waited nearly all the time (0 s of 50.0 ms on a CPU): `--wall` records where. Its children are recorded, too, unless `--no-children` is given.
+        Warning: no samples were taken: the program waited nearly all the time (0 s of 50.0 ms on a CPU): `--wall` records where. With `--no-children`, what its children do is left out.
         Warning: no samples were taken: the program waited nearly all the time (0 s of 50.0 ms on a CPU): `--wall` records where.
         Warning: no samples were taken: the program used too little CPU time to be seen. Run it for longer, or sample it more often."#]].assert_eq(&rows.join("\n"));
 }
