@@ -13,6 +13,7 @@ mod terminal;
 
 mod asked;
 mod attach;
+mod attached;
 mod calls;
 mod calls_told;
 mod cleared;

@@ -1,0 +1,202 @@
+//! Programs that are attached to where reading them is hard: deep recursion, a machine without perf events, files that
+//! only the program sees.
+
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use profundo_e2e::sys::skip;
+use profundo_model::Engine;
+
+use crate::attach::{Load, Running, on_a_crowded_cpu};
+use crate::command::profundo;
+use crate::program::alone;
+use crate::recording::Recording;
+use crate::targets::{c, one_more, pythons_for, scratch, tool};
+
+const UNREADABLE: &str = "[Python, not readable]";
+
+/// Attaches with a shell's limits, and reads what was recorded.
+fn attached(name: &str, limits: &str, arguments: &[&str]) -> (Recording, Output) {
+    let file = scratch().join(name);
+    let mut command = Command::new("sh");
+    let script = format!("{limits} exec \"$0\" attach \"$@\"");
+    command.args(["-c", &script]).arg(profundo());
+    let output = command.args(arguments).arg("-o").arg(&file).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let took = Duration::from_secs(1);
+    let recording = Recording::read(&file, took, took);
+    let _ = std::fs::remove_file(&file);
+    (recording, output)
+}
+
+/// More frames than are kept on any version.
+const DEEP: &str = "
+import sys, threading
+sys.setrecursionlimit(20000)
+threading.stack_size(256 << 20)
+def burns():
+    while True:
+        for _ in range(1000): pass
+def goes_down(n):
+    if n: return goes_down(n - 1)
+    print('begun', flush=True)
+    burns()
+threading.Thread(target=goes_down, args=(6000,), daemon=True).start()
+sys.stdin.read()
+sys.exit(7)
+";
+
+#[test]
+fn deep_recursion_is_read() {
+    for version in one_more((3, 8), pythons_for("deep recursion")) {
+        let _alone = alone();
+        let mut command = Command::new(&version.path);
+        command.args(["-c", DEEP]);
+        let running = Running::start(command);
+        let arguments = [&*running.pid(), "-d", "5", "-r", "1000"];
+        let (recording, _) = attached("attached-deep.profundo", "", &arguments);
+        let unreadable = recording.share(UNREADABLE);
+        let outline = recording.outline();
+        assert!(unreadable < 50.0, "{version:?}: {unreadable} %, {outline}");
+        // All that is kept of a stack hangs below the reason why it is not whole.
+        let deep = recording.profile.samples.iter();
+        let deep = deep.filter(|sample| recording.names(sample).contains(&"goes_down"));
+        let mut found = 0;
+        for sample in deep {
+            found += 1;
+            let names = recording.names(sample);
+            let outermost = names.last().copied();
+            assert_eq!(outermost, Some("[truncated Python stack]"), "{outline}");
+        }
+        assert!(found > 0, "{version:?}: {outline}");
+        assert_eq!(running.end(), (String::new(), Some(7)));
+    }
+}
+
+#[test]
+fn without_perf_events_no_function_is_blamed_for_what_is_not_read() {
+    /// There are not enough descriptors for a clock of each thread on each CPU, so threads are looked at.
+    const FEW: &str = "ulimit -n 40;";
+    const WORK: &str = "
+import threading, time
+for _ in range(60):
+    threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+print('begun', flush=True)
+while True: sum(range(1000))
+";
+    let Some(version) = pythons_for("no perf events").into_iter().next() else {
+        return;
+    };
+    let _alone = alone();
+    let mut hog = Command::new("sh");
+    let hog = on_a_crowded_cpu(hog.args(["-c", "while :; do :; done"]), 0).spawn();
+    let mut command = Command::new(&version.path);
+    on_a_crowded_cpu(command.args(["-c", WORK]), 8);
+    let running = Running::start(command);
+    let pid = running.pid();
+    // Neither ends by itself.
+    let both = Load(vec![hog.unwrap(), running.child]);
+    let mut found = 0;
+    for _ in 0..8 {
+        let arguments = [&*pid, "-d", "2", "-r", "1000"];
+        let (recording, output) = attached("attached-polled.profundo", FEW, &arguments);
+        assert_eq!(recording.profile.meta.engine, Engine::ProcPoll);
+        let samples = recording.profile.samples.iter();
+        let mut unread = 0.0;
+        for sample in samples {
+            let names = recording.names(sample);
+            if !names.contains(&"<module>") {
+                assert_eq!(names.first(), Some(&UNREADABLE), "{names:?}");
+                unread += sample.weight.0 as f64 / 1e9;
+                found += 1;
+            }
+        }
+        // The report says so as it does for any other engine.
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        if unread > 0.06 * recording.seconds() {
+            assert!(
+                said.contains("Warning: ") && said.contains("could not be read"),
+                "{said}"
+            );
+        }
+        if found > 0 {
+            break;
+        }
+    }
+    drop(both);
+    assert!(found > 0, "everything could be read");
+}
+
+/// A program that lies where only it sees it.
+const HIDDEN: &str =
+    "mount -t tmpfs none /mnt && cp \"$0\" /mnt/hidden_program && exec /mnt/hidden_program";
+
+#[test]
+fn files_that_only_the_program_sees_have_names() {
+    let (Some(target), Some(unshare)) = (c("goes_on.c", &[]), tool("unshare")) else {
+        return;
+    };
+    let _alone = alone();
+    let mut hidden = Command::new(&unshare);
+    hidden.args(["-m", "sh", "-c", HIDDEN]).arg(&target);
+    let mut probe = Command::new(&unshare);
+    let probe = probe.args(["-m", "true"]).stderr(Stdio::null()).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        skip("no mount namespaces can be made");
+        return;
+    }
+    let running = Running::start(hidden);
+    let arguments = [&*running.pid(), "-d", "2", "-r", "1000"];
+    let (recording, _) = attached("attached-hidden.profundo", "", &arguments);
+    let share = recording.share("burn_on_and_on");
+    assert!(share > 50.0, "{share} %: {}", recording.outline());
+    assert_eq!(running.end().1, Some(7));
+}
+
+#[test]
+fn what_is_gone_when_names_are_looked_up_is_told() {
+    let (Some(target), Some(unshare)) = (c("hot.c", &[]), tool("unshare")) else {
+        return;
+    };
+    let mut probe = Command::new(&unshare);
+    let probe = probe.args(["-m", "true"]).stderr(Stdio::null()).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        skip("no mount namespaces can be made");
+        return;
+    }
+    let _alone = alone();
+    let file = scratch().join("hidden-run.profundo");
+    let mut command = Command::new(profundo());
+    command.arg("record").arg("-o").arg(&file).arg("--");
+    command.arg(unshare).args(["-m", "sh", "-c", HIDDEN]);
+    let output = command.arg(target).output().unwrap();
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
+    let took = Duration::from_secs(1);
+    let recording = Recording::read(&file, took, took);
+    let _ = std::fs::remove_file(&file);
+    let notes = &recording.profile.meta.notes;
+    let told = notes
+        .iter()
+        .any(|note| note.contains("/mnt/hidden_program"));
+    assert!(told, "{notes:?}; {}", recording.outline());
+}
+
+#[test]
+fn a_recording_of_what_runs_already_goes_to_the_standard_output() {
+    let Some(target) = c("goes_on.c", &[]) else {
+        return;
+    };
+    let _alone = alone();
+    let running = Running::start(Command::new(target));
+    let mut command = Command::new(profundo());
+    let arguments = ["attach", &running.pid(), "-d", "0.5", "-o", "-"];
+    let output = command.args(arguments).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let (profile, warnings) = profundo_formats::read(&output.stdout).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!(profile.meta.engine, Engine::PerfRing);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("Quality: "), "the report: {said}");
+    assert_eq!(running.end(), ("0\n".to_owned(), Some(7)));
+}
