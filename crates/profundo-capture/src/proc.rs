@@ -71,13 +71,8 @@ pub(crate) fn main_stack_end() -> u64 {
         .unwrap_or(0)
 }
 
-/// The command line, joined by spaces.
+/// The command line, quoted as a shell would need it.
 pub(crate) fn command_line() -> String {
     let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
-    let words: Vec<_> = bytes
-        .split(|&byte| byte == 0)
-        .filter(|word| !word.is_empty())
-        .map(String::from_utf8_lossy)
-        .collect();
-    words.join(" ")
+    profundo_wire::command::line(&bytes)
 }

@@ -60,8 +60,9 @@ pub fn time(options: &Time) -> Result<ExitCode> {
     {
         return Err(error);
     }
-    let words = program.arguments.iter().map(|word| word.to_string_lossy());
-    let command = words.collect::<Vec<_>>().join(" ");
+    let words = program.arguments.iter().map(|word| word.as_encoded_bytes());
+    let words: Vec<&[u8]> = words.collect();
+    let command = profundo_wire::command::line(&words.join(&0));
     let report = profundo_report::Time::new(command, runs)
         .warmups(options.warmup.into())
         .gap(gap);

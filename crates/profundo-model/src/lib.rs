@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod command;
 mod energy;
 mod file;
 mod folded;
@@ -45,6 +46,7 @@ mod traced;
 mod traffic;
 mod wait;
 
+pub use command::words_of_command;
 pub use energy::{Energy, EnergyZone};
 pub use file::{File, FileTable};
 pub use folded::FoldedError;

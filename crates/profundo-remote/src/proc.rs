@@ -14,15 +14,9 @@ pub(crate) fn read(pid: u32, name: &str) -> Vec<u8> {
     read.map(|_| bytes).unwrap_or_default()
 }
 
-/// The command line, joined by spaces.
+/// The command line, quoted as a shell would need it.
 pub(crate) fn command_line(pid: u32) -> String {
-    let bytes = read(pid, "cmdline");
-    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
-    let words: Vec<_> = bytes
-        .split(|&byte| byte == 0)
-        .map(String::from_utf8_lossy)
-        .collect();
-    words.join(" ")
+    profundo_wire::command::line(&read(pid, "cmdline"))
 }
 
 /// The names of the environment variables, without those that we have put there.

@@ -41,6 +41,7 @@ mod again;
 mod block;
 mod call;
 mod code;
+pub mod command;
 pub mod graph;
 mod name;
 mod python;

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use profundo_model::{FileId, FrameId, Language, LocationId, Profile, StackId, StringId};
+use profundo_model::{
+    FileId, FrameId, Language, LocationId, Profile, StackId, StringId, words_of_command,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::python::{Statement, statements};
@@ -92,8 +94,8 @@ fn joined(profile: &Profile, lines: &BTreeMap<u32, StringId>) -> String {
 fn mark_text(profile: &Profile, is_library: &[bool], frames: &[usize], found: &mut [bool]) {
     let commands = profile.processes.iter();
     let commands = commands.map(|process| profile.strings.get(process.command));
-    let texts: Vec<&str> = commands.filter_map(text_of_command).collect();
-    let is_started = |text: &&str| text.contains(FROM_PIPE) || is_launcher(text);
+    let texts: Vec<String> = commands.filter_map(text_of_command).collect();
+    let is_started = |text: &String| text.contains(FROM_PIPE) || is_launcher(text);
     let all_start = !texts.is_empty() && texts.iter().all(is_started);
     let started = started(profile, is_library);
     for &at in frames {
@@ -112,8 +114,9 @@ fn mark_text(profile: &Profile, is_library: &[bool], frames: &[usize], found: &m
     }
 }
 
-/// The program that an interpreter was given by `-c`, with the arguments behind it.
-fn text_of_command(command: &str) -> Option<&str> {
+/// The program that an interpreter was given by `-c`. In older recordings, whose words are not quoted, the arguments
+/// stand behind it.
+fn text_of_command(command: &str) -> Option<String> {
     let (program, rest) = command.split_once(' ')?;
     let name = program.rsplit('/').next()?;
     let is_python = name.starts_with("python") || name.starts_with("pypy");
@@ -125,8 +128,14 @@ fn text_of_command(command: &str) -> Option<&str> {
     let are_options = options
         .split(' ')
         .all(|it| it.is_empty() || it.starts_with('-'));
+    if !is_python || !are_options {
+        return None;
+    }
+    if text.starts_with('\'') || text.starts_with("$'") {
+        return words_of_command(text).into_iter().next();
+    }
     let text = text.strip_suffix(" --multiprocessing-fork").unwrap_or(text);
-    (is_python && are_options).then_some(text)
+    Some(text.to_owned())
 }
 
 /// The frames of `<string>` that a library runs, or that call what starts a process of multiprocessing.
@@ -327,6 +336,7 @@ mod tests {
     fn the_text_of_a_command_follows_its_options() {
         for (command, text) in [
             ("python3 -c x = 1", Some("x = 1")),
+            ("python3 -u -c $'x = 1\\ny' 'a b'", Some("x = 1\ny")),
             ("/usr/bin/python3.12 -u -X dev", None),
             (
                 "/usr/bin/python3.12 -u -c import x; x.y()",
@@ -336,7 +346,7 @@ mod tests {
             ("bash -c ls", None),
             ("python3", None),
         ] {
-            assert_eq!(text_of_command(command), text, "{command}");
+            assert_eq!(text_of_command(command).as_deref(), text, "{command}");
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use profundo_model::{FileId, Language, Profile};
+use profundo_model::{FileId, Language, Profile, words_of_command};
 
 /// CPython's name for the file of a text.
 pub(super) const STRING: &str = "<string>";
@@ -25,7 +25,7 @@ impl Programs {
         let commands: BTreeSet<&str> = (profile.processes.iter())
             .map(|process| profile.strings.get(process.command))
             .collect();
-        let texts: BTreeSet<&str> = commands.into_iter().filter_map(program).collect();
+        let texts: BTreeSet<String> = commands.into_iter().filter_map(program).collect();
         if texts.is_empty() {
             return found;
         }
@@ -143,20 +143,20 @@ fn header(line: &str) -> Option<&str> {
     Some(&name[..end.unwrap_or(name.len())])
 }
 
-/// The text behind `-c` of a Python interpreter. Arguments of the program stand behind its last line.
-fn program(command: &str) -> Option<&str> {
+/// The text behind `-c` of a Python interpreter.
+fn program(command: &str) -> Option<String> {
     /// Options whose value is the next word.
     const WITH_VALUE: [&str; 3] = ["-X", "-W", "--check-hash-based-pycs"];
-    let (interpreter, mut rest) = command.split_once(' ')?;
+    let mut words = words_of_command(command).into_iter();
+    let interpreter = words.next()?;
     let name = interpreter.rsplit('/').next()?;
     if !name.to_ascii_lowercase().starts_with("python") {
         return None;
     }
     loop {
-        let (word, after) = rest.split_once(' ')?;
-        rest = after;
-        if WITH_VALUE.contains(&word) {
-            rest = rest.split_once(' ')?.1;
+        let word = words.next()?;
+        if WITH_VALUE.contains(&&*word) {
+            words.next()?;
             continue;
         }
         let letters = word.strip_prefix('-')?;
@@ -165,7 +165,7 @@ fn program(command: &str) -> Option<&str> {
         }
         // `-Ic TEXT` is `-I -c TEXT`.
         match letters.strip_suffix('c') {
-            Some(others) if !others.contains(['c', 'm']) => return Some(rest),
+            Some(others) if !others.contains(['c', 'm']) => return words.next(),
             _ if letters.is_empty() || letters.contains(['c', 'm']) => return None,
             _ => {}
         }
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn the_text_stands_behind_the_option() {
         let cases = [
-            ("python3 -c a = 1\nb = 2", Some("a = 1\nb = 2")),
+            ("python3 -c $'a = 1\\nb = 2' argument", Some("a = 1\nb = 2")),
             ("/usr/bin/python3.12 -X dev -Wd -Ic x", Some("x")),
             ("python3 script.py -c x", None),
             ("python3 -m module -c x", None),
@@ -188,7 +188,7 @@ mod tests {
             ("python3", None),
         ];
         for (command, wanted) in cases {
-            assert_eq!(program(command), wanted, "{command}");
+            assert_eq!(program(command).as_deref(), wanted, "{command}");
         }
     }
 

@@ -14,6 +14,7 @@ mod launch;
 mod looking;
 mod machine;
 mod memory;
+mod names;
 mod options;
 mod refused;
 mod short_processes;

@@ -6,6 +6,7 @@ use profundo_scan::{MapLine, executable};
 use profundo_unwind::Module;
 use profundo_wire::recording::ModuleInfo;
 
+use super::called;
 use super::file::FileEntry;
 use super::store::Store;
 use super::told::Told;
@@ -235,7 +236,14 @@ impl ModuleList {
         now: u64,
         store: &mut Store,
     ) -> Option<ModuleInfo> {
-        let new = Loaded::new(pid, line, now, store);
+        let mut new = Loaded::new(pid, line, now, store);
+        // The program's own file is mapped before all others.
+        if self.loaded.is_empty()
+            && line.path.starts_with(b"/")
+            && let Some(path) = called::path(pid, line)
+        {
+            new.info.path = path;
+        }
         let same = self.loaded.iter_mut().find(|module| {
             let what = |it: &Loaded| (it.device, it.inode, it.info.bias);
             what(module) == what(&new) && line.inode != 0

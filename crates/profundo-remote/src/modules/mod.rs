@@ -1,6 +1,7 @@
 //! What code lies where in a process: found in its maps, read from its files, compiled once for
 //! all processes, and published in its ring.
 
+mod called;
 mod elf;
 mod file;
 mod interpreter;

@@ -42,7 +42,7 @@ fn a_table_says_what_figures_mean() {
     let said = folder.said(&["time", "--", "sh", "-c", "echo out; exit 3"]);
     assert_eq!((said.code, said.out.as_str()), (Some(3), "out\n"));
     for part in [
-        "sh -c echo out; exit 3\n",
+        "sh -c 'echo out; exit 3'\n",
         " ms   from its start to its end\n",
         "\nuser ",
         "\nsys ",
