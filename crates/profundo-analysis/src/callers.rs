@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use profundo_model::{FrameId, Profile, StackId};
+use profundo_model::{FrameId, Profile, StackId, c_name, python_name};
 use rustc_hash::FxHashMap;
 
 use crate::Place;
@@ -101,7 +101,10 @@ fn is_meant(
     file: Option<&str>,
     lines: Option<&RangeInclusive<u32>>,
 ) -> bool {
-    if !ends_with_segments(profile.function_name(frame), name, "::") {
+    let function = profile.function_name(frame);
+    let is_named = |function| ends_with_segments(function, name, "::");
+    let is_python = python_name(function).is_some_and(|it| ends_with_segments(it, name, "."));
+    if !is_python && !is_named(function) && !is_named(c_name(function)) {
         return false;
     }
     let row = profile.frames.get(frame);

@@ -1,7 +1,7 @@
 //! Text that picks names: a glob where it has a `*`, a `?` or a `[`, and otherwise a part of the
 //! name.
 
-use profundo_model::{FrameId, Profile};
+use profundo_model::{FrameId, Profile, c_name, python_name};
 
 /// What to look for in a name.
 ///
@@ -134,14 +134,24 @@ pub(crate) fn functions(profile: &Profile, pattern: &Pattern) -> Vec<bool> {
     if pattern.is_glob() {
         let glob_of: Vec<char> = pattern.text().chars().collect();
         return by(&|name| {
-            segments(name).any(|end| glob(&glob_of, &end.chars().collect::<Vec<_>>()))
+            let mut ends = names(name).into_iter().flat_map(segments);
+            ends.any(|end| glob(&glob_of, &end.chars().collect::<Vec<_>>()))
         });
     }
-    let whole = by(&|name| ends_with_name(name, pattern.text()));
+    let is_end = |name: &str| {
+        let mut names = names(name).into_iter();
+        names.any(|name| ends_with_name(name, pattern.text()))
+    };
+    let whole = by(&is_end);
     if pattern.text().is_empty() || whole.contains(&true) {
         return whole;
     }
     by(&|name| pattern.is_in(name))
+}
+
+/// The names that a function goes by: `sorted` and `builtin_sorted`.
+fn names(function: &str) -> [&str; 2] {
+    [python_name(function).unwrap_or(function), c_name(function)]
 }
 
 /// A name and its ends after each `::` or dot.
@@ -223,5 +233,14 @@ mod tests {
         assert_eq!(functions(&profile, &"?.run".into()), [true, true, false]);
         assert_eq!(functions(&profile, &"ru*".into()), [true, true, false]);
         assert_eq!(functions(&profile, &"".into()), [false; 3]);
+    }
+
+    #[test]
+    fn a_function_of_c_is_meant_by_either_of_its_names() {
+        let profile = Profile::from_folded("str.join (PyUnicode_Join);join_all 1").unwrap();
+        for pattern in ["join", "str.join", "PyUnicode_Join", "s*.join", "PyUni*"] {
+            let found = functions(&profile, &pattern.into());
+            assert_eq!(found, [true, false], "{pattern}");
+        }
     }
 }

@@ -36,6 +36,7 @@ mod meta;
 mod module;
 mod plumbing;
 mod profile;
+mod python_name;
 mod sample;
 mod source;
 mod stack;
@@ -61,7 +62,9 @@ pub use location::{Avma, CodeAddress, Location, LocationKind, LocationTable, Rea
 pub use loss::Loss;
 pub use meta::{Engine, Measure, Meta, Part, SampleKind, Settled};
 pub use module::{Module, ModuleTable, Role, is_generated_code};
+pub use plumbing::is_start;
 pub use profile::Profile;
+pub use python_name::{c_name, python_name, with_python_name};
 pub use sample::{Gil, Nanos, Sample, State};
 pub use source::SourceLines;
 pub use stack::{Stack, StackTable};

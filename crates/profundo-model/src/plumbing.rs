@@ -4,6 +4,8 @@
 //! call on, and beside them others that serve any line: they make frames, allocate, collect
 //! garbage. Neither is what the line asked for. What remains is the work: `builtin_sorted`.
 
+use crate::c_name;
+
 /// What a native function of the interpreter does for the Python line below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -21,7 +23,7 @@ pub(crate) fn part_of(function: &str) -> Part {
     let is_in = |names: &[&str], prefixes: &[&str]| {
         names.contains(&name) || prefixes.iter().any(|prefix| name.starts_with(prefix))
     };
-    if is_in(PLUMBING, PLUMBING_PREFIXES) {
+    if is_in(PLUMBING, PLUMBING_PREFIXES) || PYTHON_PLUMBING.contains(&function) {
         Part::Plumbing
     } else if is_in(SERVICES, SERVICE_PREFIXES)
         || name.ends_with("dealloc")
@@ -48,6 +50,7 @@ pub(crate) fn is_interpreters(function: &str) -> bool {
 
 /// The name without what a compiler (`.cold`, `.constprop.0`) or a linker (`@GLIBC_2.34`) added.
 fn plain(function: &str) -> &str {
+    let function = c_name(function);
     let end = function.find(['.', '@']).filter(|&end| end > 0);
     &function[..end.unwrap_or(function.len())]
 }
@@ -98,6 +101,21 @@ const PLUMBING: &[&str] = &[
     "vectorcall_unbound",
     "lookup_maybe_method",
     "lookup_method",
+];
+
+/// Functions of the same kind in a file without symbols, where only their Python names are known.
+const PYTHON_PLUMBING: &[&str] = &[
+    "__build_class__",
+    "builtin_function_or_method.__call__",
+    "classmethod_descriptor.__call__",
+    "coroutine.send",
+    "function.__call__",
+    "generator.__next__",
+    "generator.send",
+    "method.__call__",
+    "method_descriptor.__call__",
+    "type.__call__",
+    "wrapper_descriptor.__call__",
 ];
 
 const PLUMBING_PREFIXES: &[&str] = &[
@@ -227,7 +245,7 @@ const SERVICE_PREFIXES: &[&str] = &[
 
 /// Whether a name says only where in its file a function begins (`libpython3.11.so.1.0+0x1a40`), because
 /// the file has no symbols.
-pub(crate) fn is_start(name: &str) -> bool {
+pub fn is_start(name: &str) -> bool {
     name.rsplit_once("+0x")
         .is_some_and(|(file, address)| !file.is_empty() && u64::from_str_radix(address, 16).is_ok())
 }
@@ -245,6 +263,10 @@ mod tests {
         assert_eq!(part_of("gc_collect_main.constprop.0"), Part::Service);
         assert_eq!(part_of("_Py_NewRef"), Part::Service);
         assert_eq!(part_of("builtin_sorted"), Part::Work);
+        assert_eq!(part_of("sorted (builtin_sorted)"), Part::Work);
+        assert_eq!(part_of("type.__call__ (type_call)"), Part::Plumbing);
+        assert_eq!(part_of("type.__call__"), Part::Plumbing);
+        assert_eq!(part_of("object (object_new.part.0)"), Part::Service);
         assert_eq!(part_of("PyNumber_Add"), Part::Work);
     }
 

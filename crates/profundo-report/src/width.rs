@@ -1,5 +1,6 @@
 //! Columns: how wide text is on a screen, how to shorten it, and how wide the screen is.
 
+use profundo_model::python_name;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What stands for the part that was cut off. It is one column wide.
@@ -43,9 +44,15 @@ pub fn keep_head(text: &str, columns: usize) -> String {
     }
 }
 
-/// The tail of `text` in at most `columns`, with an ellipsis where something was cut off.
+/// The tail of `text` in at most `columns`, with an ellipsis where something was cut off. Of the two names of a function of
+/// C's that Python code calls, the one in C goes first.
 pub fn keep_tail(text: &str, columns: usize) -> String {
-    if text.len() <= columns || width(text) <= columns {
+    let fits = |text: &str| text.len() <= columns || width(text) <= columns;
+    let text = match python_name(text).filter(|_| !fits(text)) {
+        Some(python) => python,
+        None => text,
+    };
+    if fits(text) {
         return text.to_owned();
     }
     if columns == 0 {
@@ -132,6 +139,7 @@ mod tests {
 
     #[test]
     fn text_is_cut_by_columns() {
+        check_cut("sorted (builtin_sorted)", 10, "sorted (b…", "sorted");
         check_cut("abcdef", 6, "abcdef", "abcdef");
         check_cut("abcdef", 5, "abcd…", "…cdef");
         check_cut("abcdef", 1, "…", "…");

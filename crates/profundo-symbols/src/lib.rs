@@ -53,6 +53,7 @@ mod plain_names;
 mod plt;
 mod pool;
 mod problem;
+mod python;
 mod starts;
 mod summary;
 mod symbolizer;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use profundo_model::Language;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arena::Arena;
 use crate::cache::{Resolved, Source};
@@ -88,7 +88,9 @@ pub(crate) fn names(module: &ModuleFile, module_path: &str, addresses: &[u64]) -
             frame.function = texts.text(&starts::name(&module_path, start));
         }
     }
-    let mut nameless = nameless.into_iter().peekable();
+    let named = add_python_names(module, addresses, &mut found, &mut texts);
+    let nameless = nameless.into_iter().filter(|index| !named.contains(index));
+    let mut nameless = nameless.peekable();
 
     let names = found
         .into_iter()
@@ -119,6 +121,38 @@ pub(crate) fn names(module: &ModuleFile, module_path: &str, addresses: &[u64]) -
         missing_split_files: missing,
         problems,
     }
+}
+
+/// Puts the names that Python code knows before those of C's functions. Returns whose only name that is.
+fn add_python_names(
+    module: &ModuleFile,
+    addresses: &[u64],
+    found: &mut [Vec<NamedFrame>],
+    texts: &mut Texts,
+) -> FxHashSet<usize> {
+    let mut named = FxHashSet::default();
+    let Ok(names) = guarded(|| Ok(module.python())) else {
+        return named;
+    };
+    if names.is_empty() {
+        return named;
+    }
+    let all: Vec<usize> = (0..addresses.len()).collect();
+    let starts = starts_of(module, addresses, &all);
+    for ((index, start), frames) in starts.into_iter().enumerate().zip(found) {
+        let name = start.and_then(|start| names.get(start));
+        let (Some(name), Some(frame)) = (name, frames.last_mut()) else {
+            continue;
+        };
+        frame.function = match profundo_model::is_start(&frame.function) {
+            true => {
+                named.insert(index);
+                texts.text(name)
+            }
+            false => texts.text(&profundo_model::with_python_name(name, &frame.function)),
+        };
+    }
+    named
 }
 
 /// Where those of the `addresses` that `nameless` picks have their functions begin.

@@ -2,12 +2,13 @@
 //! information. Opened once for a round of lookups and shared by its threads.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::image::Image;
 use crate::mmap::Bytes;
+use crate::python::PythonNames;
 use crate::{Problem, debug_files, symtab, vdso};
 
 /// What the user of the crate said about files.
@@ -40,6 +41,8 @@ pub(crate) struct ModuleFile {
     pub(crate) problems: Vec<Problem>,
     /// Whether debug information is passed over.
     pub(crate) symbols_only: bool,
+    /// How Python code calls its functions.
+    python: OnceLock<PythonNames>,
 }
 
 impl ModuleFile {
@@ -81,6 +84,12 @@ impl ModuleFile {
             this.problems.push(Problem::NoDebugInfo);
         }
         this
+    }
+
+    /// How Python code calls the functions of the file that was mapped.
+    pub(crate) fn python(&self) -> &PythonNames {
+        let names = || self.main.as_ref().map(PythonNames::of);
+        self.python.get_or_init(|| names().unwrap_or_default())
     }
 
     /// The file with debug information, if there is one.

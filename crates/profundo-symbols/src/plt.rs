@@ -11,7 +11,7 @@ use crate::demangle::STUB;
 use crate::image::Image;
 use crate::symtab::sections_named;
 
-const SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
+pub(crate) const SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
 /// Where the slots' symbols are: those of `.plt.got` are in the second, large one.
 const RELOCATIONS: [&str; 2] = [".rela.plt", ".rela.dyn"];
 /// An entry of these, on x86-64: the slot, the symbol and the kind, an addend.
@@ -93,7 +93,7 @@ fn entries_of<'a>(
 }
 
 /// The address of the table slot that the stub at `address` jumps through.
-fn slot_of(sections: &[(u64, &[u8])], address: u64) -> Option<u64> {
+pub(crate) fn slot_of(sections: &[(u64, &[u8])], address: u64) -> Option<u64> {
     let (start, contents) = sections.iter().find(|(start, contents)| {
         address
             .checked_sub(*start)

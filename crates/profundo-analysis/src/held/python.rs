@@ -2,6 +2,8 @@
 //! read: while it is being made there is nothing in it yet. Of which class an instance is its functions do not
 //! tell: that is an `object`.
 
+use profundo_model::c_name;
+
 use super::Held;
 use super::frame::FrameText;
 
@@ -266,7 +268,7 @@ pub(super) fn of_frames<'a>(frames: impl Iterator<Item = FrameText<'a>>) -> Opti
     let mut is_object = false;
     for frame in frames {
         // `list_resize.part.0`: what compilers make of a function is still its.
-        let name = frame.function.split('.').next().unwrap_or_default();
+        let name = c_name(frame.function).split('.').next().unwrap_or_default();
         if ENTRIES.contains(&name) {
             is_object |= makes_objects(name);
             continue;
@@ -323,6 +325,10 @@ mod tests {
             is("tuple", false)
         );
         assert_eq!(of(&["PyUnicode_New", "unicode_repeat"]), is("str", false));
+        assert_eq!(
+            of(&["PyMem_Malloc", "list.extend (list_extend)"]),
+            is("list", false)
+        );
         assert_eq!(
             of(&["malloc", "_PyObject_Malloc", "PyFloat_FromDouble"]),
             is("float", false)

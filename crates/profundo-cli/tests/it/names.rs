@@ -1,14 +1,58 @@
-//! Names as users know them: of programs, of command lines.
+//! Names as users know them: of functions of C's, of programs, of command lines.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::machine::{Folder, SPIN_C, c_program};
+use crate::machine::{Folder, SPIN_C, c_program, python};
+
+const SORT: &str = "
+import time
+def sort(values):
+    return sorted(values)
+values = [str(it) for it in range(100000)]
+until = time.process_time() + 0.5
+while time.process_time() < until:
+    sort(values)
+    ','.join(values)
+";
 
 fn json(folder: &Folder, words: &[&str]) -> Value {
     serde_json::from_str(&folder.said(words).succeeded().out).unwrap()
+}
+
+#[test]
+fn functions_of_c_have_the_names_that_python_code_calls_them_by() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    folder.file("sort.py", SORT);
+    let python = python.to_str().unwrap();
+    folder
+        .said(&["record", "-o", "x.profundo", python, "sort.py"])
+        .succeeded();
+    for name in ["sorted", "builtin_sorted"] {
+        let words = ["report", "x.profundo", "functions", "--function", name];
+        let told = json(&folder, &[&words[..], &["--json"]].concat());
+        let rows = told["functions"].as_array().unwrap();
+        let is_it = |row: &&Value| row["function"] == "sorted (builtin_sorted)";
+        let row = rows
+            .iter()
+            .find(is_it)
+            .unwrap_or_else(|| panic!("{told:#}"));
+        assert!(row["total_share"].as_f64().unwrap() > 0.99, "{row}");
+    }
+    let callers = folder.said(&["report", "x.profundo", "callers", "sorted"]);
+    assert!(
+        callers.succeeded().out.contains("sort.py:4"),
+        "{callers:#?}"
+    );
+    let folded = folder.said(&["export", "x.profundo", "--to", "collapsed", "-o", "-"]);
+    let folded = &folded.succeeded().out;
+    assert!(folded.contains(";sorted (builtin_sorted)"), "{folded}");
+    // Either the method, or what it does nothing but jump to.
+    let is_join = |line: &&str| line.contains("str.join (");
+    assert!(folded.lines().any(|line| is_join(&line)), "{folded}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::io;
 
 use profundo_analysis::{FunctionShare, Place, Selection, shares, traced};
-use profundo_model::Profile;
+use profundo_model::{Profile, python_name};
 
 use super::{
     BOLD, GRAY, KindColumns, push_share, share_width, tell_amounts, view, write_empty, write_end,
@@ -223,7 +223,8 @@ pub(super) fn push_name(
         }
     }
     // A name's last segments say more than its first.
-    let name = if function.contains("::") || function.contains('.') {
+    let is_qualified = function.contains("::") || function.contains('.');
+    let name = if is_qualified || python_name(function).is_some() {
         keep_tail(function, for_name.min(columns))
     } else {
         keep_head(function, for_name.min(columns))

@@ -5,6 +5,7 @@ mod damage;
 mod native;
 mod oracle;
 mod own_process;
+mod python;
 mod rust;
 mod separate;
 mod split;

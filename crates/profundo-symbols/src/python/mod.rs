@@ -1,0 +1,118 @@
+//! The names by which Python code calls functions of C's: `sorted` is `builtin_sorted`, `list.append` is `list_append`.
+//!
+//! They are read from the tables in the file that CPython itself reads (`tables.rs`), so they hold for every version and
+//! for every extension module, also for a file without symbols.
+
+use rustc_hash::FxHashMap;
+
+use crate::image::Image;
+use memory::Memory;
+use object::{Object, ObjectSymbol};
+use tables::Given;
+
+mod jumps;
+mod memory;
+mod slots;
+mod tables;
+
+/// The Python names of the functions in one file.
+#[derive(Debug, Default)]
+pub(crate) struct PythonNames {
+    /// By where they begin.
+    names: FxHashMap<u64, String>,
+}
+
+impl PythonNames {
+    /// Those of a file; none where it is neither an interpreter nor an extension module.
+    pub(crate) fn of(image: &Image) -> Self {
+        let file = image.object().filter(uses_python);
+        let found = file.and_then(|file| {
+            let memory = Memory::of(&file)?;
+            let mut names = chosen(tables::read(&memory));
+            jumps::follow(&file, &memory, &mut names);
+            Some(names)
+        });
+        Self {
+            names: found.unwrap_or_default(),
+        }
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The name of the function that begins at an address.
+    pub(crate) fn get(&self, start: u64) -> Option<&str> {
+        self.names.get(&start).map(String::as_str)
+    }
+}
+
+/// Whether a file makes modules or types, or is what makes them.
+fn uses_python(file: &object::File<'_>) -> bool {
+    const NAMES: [&str; 6] = [
+        "PyModuleDef_Init",
+        "PyModule_Create2",
+        "PyType_Ready",
+        "PyType_FromSpec",
+        "PyType_FromSpecWithBases",
+        "PyType_FromModuleAndSpec",
+    ];
+    file.dynamic_symbols()
+        .any(|symbol| symbol.name().is_ok_and(|name| NAMES.contains(&name)))
+}
+
+/// One name for each function. A function that has several is called by the method that they have in common, and
+/// has no Python name where they have none.
+fn chosen(given: Vec<Given>) -> FxHashMap<u64, String> {
+    let mut by_function: FxHashMap<u64, Vec<Given>> = FxHashMap::default();
+    for given in given {
+        by_function.entry(given.function).or_default().push(given);
+    }
+    by_function
+        .into_iter()
+        .filter_map(|(function, given)| Some((function, choose(&given)?)))
+        .collect()
+}
+
+fn choose(given: &[Given]) -> Option<String> {
+    // `dict.get` is a method; that `__contains__` is a slot as well says nothing new.
+    let methods: Vec<&Given> = given.iter().filter(|it| it.is_method).collect();
+    let candidates = match methods.is_empty() {
+        true => given.iter().collect(),
+        false => methods,
+    };
+    let (first, others) = candidates.split_first()?;
+    let is_same_owner = others.iter().all(|it| it.owner == first.owner);
+    let is_same_method = others.iter().all(|it| it.method == first.method);
+    match (is_same_owner, is_same_method) {
+        (true, true) => Some(joined(&first.owner, &first.method)),
+        (false, true) if first.is_method => Some(first.method.clone()),
+        (true, false) if first.is_method => alias(&candidates),
+        _ => None,
+    }
+}
+
+/// Of several names in one table the shortest: `acquire` of `acquire_lock`, `acquire` and `__enter__`. What mostly
+/// answers to special names is none of them.
+fn alias(given: &[&Given]) -> Option<String> {
+    let is_special = |it: &&&Given| it.method.starts_with("__");
+    if given.iter().filter(is_special).count() > 1 {
+        return None;
+    }
+    let plain = given.iter().filter(|it| !is_special(it));
+    let best = plain.min_by_key(|it| it.method.len())?;
+    Some(joined(&best.owner, &best.method))
+}
+
+fn joined(owner: &str, method: &str) -> String {
+    let owner = owner.strip_prefix("builtins.").unwrap_or(owner);
+    match (owner, method) {
+        ("" | "builtins", method) => method.to_owned(),
+        (owner, "") => owner.to_owned(),
+        (owner, method) => format!("{owner}.{method}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
