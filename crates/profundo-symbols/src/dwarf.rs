@@ -16,6 +16,7 @@ use gimli::{DwarfPackage, SectionId};
 use crate::Problem;
 use crate::arena::Arena;
 use crate::image::{Image, Reader};
+use crate::lambdas::{Lambdas, OPERATOR};
 use crate::module_file::ModuleFile;
 use crate::plain_names::PlainNames;
 
@@ -71,6 +72,8 @@ pub(crate) struct RawFrame<'a> {
     pub(crate) name: &'a [u8],
     /// The plain name, where `name` is a Rust linkage name and the plain one was asked for.
     pub(crate) plain: Option<&'a [u8]>,
+    /// The whole name of a lambda that has no linkage name.
+    pub(crate) lambda: Option<String>,
     /// The source file; empty where unknown.
     pub(crate) file: String,
     /// The line; 0 where unknown.
@@ -87,6 +90,7 @@ pub(crate) struct DebugInfo<'a> {
     image: &'a Image,
     missing: RefCell<Vec<PathBuf>>,
     plain_names: PlainNames<'a>,
+    lambdas: Lambdas,
 }
 
 impl<'a> DebugInfo<'a> {
@@ -123,6 +127,7 @@ impl<'a> DebugInfo<'a> {
             image,
             missing,
             plain_names,
+            lambdas: Lambdas::default(),
         }))
     }
 
@@ -145,7 +150,8 @@ impl<'a> DebugInfo<'a> {
             // A unit's skeleton, all that remains of it where the debug file is split, does not
             // tell the language.
             let language = function.and_then(|name| name.language);
-            if unit.is_none() && (legacy_rust || language.is_none()) {
+            let may_be_lambda = name == OPERATOR;
+            if unit.is_none() && (legacy_rust || may_be_lambda || language.is_none()) {
                 unit = Some(self.finish(self.context.find_dwarf_and_unit(address)));
             }
             let unit = unit.as_ref().and_then(Option::as_ref);
@@ -159,9 +165,14 @@ impl<'a> DebugInfo<'a> {
                 }
                 _ => None,
             };
+            let lambda = match (unit, frame.dw_die_offset) {
+                (Some(unit), Some(offset)) if may_be_lambda => self.lambdas.get(unit, offset),
+                _ => None,
+            };
             frames.push(RawFrame {
                 name,
                 plain,
+                lambda,
                 file: location
                     .and_then(|at| at.file)
                     .unwrap_or_default()

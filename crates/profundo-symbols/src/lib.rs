@@ -44,6 +44,7 @@ mod demangle;
 mod dwarf;
 mod functions;
 mod image;
+mod lambdas;
 mod lookup;
 mod mmap;
 mod module_file;

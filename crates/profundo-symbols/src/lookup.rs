@@ -270,6 +270,9 @@ impl Texts {
 
     fn frame(&mut self, raw: RawFrame<'_>) -> NamedFrame {
         let mut name = self.name(raw.name, raw.plain);
+        if let Some(lambda) = &raw.lambda {
+            name.function = self.text(lambda);
+        }
         if raw.family == Family::Rust {
             name.language = Language::Rust;
             // With line tables only there are no linkage names, and the plain name has its

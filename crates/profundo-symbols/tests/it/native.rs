@@ -1,5 +1,7 @@
 //! C and C++, with the versions of DWARF and of section compression that are about.
 
+use std::collections::BTreeSet;
+
 use profundo_model::Language;
 use profundo_symbols::Symbolizer;
 
@@ -172,6 +174,54 @@ fn lambdas_are_named_by_the_function_they_are_in() {
         name("3geo4each"),
         (each.clone(), format!("{each}({lambda})"))
     );
+}
+
+/// Code that was inlined has no symbol, and gcc gives the entries of lambdas no linkage name.
+#[test]
+fn inlined_lambdas_are_named_by_the_function_they_are_in() {
+    let scratch = Scratch::new();
+    let source = r#"
+        volatile int sink;
+        #define INLINE __attribute__((always_inline))
+        namespace geo {
+        struct Shape {
+            int side;
+            __attribute__((noinline)) int area(int scale) {
+                auto first = [&](int x) INLINE { sink = x; return side * x * scale; };
+                auto second = [&](int x) INLINE { sink = x + 1; return side - x; };
+                return first(scale) + second(scale);
+            }
+        };
+        }
+        int main(int argc, char **) {
+            auto last = [](const long *y) INLINE {
+                auto inner = [](unsigned long z) INLINE { sink = z; return 1; };
+                return inner(*y);
+            };
+            long y = argc;
+            return geo::Shape{argc}.area(2) + last(&y);
+        }
+    "#;
+    let Some(program) = scratch.compile("app.cpp", source, &["-O2", "-g"]) else {
+        return;
+    };
+    let names = |part: &str| {
+        let addresses: Vec<u64> = function(&program, part).collect();
+        let found = Symbolizer::new().resolve(program.to_str().unwrap(), &[], &addresses);
+        let frames = found.iter().flat_map(|frames| frames.iter());
+        let names = frames.map(|frame| frame.function.to_string());
+        names
+            .filter(|name| name.contains("operator()"))
+            .collect::<BTreeSet<String>>()
+    };
+    let area = "geo::Shape::area(int)";
+    assert_eq!(
+        Vec::from_iter(names("4areaEi")),
+        [1, 2].map(|number| format!("{area}::{{lambda(int)#{number}}}::operator()"))
+    );
+    let last = "main::{lambda(long const*)#1}::operator()";
+    let inner = format!("{last}(long const*) const::{{lambda(unsigned long)#1}}::operator()");
+    assert!(names("main").contains(&inner), "{:?}", names("main"));
 }
 
 #[test]
