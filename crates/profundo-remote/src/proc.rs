@@ -127,6 +127,14 @@ pub(crate) fn thread_cpu(pid: u32, tid: u32) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
+/// The user and system time of a process, which `stat` tells in hundredths of a second. What its main thread has
+/// run for beyond that, by the scheduler's count, is added to its user time: a short program has none else.
+pub(crate) fn times(pid: u32, stat: &Stat) -> (u64, u64) {
+    let ran = thread_cpu(pid, pid).unwrap_or(0);
+    let beyond = ran.saturating_sub(stat.user.saturating_add(stat.system));
+    (stat.user.saturating_add(beyond), stat.system)
+}
+
 /// A thread's name.
 pub(crate) fn thread_name(pid: u32, tid: u32) -> String {
     let name = read(pid, &format!("task/{tid}/comm"));

@@ -231,8 +231,13 @@ impl Program {
     pub(crate) fn read_times(&mut self) -> Option<proc::Stat> {
         let stat = proc::stat(self.pid)?;
         // A process that has ended and was asked for has none any more.
-        self.times.0 = self.times.0.max(stat.user);
-        self.times.1 = self.times.1.max(stat.system);
+        let (user, system) = match self.way {
+            // It says itself what it has used.
+            Way::Agent(_) => (stat.user, stat.system),
+            _ => proc::times(self.pid, &stat),
+        };
+        self.times.0 = self.times.0.max(user);
+        self.times.1 = self.times.1.max(system);
         Some(stat)
     }
 

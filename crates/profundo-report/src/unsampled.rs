@@ -1,6 +1,6 @@
 //! Why a recording has no samples, as far as it is known how the program ended and what it did.
 
-use profundo_model::{Process, ProcessEnd, Profile, SampleKind};
+use profundo_model::{Nanos, Process, ProcessEnd, Profile, SampleKind};
 
 use crate::units::duration;
 use crate::views::signal_name;
@@ -9,6 +9,9 @@ use crate::views::signal_name;
 const IDLE: u64 = 10;
 /// Who waits for less than this, in nanoseconds, was only short.
 const LONG: u64 = 100_000_000;
+
+/// Who ran for so many periods was not too short for a sample.
+const MANY: u64 = 20;
 
 /// What became of the program that was recorded, and what to do about it; `None` if all that is known is that it
 /// used little CPU time.
@@ -59,7 +62,12 @@ pub(crate) fn reason(profile: &Profile) -> Option<String> {
         }
         _ => {}
     }
-    let lasted = profile.meta.duration.0;
+    // The recording begins before the program: it waits until the recorder is ready.
+    let lasted = (first.started.zip(last.ended))
+        .map_or(profile.meta.duration, |(from, to)| {
+            Nanos(to.0.saturating_sub(from.0))
+        })
+        .0;
     // Who lives on was not short, however short the recording was.
     let lives_on = last.end == ProcessEnd::Unknown;
     let is_long = lasted >= LONG || lives_on && lasted > 0;
@@ -68,20 +76,36 @@ pub(crate) fn reason(profile: &Profile) -> Option<String> {
         [_] if lives_on => " With `--no-children`, what its children do is left out.",
         _ => "",
     };
-    (waited && profile.meta.kind == SampleKind::Cpu).then(|| {
-        format!(
+    let is_cpu = profile.meta.kind == SampleKind::Cpu;
+    if waited && is_cpu {
+        return Some(format!(
             "the program waited nearly all the time ({} of {} on a CPU): `--wall` records where.{children}",
             duration(used),
             duration(lasted)
-        )
+        ));
+    }
+    let period = profile.meta.period.0;
+    let has_ended = matches!(last.end, ProcessEnd::Exited(0));
+    if !has_ended || !is_cpu || period == 0 {
+        return None;
+    }
+    Some(match used / period < MANY {
+        true => format!(
+            "the program ended {after}, which is short for a sample every {}: `-r` samples more often, and `profundo \
+             time` measures what is short.",
+            duration(period)
+        ),
+        false => format!(
+            "the program ended {after}, and none of it could be sampled; what is known of the reason stands in the \
+             notes."
+        ),
     })
 }
 
 /// How many processes live on that the first one started.
 fn left_behind(profile: &Profile, first: &Process) -> usize {
-    let has_ended = |it: &Process| {
-        matches!(it.end, ProcessEnd::Exited(_) | ProcessEnd::Killed(_)) || it.ended.is_none()
-    };
+    // Of one whose end nobody has seen it is not known whether it has left the others.
+    let has_ended = |it: &Process| matches!(it.end, ProcessEnd::Exited(_) | ProcessEnd::Killed(_));
     let mut same = profile.processes.iter().filter(|it| it.pid == first.pid);
     if !same.next_back().is_some_and(has_ended) {
         return 0;

@@ -25,7 +25,9 @@ fn each_ending_has_its_sentence() {
         assert!(!said.err.contains(LONGER), "{script}: {said:#?}");
     }
     let said = run(&folder, &["/bin/true"]);
-    assert!(said.err.contains(LONGER), "{said:#?}");
+    assert!(said.err.contains("the program ended after"), "{said:#?}");
+    assert!(said.err.contains("profundo time"), "{said:#?}");
+    assert!(!said.err.contains(LONGER), "{said:#?}");
 }
 
 #[test]

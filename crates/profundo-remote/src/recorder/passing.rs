@@ -57,7 +57,7 @@ impl Recorder {
             (None, None) => HowEnded::Unknown,
         };
         // That of a process that is only waited for still counts what it has used.
-        let times = times.or(stat.map(|stat| (stat.user, stat.system)));
+        let times = times.or(stat.map(|stat| proc::times(pid, &stat)));
         sink(Event::Ended(ProcessEnd {
             process: key,
             ended: self

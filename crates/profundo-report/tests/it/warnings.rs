@@ -152,13 +152,13 @@ fn a_command_gets_no_advice_on_rust() {
 fn a_process_that_sleeps_on_was_not_too_short() {
     use profundo_model::ProcessEnd;
     use profundo_report::{Choices, GroupBy};
-    let said = |end, processes| {
+    let said = |end, processes, ended| {
         let mut profile = crate::mixed::Maker::new().profile;
         profile.meta.duration = Nanos(50_000_000);
         profile.processes.truncate(1);
         profile.processes[0].end = end;
         (profile.processes[0].user, profile.processes[0].system) = (None, None);
-        profile.processes[0].ended = Some(profile.meta.duration);
+        profile.processes[0].ended = ended;
         let child = profundo_model::Process {
             pid: profile.processes[0].pid + 1,
             ..profile.processes[0].clone()
@@ -172,12 +172,15 @@ fn a_process_that_sleeps_on_was_not_too_short() {
             .to_owned()
     };
     let rows = [
-        said(ProcessEnd::Unknown, 1),
-        said(ProcessEnd::Unknown, 2),
-        said(ProcessEnd::Exited(0), 1),
+        said(ProcessEnd::Unknown, 1, Some(Nanos(50_000_000))),
+        said(ProcessEnd::Unknown, 2, Some(Nanos(50_000_000))),
+        // Nobody has seen its end, so nobody can say that it has left the other.
+        said(ProcessEnd::Unknown, 2, None),
+        said(ProcessEnd::Exited(0), 1, Some(Nanos(50_000_000))),
     ];
     expect![[r#"
         Warning: no samples were taken: the program waited nearly all the time (0 s of 50.0 ms on a CPU): `--wall` records where. With `--no-children`, what its children do is left out.
         Warning: no samples were taken: the program waited nearly all the time (0 s of 50.0 ms on a CPU): `--wall` records where.
-        Warning: no samples were taken: the program used too little CPU time to be seen. Run it for longer, or sample it more often."#]].assert_eq(&rows.join("\n"));
+        Warning: no samples were taken: the program waited nearly all the time (0 s of 50.0 ms on a CPU): `--wall` records where.
+        Warning: no samples were taken: the program ended after less than 10 ms of CPU time, which is short for a sample every 1.00 ms: `-r` samples more often, and `profundo time` measures what is short."#]].assert_eq(&rows.join("\n"));
 }
