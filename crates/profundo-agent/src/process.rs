@@ -26,14 +26,7 @@ pub fn exists(process: u32) -> bool {
 
 /// The time on a clock in nanoseconds; 0 if there is no such clock.
 pub fn time(clock: libc::clockid_t) -> u64 {
-    let mut now = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: the kernel writes one timespec; zeroed is a valid one.
-    let now = unsafe {
-        let place = now.as_mut_ptr() as usize;
-        sys::call(libc::SYS_clock_gettime, [clock as usize, place, 0, 0, 0, 0]);
-        now.assume_init()
-    };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    sys::time(clock)
 }
 
 /// The CPU time of a thread of this process in nanoseconds, by the kernel's number of it; 0 if it has ended.

@@ -230,6 +230,7 @@ pub fn enter_quietly(home: Home) {
     if let (Some(slot), Some(control)) = (entered, session::control()) {
         // A thread of this number may have ended without a word.
         timers::end(slot);
+        slot.note_times();
         timers::start(control, slot, tid);
     }
     Value::new().set();

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 
 use profundo_probe::handlers::value;
 use profundo_probe::shared::Control;
-use profundo_probe::{Slot, clock, sys, urgent};
+use profundo_probe::{Slot, phase, sys, urgent};
 
 use crate::home::Home;
 use crate::{claims, process, session};
@@ -77,6 +77,18 @@ pub fn end(slot: &Slot) -> bool {
     timer.map(stop).is_some()
 }
 
+/// How far the kernel's ticks lie apart, in nanoseconds.
+fn tick(control: &Control) -> u64 {
+    control.tick.load(Ordering::Relaxed).into()
+}
+
+/// How long it is until the kernel's next tick: the coarse clock says when the last one was.
+fn until_tick(control: &Control) -> u64 {
+    let last = sys::time(libc::CLOCK_MONOTONIC_COARSE);
+    let since = sys::time(libc::CLOCK_MONOTONIC).saturating_sub(last);
+    tick(control).saturating_sub(since)
+}
+
 /// Makes a timer on a thread's CPU clock. `None`: there is to be none.
 fn make(control: &Control, tid: u32, signal: i32) -> Option<u32> {
     let (period, value) = kind(control)?;
@@ -101,17 +113,14 @@ fn make(control: &Control, tid: u32, signal: i32) -> Option<u32> {
     if made != 0 {
         return None;
     }
-    // The first tick comes anywhere in the period, or threads that are busy for less would never
-    // be seen.
-    let random = clock::now().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-    let first = random.wrapping_mul(period) >> 32;
+    let first = phase::first_expiry(period, tick(control), until_tick(control), u64::from(tid));
     let spec = |nanos: u64| libc::timespec {
         tv_sec: (nanos / 1_000_000_000) as i64,
         tv_nsec: (nanos % 1_000_000_000) as i64,
     };
     let times = libc::itimerspec {
         it_interval: spec(period),
-        it_value: spec(first.max(1)),
+        it_value: spec(first),
     };
     // SAFETY: the timer was just made, and the times are ours.
     unsafe {

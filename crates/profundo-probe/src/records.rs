@@ -49,6 +49,12 @@ pub struct ThreadRecord {
     /// The thread's number in its process, never used twice: the record's place, from 1, plus the
     /// number of records for each time that it was used before. It is what samples name.
     pub number: AtomicU32,
+    /// The period of the thread's task clock in nanoseconds, where it differs from the session's; 0 if it does
+    /// not. Written by the command.
+    pub period: AtomicU64,
+    /// 1 once the thread's task clock has ticked. Written by the thread.
+    pub has_ticked: AtomicU32,
+    reserved: AtomicU32,
 }
 
 impl ThreadRecord {
@@ -112,6 +118,8 @@ impl ThreadRecord {
             figure.store(0, Ordering::Relaxed);
         }
         self.clock.store(0, Ordering::Relaxed);
+        self.period.store(0, Ordering::Relaxed);
+        self.has_ticked.store(0, Ordering::Relaxed);
         // Release pairs with the acquire of whoever reads the record, the command among them.
         self.state.store(record_state::ALIVE, Ordering::Release);
     }

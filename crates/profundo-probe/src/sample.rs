@@ -17,7 +17,7 @@ use crate::python::{Merge, Sampled, record};
 use crate::recorder::Recorder;
 use crate::stacks::Stacks;
 use crate::threads::{Slot, Threads};
-use crate::{CodeMap, clock, regs, sys};
+use crate::{CodeMap, clock, phase, regs, sys};
 
 /// The deepest stack that is kept; what is deeper ends in `[truncated]`.
 pub const MAX_DEPTH: usize = 4096;
@@ -202,6 +202,12 @@ impl Probe {
         if event.tag != 0 && !slot.accepts_tag(event.tag) {
             return;
         }
+        if let Some(recorder) = &self.recorder
+            && let Some(record) = self.threads.record(slot.number())
+            && !phase::weigh(&mut event, slot, record, recorder.control)
+        {
+            return;
+        }
         let is_tick = event.is_tick();
         if is_tick && slot.is_too_soon(clock) {
             slot.owe(event.weight);
@@ -216,6 +222,8 @@ impl Probe {
                     event.state = State::System;
                 }
             }
+            // `weigh` has asked.
+            SystemCall::Counted if self.recorder.is_some() => {}
             SystemCall::Counted => match slot.system_time_since(sys::thread_system_time()) {
                 0 => return,
                 weight => event.weight = weight,

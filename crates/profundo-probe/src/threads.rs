@@ -62,6 +62,10 @@ pub struct Slot {
     /// The system time that samples stand for so far, by the kernel's count, plus one; 0 before
     /// the first look.
     system: AtomicU64,
+    /// The CPU time at that look.
+    cpu: AtomicU64,
+    /// Whether there was a sample of system time.
+    was_in_kernel: AtomicBool,
     /// Whether the thread is waiting for the interpreter's lock.
     waits: AtomicBool,
     /// How many samples with whole stacks of the interpreter's there were, up to some, and whether
@@ -239,6 +243,26 @@ impl Slot {
             self.system.store(now + 1, Ordering::Relaxed);
         }
         if since >= LEAST { since } else { 0 }
+    }
+
+    /// Notes the thread's system time and its CPU time; returns how much of both there was since they were noted
+    /// last.
+    pub(crate) fn times_since(&self, system: u64, cpu: u64) -> (u64, u64) {
+        let before = self.system.swap(system + 1, Ordering::Relaxed);
+        let since_then = cpu.saturating_sub(self.cpu.swap(cpu, Ordering::Relaxed));
+        let before = before.checked_sub(1).unwrap_or(system);
+        (system.saturating_sub(before), since_then)
+    }
+
+    /// Notes that the thread was sampled in the kernel; returns whether it had been before.
+    pub(crate) fn note_kernel(&self) -> bool {
+        self.was_in_kernel.swap(true, Ordering::Relaxed)
+    }
+
+    /// Notes the times of a thread that begins to be looked at.
+    pub fn note_times(&self) {
+        self.was_in_kernel.store(false, Ordering::Relaxed);
+        self.times_since(sys::thread_system_time(), sys::thread_cpu_time());
     }
 
     /// How many samples were taken of it.

@@ -1,13 +1,14 @@
 //! A process with an agent: its ring is drained, its threads get clocks.
 
+mod periods;
 mod words;
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use profundo_probe::ThreadRecord;
 use profundo_probe::shared::{CHUNKS, Header, Ring, trap_state};
+use profundo_probe::{ThreadRecord, phase};
 use profundo_wire::recording::{Event, LossCounts, ThreadInfo};
 use profundo_wire::{End, Gil, PythonEnd, Reader, Record, SampleHead, State};
 
@@ -56,6 +57,8 @@ struct Thread {
     was_deaf: bool,
     /// How long it ran by clocks that were closed since.
     ran_before: u64,
+    /// Whether its clock goes on with the period that its first tick was drawn from.
+    has_first_period: bool,
 }
 
 /// The agent's side of a process.
@@ -183,6 +186,7 @@ impl Agent {
                 is_deaf: false,
                 was_deaf: false,
                 ran_before: 0,
+                has_first_period: false,
             };
             self.met += 1;
             if let Some(at) = self.renamed.iter().rposition(|(it, _)| *it == tid) {
@@ -454,19 +458,6 @@ impl Agent {
         }
     }
 
-    /// Changes the period of the threads that were sampled lately: others may be many, and are none the
-    /// wiser.
-    pub(crate) fn set_period(&mut self, period: u64) {
-        for thread in &mut self.threads {
-            if thread.samples != thread.varied
-                && let Some(clock) = &thread.clock
-            {
-                thread.varied = thread.samples;
-                clock.set_period(period);
-            }
-        }
-    }
-
     /// Stops and closes all clocks: the program is another one, or none.
     pub(crate) fn close_clocks(&mut self) {
         for thread in &mut self.threads {
@@ -484,7 +475,10 @@ impl Agent {
     /// Takes the words out of all chunks: those of each in the order of time, and the chunks in
     /// the order of their first samples. Of the last words also those that a thread did not live
     /// to let go of.
-    pub(crate) fn drain(&mut self, last: bool, words: &mut Words) {
+    pub(crate) fn drain(&mut self, last: bool, period: u64, words: &mut Words) {
+        if !last {
+            self.end_first_periods(period);
+        }
         words.clear();
         for chunk in 0..CHUNKS {
             let start = words.len();
@@ -732,9 +726,14 @@ fn start_clock(
     if !plan.ours {
         return Ok(());
     }
-    let opened = TaskClock::open(thread.tid, plan.period, signal).or_else(|error| match signal {
+    let has_ticked = record.has_ticked.load(Ordering::Relaxed) != 0;
+    let period = match has_ticked {
+        true => plan.period,
+        false => phase::first_period(plan.period, thread.tid),
+    };
+    let opened = TaskClock::open(thread.tid, period, signal).or_else(|error| match signal {
         // A kernel that does not know it yet.
-        Signal::Trap => TaskClock::open(thread.tid, plan.period, asked),
+        Signal::Trap => TaskClock::open(thread.tid, period, asked),
         Signal::Asked(_) => Err(error),
     });
     let clock = match opened {
@@ -751,6 +750,9 @@ fn start_clock(
     if !proc::has_thread(pid, thread.tid) {
         return Ok(());
     }
+    let own = if has_ticked { 0 } else { period };
+    record.period.store(own, Ordering::Relaxed);
+    thread.has_first_period = !has_ticked;
     // Release: the handler knows the clock before the first signal of it comes.
     record
         .clock

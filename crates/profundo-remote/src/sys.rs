@@ -256,3 +256,17 @@ pub(crate) fn file_system(path: &std::path::Path) -> io::Result<(i64, u64)> {
         Ok((answer.f_type, free))
     }
 }
+
+/// How far the kernel's ticks lie apart, in nanoseconds; 0 if it does not say.
+pub(crate) fn kernel_tick() -> u32 {
+    let mut tick = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel writes one timespec of ours.
+    let done = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut tick) };
+    match (done, tick.tv_sec) {
+        (0, 0) => u32::try_from(tick.tv_nsec).unwrap_or(0),
+        _ => 0,
+    }
+}

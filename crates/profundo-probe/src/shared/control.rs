@@ -104,7 +104,9 @@ pub struct Control {
     pub trace: AtomicU32,
     /// How often a process could not map the ring that it took.
     pub unmapped: AtomicU32,
-    reserved: [AtomicU32; 16],
+    /// How far the kernel's ticks lie apart in nanoseconds: CPU timers run out at ticks only.
+    pub tick: AtomicU32,
+    reserved: [AtomicU32; 15],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The last words, in a circle.

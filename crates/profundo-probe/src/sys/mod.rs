@@ -52,6 +52,23 @@ pub fn thread_system_time() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
 }
 
+/// The time on a clock in nanoseconds; 0 if there is no such clock.
+pub fn time(clock: i32) -> u64 {
+    let mut now = core::mem::MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: the kernel fills in the structure, which is all zero if it does not.
+    let now = unsafe {
+        let place = now.as_mut_ptr() as usize;
+        arch::syscall4(libc::SYS_clock_gettime, clock as usize, place, 0, 0);
+        now.assume_init()
+    };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The CPU time of the calling thread so far, in nanoseconds.
+pub fn thread_cpu_time() -> u64 {
+    time(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// The calling thread's name, 16 bytes with a NUL.
 pub fn thread_name() -> [u8; 16] {
     let mut name = [0u8; 16];

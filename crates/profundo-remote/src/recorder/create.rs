@@ -76,6 +76,7 @@ impl Recorder {
         control
             .system_period
             .store(options.system_period, Ordering::Relaxed);
+        control.tick.store(sys::kernel_tick(), Ordering::Relaxed);
         let wants_calls = options.wall.is_some() && options.traffic;
         control
             .calls

@@ -100,7 +100,7 @@ impl Recorder {
         }
         self.words.clear();
         if busy || last {
-            agent.drain(last, &mut self.words);
+            agent.drain(last, plan.period, &mut self.words);
         }
         let mut are_more = false;
         if self.options.memory == Some(Memory::Exact) {
