@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use profundo_probe::shared::{CHUNKS, Header, Ring, trap_state};
+use profundo_probe::shared::{CHUNKS, Header, Ring, start_kind, trap_state};
 use profundo_probe::{ThreadRecord, phase};
 use profundo_wire::recording::{Event, LossCounts, ThreadInfo};
 use profundo_wire::{End, Gil, PythonEnd, Reader, Record, SampleHead, State};
@@ -134,6 +134,12 @@ impl Agent {
             true => 0,
             false => self.header().ends.start_cost.load(Ordering::Relaxed),
         }
+    }
+
+    /// Whether the loader has loaded it into this program while that was recorded.
+    pub(crate) fn was_loaded(&self) -> bool {
+        let kind = self.header().kind.load(Ordering::Relaxed);
+        kind == start_kind::EXEC && !self.forgets_start
     }
 
     /// The recording begins after its start.

@@ -26,7 +26,7 @@ extern "C" fn count(_: i32) {
 /// when it has been measured as often as this.
 const FEW: u64 = 500;
 const MANY: u64 = 10_000;
-const OFTEN: u64 = 4;
+pub(crate) const OFTEN: u64 = 4;
 
 /// The cost of one delivery in nanoseconds, for a recording of so many samples: the least that was
 /// measured since the machine was started, now or by recordings before. `None` if it is not known.
@@ -51,7 +51,7 @@ pub(crate) fn delivery_cost(samples: u64, cache: Option<&Path>) -> Option<u64> {
 }
 
 /// What was kept, and how often it was measured, if this machine has not been started anew since.
-fn known(path: &Path) -> Option<(u64, u64)> {
+pub(crate) fn known(path: &Path) -> Option<(u64, u64)> {
     let text = fs::read_to_string(path).ok()?;
     let (boot, numbers) = text.trim_end().split_once(' ')?;
     let (cost, measured) = numbers.split_once(' ')?;
@@ -59,7 +59,7 @@ fn known(path: &Path) -> Option<(u64, u64)> {
     (boot == sys::boot()?).then_some((cost, measured.parse().ok()?))
 }
 
-fn keep(path: &Path, cost: u64, measured: u64) -> io::Result<()> {
+pub(crate) fn keep(path: &Path, cost: u64, measured: u64) -> io::Result<()> {
     let boot = sys::boot().ok_or(io::ErrorKind::NotFound)?;
     let draft = path.with_extension(std::process::id().to_string());
     let written = fs::write(&draft, format!("{boot} {cost} {measured}\n"));

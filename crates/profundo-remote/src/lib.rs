@@ -23,6 +23,7 @@ mod error;
 mod gauge;
 mod jitter;
 mod kernel;
+mod load_cost;
 mod loading;
 mod map;
 mod modules;

@@ -57,7 +57,7 @@ impl Recorder {
             meter.clear();
         }
         (self.ran, self.cost) = (Account::default(), (0, 0));
-        self.cost_of_starts = 0;
+        (self.cost_of_starts, self.loads) = (0, 0);
         (self.cpu, self.cpu_of_ended) = (0, 0);
         if was_running {
             // What is there to forget has no part in it, however long that takes.

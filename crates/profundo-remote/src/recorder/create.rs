@@ -165,6 +165,7 @@ impl Recorder {
             cpu: 0,
             cost: (0, 0),
             cost_of_starts: 0,
+            loads: 0,
             times_at_exec: HashMap::new(),
             cpu_of_ended: 0,
             meter,

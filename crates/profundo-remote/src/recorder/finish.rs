@@ -7,6 +7,7 @@ use profundo_wire::recording::{Engine, Event, Finish, HowEnded};
 
 use super::Recorder;
 use crate::calibrate;
+use crate::load_cost::load_cost;
 use crate::proc;
 use crate::program::{Program, Way, how_ended};
 use crate::sys;
@@ -187,6 +188,7 @@ impl Recorder {
             self.cost.0 += cycles;
             self.cost.1 += handled;
             self.cost_of_starts += agent.start_cost();
+            self.loads += u64::from(agent.was_loaded());
             self.by_ring.remove(&agent.index);
             if let Some(kept) = self.directory.keys().0.get(agent.index) {
                 kept.store(0, Ordering::Relaxed);
@@ -237,6 +239,7 @@ impl Recorder {
                     self.cost.0 += cycles;
                     self.cost.1 += handled;
                     self.cost_of_starts += agent.start_cost();
+                    self.loads += u64::from(agent.was_loaded());
                 }
                 sink(Event::Ended(program.end(now, HowEnded::Unknown)));
             }
@@ -259,9 +262,14 @@ impl Recorder {
         let (cycles, handled) = self.cost_since_clear();
         let delivery = calibrate::delivery_cost(handled, cache);
         let handlers = self.scale.nanoseconds(cycles);
+        let loading = match &self.options.agent {
+            Some(agent) if self.loads > 0 => load_cost(self.loads, agent, cache).unwrap_or(0),
+            _ => 0,
+        };
+        let starts = self.cost_of_starts + loading * self.loads;
         let own_cost = match self.outside.reads {
             true => Some(self.readings.held),
-            false => delivery.map(|each| handlers + each * handled + self.cost_of_starts),
+            false => delivery.map(|each| handlers + each * handled + starts),
         };
         self.tell_of_readings();
         self.say_untold();

@@ -136,6 +136,8 @@ pub struct Recorder {
     times_at_exec: HashMap<u32, (u64, u64)>,
     /// What the starts of agents in them have cost, in nanoseconds.
     cost_of_starts: u64,
+    /// How often it was loaded into one of them.
+    loads: u64,
     /// Of programs that have ended: all the CPU time while they were sampled.
     cpu_of_ended: u64,
     /// Where the machine's energy is asked for and can be counted.
