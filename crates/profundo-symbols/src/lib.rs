@@ -38,6 +38,7 @@ mod arena;
 mod cache;
 mod code_lines;
 mod coverage;
+mod cython;
 mod debug_files;
 mod debug_information;
 mod demangle;

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arena::Arena;
 use crate::cache::{Resolved, Source};
+use crate::cython::{self, Cython};
 use crate::demangle::{demangle, is_long_form, is_short, with_generics};
 use crate::dwarf::{DebugInfo, Family, RawFrame};
 use crate::module_file::ModuleFile;
@@ -63,6 +64,7 @@ pub(crate) fn names(module: &ModuleFile, module_path: &str, addresses: &[u64]) -
     }
     found.resize_with(addresses.len(), Vec::new);
 
+    show_pyx(module, &mut found, &mut texts);
     let has_line: Vec<bool> = found
         .iter()
         .map(|frames| frames.first().is_some_and(|f| !f.file.is_empty()))
@@ -120,6 +122,23 @@ pub(crate) fn names(module: &ModuleFile, module_path: &str, addresses: &[u64]) -
         names,
         missing_split_files: missing,
         problems,
+    }
+}
+
+/// Gives functions that Cython has made the names and lines of the program.
+fn show_pyx(module: &ModuleFile, found: &mut [Vec<NamedFrame>], texts: &mut Texts) {
+    let Some(main) = &module.main else { return };
+    let mut cython: Option<Cython> = None;
+    for frame in found.iter_mut().flatten() {
+        let Some(name) = cython::name(&frame.function) else {
+            continue;
+        };
+        let cython = cython.get_or_insert_with(|| Cython::of(&main.path));
+        if let Some(at) = cython.line(&frame.file, frame.line) {
+            frame.file = texts.text(&at.file);
+            frame.line = at.line;
+        }
+        frame.function = texts.text(&profundo_model::with_python_name(&name, &frame.function));
     }
 }
 
