@@ -265,6 +265,13 @@ impl<'a> Finder<'a> {
         }
     }
 
+    /// Whether a frame is of Python's, or of a module that Cython has made C of.
+    fn is_like_python(&self, frame: FrameId) -> bool {
+        let row = self.profile.frames.get(frame);
+        let cython = || matches!(file_ending(self.profile, row.file), "pyx" | "pxd" | "pxi");
+        row.language == Language::Python || cython()
+    }
+
     /// The frame whose line the samples of a stack are the own time of.
     pub(crate) fn find(&mut self, stack: StackId) -> Option<FrameId> {
         self.on_stack.clear();
@@ -295,7 +302,7 @@ impl<'a> Finder<'a> {
                 let class = match () {
                     () if is_library && self.owners.is_launcher(frame) => LAUNCHER,
                     () if is_library && self.imports[frame.index()] => IMPORTER,
-                    () => 2 * usize::from(is_library) + usize::from(language != Language::Python),
+                    () => 2 * usize::from(is_library) + usize::from(!self.is_like_python(frame)),
                 };
                 best[class] = best[class].or(Some(frame));
             }
@@ -314,4 +321,10 @@ fn is_importer(path: &str) -> bool {
         || path.ends_with("/importlib/_bootstrap.py")
         || path.ends_with("/importlib/_bootstrap_external.py")
         || path == "<frozen zipimport>"
+}
+
+/// What stands behind the last dot of a file's name.
+fn file_ending(profile: &Profile, file: FileId) -> &str {
+    let path = profile.strings.get(profile.files.get(file).path);
+    path.rsplit_once('.').map_or("", |(_, ending)| ending)
 }

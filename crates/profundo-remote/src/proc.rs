@@ -120,6 +120,31 @@ pub(crate) fn ticks_per_second() -> u64 {
     u64::try_from(ticks).unwrap_or(100).max(1)
 }
 
+/// The CPU time of all threads of a process, those that have ended included, in nanoseconds.
+pub(crate) fn process_clock(pid: u32) -> Option<u64> {
+    /// The clock of what its threads have run, and not of one of them.
+    const SCHEDULED: u32 = 2;
+    let clock = !pid << 3 | SCHEDULED;
+    let time = crate::sys::nanoseconds(clock as libc::clockid_t);
+    (time > 0).then_some(time)
+}
+
+impl Stat {
+    /// User and system time. The file tells whole ticks of each; with what the process's clock has counted beyond
+    /// them, both together are what the clock says.
+    pub(crate) fn parts_of(&self, clock: u64) -> (u64, u64) {
+        let ticks = self.user + self.system;
+        const MILLISECOND: u64 = 1_000_000;
+        // A part of a tick may be missing from each. More is not theirs: kernels may count in another way.
+        let most = 2 * 1_000_000_000 / ticks_per_second();
+        let rest = clock.saturating_sub(ticks).min(most);
+        let share = |part: u64| u128::from(rest) * u128::from(part) / u128::from(ticks.max(1));
+        // How it is shared out is a guess, of which microseconds say nothing.
+        let system = share(self.system) as u64 / MILLISECOND * MILLISECOND;
+        (self.user + rest - system, self.system + system)
+    }
+}
+
 /// The CPU time of a thread in nanoseconds.
 pub(crate) fn thread_cpu(pid: u32, tid: u32) -> Option<u64> {
     let text = read(pid, &format!("task/{tid}/schedstat"));
@@ -127,12 +152,10 @@ pub(crate) fn thread_cpu(pid: u32, tid: u32) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The user and system time of a process, which `stat` tells in hundredths of a second. What its main thread has
-/// run for beyond that, by the scheduler's count, is added to its user time: a short program has none else.
+/// The user and system time of a process, more exactly than `stat` tells them: a short program has not one tick.
 pub(crate) fn times(pid: u32, stat: &Stat) -> (u64, u64) {
-    let ran = thread_cpu(pid, pid).unwrap_or(0);
-    let beyond = ran.saturating_sub(stat.user.saturating_add(stat.system));
-    (stat.user.saturating_add(beyond), stat.system)
+    let clock = process_clock(pid).or_else(|| thread_cpu(pid, pid));
+    stat.parts_of(clock.unwrap_or(0))
 }
 
 /// A thread's name.
@@ -260,6 +283,14 @@ mod tests {
         assert_eq!((found.faults, found.faults_of_children), ((1, 3), 2));
         assert_eq!(found.resident, 512 * 4096);
         assert_eq!(parse_stat(b"7 (a"), None);
+        // What its clock has counted beyond the ticks is shared out, up to a tick for each.
+        let ticks = 175 * tick;
+        let (user, system) = found.parts_of(ticks + tick);
+        assert_eq!(user + system, ticks + tick);
+        assert!(user > found.user && system > found.system);
+        assert_eq!(found.parts_of(0), (found.user, found.system));
+        let (user, system) = found.parts_of(ticks * 2);
+        assert_eq!(user + system, ticks + 2 * tick);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::Recorder;
 use crate::clock::Scale;
 use crate::copied::modules;
 use crate::outside::Outside;
-use crate::proc;
+use crate::proc::{self, process_clock};
 use crate::program::Way;
 use crate::reading::{Unread, schedule};
 use crate::sys;
@@ -263,15 +263,6 @@ fn ask(pid: u32, tid: u32, threads: &mut HashMap<u32, Thread>, owed: &mut i64) -
         0 => Asked::Rested,
         _ => Asked::Ran,
     }
-}
-
-/// The CPU time of all threads of a process, those that have ended included, in nanoseconds.
-fn process_clock(pid: u32) -> Option<u64> {
-    /// The clock of what its threads have run, and not of one of them.
-    const SCHEDULED: u32 = 2;
-    let clock = !pid << 3 | SCHEDULED;
-    let time = sys::nanoseconds(clock as libc::clockid_t);
-    (time > 0).then_some(time)
 }
 
 impl Recorder {
