@@ -34,6 +34,9 @@ pub struct Quality {
     pub period: Option<Nanos>,
     /// The profiler's own cost as a share of the program's CPU time.
     pub own_cost: Option<f64>,
+    /// Whether it is more than that: what longer forks and ends of processes take is not counted, and here are many
+    /// short ones.
+    pub own_cost_is_least: bool,
     /// To how much at most a share is sure, to either side, in the selection's samples.
     pub margin: Option<f64>,
 }
@@ -92,6 +95,16 @@ pub fn quality(profile: &Profile, selection: &Selection) -> Quality {
             .own_cost
             .zip(cpu_used(profile).filter(|(cpu, _)| cpu.0 > 0))
             .map(|(own, (cpu, _))| own.0 as f64 / cpu.0 as f64),
+        own_cost_is_least: has_short_processes(profile),
         margin,
     }
+}
+
+/// Whether most of what the profiler costs are starts and ends of processes.
+fn has_short_processes(profile: &Profile) -> bool {
+    const MANY: u64 = 20;
+    const SHORT: u64 = 20_000_000;
+    let count = profile.processes.len() as u64;
+    let used = cpu_used(profile).map_or(u64::MAX, |(all, _)| all.0);
+    count >= MANY && used / count < SHORT
 }

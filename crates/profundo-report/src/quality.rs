@@ -234,7 +234,12 @@ fn sentence(quality: &Quality, overwritten: u64) -> String {
         parts.push(how.join(" "));
     }
     if let Some(cost) = quality.own_cost {
-        parts.push(format!("own cost {:.1} %", cost * 100.0));
+        let least = if quality.own_cost_is_least {
+            "at least "
+        } else {
+            ""
+        };
+        parts.push(format!("own cost {least}{:.1} %", cost * 100.0));
     }
     if let Some(margin) = quality.margin {
         parts.push(format!("shares are ± {:.1} points (95 %)", margin * 100.0));

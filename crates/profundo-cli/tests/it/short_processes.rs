@@ -89,6 +89,8 @@ fn the_text_says_the_same() {
         text.contains(&format!(" {} processes", 1 + 4 * EACH)),
         "{text}"
     );
+    // Not all that many starts cost can be counted.
+    assert!(text.contains("own cost at least "), "{text}");
     // The pair of numbers has the share beside it as its quotient.
     let line = &text[place("Quality: ") + "Quality: ".len()..];
     let words: Vec<&str> = line.split_whitespace().collect();
