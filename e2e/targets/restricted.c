@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,19 @@
 #include "burn.h"
 
 BURNS(burn_free)
+static volatile int calls;
+static void handler(int signal) { (void)signal; calls++; }
+/* A restriction that permits everything: the program goes on and handles signals itself. */
+static int permits_all(struct sock_filter *last) {
+    struct sock_fprog program = {1, last};
+    int signals[] = {SIGTRAP, SIGURG, SIGSTKFLT};
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 1;
+    for (int i = 0; i < 3; i++) signal(signals[i], handler);
+    spin(300000000, 1);
+    printf("%d calls\n", calls);
+    for (int i = 0; i < 3; i++) printf("%d\n", signal(signals[i], SIG_DFL) == handler);
+    return 7;
+}
 
 int main(int argc, char **argv) {
     (void)argc;
@@ -25,6 +39,7 @@ int main(int argc, char **argv) {
     };
     struct sock_fprog program = {6, filter};
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (!strcmp(argv[1], "all")) return permits_all(filter + 5);
     if (!strcmp(argv[1], "strict")) { if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)) return 1; }
     else if (!strcmp(argv[1], "prctl")) { if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 1; }
     else if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)) return 1;

@@ -135,26 +135,33 @@ fn move_on(home: Option<Home>) {
     let _ = MOVING_UNTIL.compare_exchange(until, 0, order.0, order.1);
 }
 
-/// Has the command's clocks send the other signal, and waits until they do.
-fn tell_command(home: Home) {
+/// Has no timer and no clock send a signal from here on: the agent leaves. Returns whether it is sure.
+pub fn send_nothing(home: Home) -> bool {
+    SENT.store(0, Ordering::Release);
+    timers::end_all(home);
+    tell_command(home)
+}
+
+/// Has the command's clocks send the other signal, and waits until they do. Returns whether it is sure.
+fn tell_command(home: Home) -> bool {
     let header = &home.ring().header;
     let signal = sent() as u32;
     // Release pairs with the acquire of the command.
     header.signal.store(signal, Ordering::Release);
     if header.state.load(Ordering::Relaxed) == ring_state::BLANK {
         // It has not been told of the process, and has no clocks.
-        return;
+        return true;
     }
     threads::tell(home);
     // Acquire pairs with the release of the command, which says so before it opens a clock.
     if header.trap.load(Ordering::Acquire) == trap_state::USED {
         // Its clocks send SIGTRAP, and those that it opens from here on send the new signal.
-        return;
+        return true;
     }
     wait_for_command(|| {
         let heard = header.signal_heard.load(Ordering::Acquire);
         (heard != signal).then_some((&header.signal_heard, heard))
-    });
+    })
 }
 
 /// How long the program is held while the command does not answer, in nanoseconds.

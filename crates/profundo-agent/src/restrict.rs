@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use profundo_probe::urgent;
 
-use crate::{calls, fork, memory, real, signals, threads, timers, traps};
+use crate::{calls, claims, fork, memory, real, signals, threads, traps};
 
 /// Lets the program be told of each reading of the cycle counter, by a signal that kills it.
 const PR_SET_TSC: c_int = 26;
@@ -25,14 +25,15 @@ pub fn has_left() -> bool {
 fn leave(has_clock: bool) {
     if let Some(home) = fork::home_of_this_process() {
         calls::before_leaving();
+        // Before SIGTRAP, or the command would open clocks that send the other signal.
+        let is_quiet = claims::send_nothing(home);
         traps::leave();
         LEFT.store(true, Ordering::Relaxed);
         calls::leave(has_clock);
         memory::leave();
         home.set_records(false);
-        timers::end_all(home);
         // Our handler goes before its probe: without one it would take a tick for the program's.
-        signals::withdraw();
+        signals::withdraw(is_quiet);
         urgent::set_probe(None);
         // Release pairs with the acquire of the command.
         home.ring().header.left.store(1, Ordering::Release);

@@ -284,16 +284,16 @@ pub unsafe extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int 
     }
 }
 
-/// Takes our handlers away: each signal has the program's own action from here on. The one that clocks have
-/// sent is thrown away, should it be deadly: one may be on its way.
-pub fn withdraw() {
+/// Takes our handlers away: each signal has the program's own action from here on. Where clocks may still
+/// send one, it is thrown away.
+pub fn withdraw(is_quiet: bool) {
     CHANGING.with(|| {
         INSTALLED.store(false, Ordering::Release);
         hidden::reveal(u64::MAX);
         for signal in ASKED {
             let mut action = urgent::believed(signal);
             // SIGURG is thrown away by default. What is ignored is still ignored in the next program.
-            if !action.is_function() && signal != libc::SIGURG && signal == claims::sent() {
+            if !is_quiet && !action.is_function() && signal != libc::SIGURG {
                 action.handler = libc::SIG_IGN;
             }
             set(signal, action.to_libc());

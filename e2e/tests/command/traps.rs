@@ -76,7 +76,7 @@ fn a_program_that_restricts_itself() {
     let Some(target) = c("restricted.c", &[]) else {
         return;
     };
-    for how in ["strict", "prctl", "seccomp", "_exit"] {
+    for how in ["strict", "prctl", "seccomp", "_exit", "all"] {
         let recording = Program::new(&target).with(&[how]).same();
         recording.hot("burn_free", 80.0);
     }
