@@ -570,6 +570,10 @@ impl Agent {
     pub(crate) fn look_for_deaf(&mut self, plan: ClockPlan, now: u64, out: &mut Vec<u64>) {
         /// So many looks are left out at most for a thread that does not run.
         const MOST: u8 = 15;
+        // Acquire pairs with the agent's release. Who has been left blocks nothing, and is not sampled.
+        if self.header().left.load(Ordering::Acquire) != 0 {
+            return;
+        }
         let enough = suspicious(plan.period);
         let asked = self.asked();
         let map = Arc::clone(&self.map);
