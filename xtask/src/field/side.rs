@@ -15,7 +15,7 @@ use super::entry::Entry;
 use super::shape;
 
 /// No script takes this long, on whatever machine.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// The user and group `nobody`.
 const NOBODY: u32 = 65534;
