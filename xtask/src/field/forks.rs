@@ -14,7 +14,8 @@ report = [profundo, 'report', '--json', '--limit', '100000', recording, 'allocs'
 report = subprocess.run(report, capture_output=True, check=True)
 found = {}
 for row in json.loads(report.stdout)['allocations']['lines']:
-    place, text = row['at'], row['at']['function']
+    place = row['at'] or {}
+    text = place.get('function') or '?'
     if place.get('file') and place.get('line'):
         try:
             text = open(place['file']).read().splitlines()[place['line'] - 1]
