@@ -1,0 +1,155 @@
+//! Which signal a program's clocks send: SIGTRAP while nobody else wants it, and else the one that the agent asks for.
+//! The program's threads wait for the answers here, so they come before all else.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use profundo_probe::shared::{Header, trap_state};
+
+use super::{Agent, ClockPlan, start_clock};
+use crate::perf::{Signal, may_trap};
+use crate::{proc, sys};
+
+impl Agent {
+    /// SIGTRAP, if the agent permits it and no debugger is there.
+    pub(super) fn choose_signal(&mut self, mark: u64) {
+        let trap = self.header().trap.load(Ordering::Acquire);
+        let tables = self.header().tables.load(Ordering::Relaxed);
+        let may_be_used = trap == trap_state::WELCOME
+            && is_same_program(self.pid, tables, mark)
+            && may_trap()
+            && !proc::is_traced(self.pid)
+            && is_changed(self.header(), trap_state::WELCOME, trap_state::USED);
+        self.signal = match may_be_used {
+            true => Signal::Trap,
+            false => self.asked(),
+        };
+    }
+
+    /// The signal that the agent wants where SIGTRAP is not to be.
+    pub(super) fn asked(&self) -> Signal {
+        // Acquire pairs with the agent's release: its handler is there.
+        let number = self.header().signal.load(Ordering::Acquire);
+        Signal::Asked(number as i32)
+    }
+
+    /// Has the clocks send another signal if the program uses theirs itself, and says so.
+    pub(crate) fn mind_signal(&mut self) {
+        let asked = self.asked();
+        let number = asked.number();
+        if self.signal != Signal::Trap {
+            self.signal = asked;
+        }
+        for clock in self.threads.iter_mut().filter_map(|it| it.clock.as_mut()) {
+            let is_other = clock.signal != Signal::Trap && clock.signal != asked;
+            if let Some(Err(error)) = is_other.then(|| clock.send(number)) {
+                self.refusal = Some(error);
+            }
+        }
+        let heard = &self.header().signal_heard;
+        if heard.swap(number as u32, Ordering::AcqRel) != number as u32 {
+            profundo_probe::sys::futex_wake(heard);
+        }
+    }
+
+    /// As [`Self::mind_traps`] with `slow`, if the program is at work: a debugger that has come is about to
+    /// let it go on.
+    pub(crate) fn mind_debuggers(&mut self, plan: ClockPlan) {
+        let handled = self.header().counters.handled.load(Ordering::Relaxed);
+        if std::mem::replace(&mut self.handled_before, handled) != handled {
+            self.mind_traps(plan, true);
+        }
+    }
+
+    /// Goes over to the other signal if the program wants SIGTRAP for itself, and says so. `slow` looks for
+    /// debuggers as well, which nobody tells of.
+    pub(crate) fn mind_traps(&mut self, plan: ClockPlan, slow: bool) {
+        if self.signal != Signal::Trap {
+            // It may have been asked before the first clock was opened.
+            self.answer_trap();
+            return;
+        }
+        let unwelcome = self.header().trap.load(Ordering::Acquire) == trap_state::UNWELCOME;
+        let is_to_go = unwelcome || slow && proc::is_traced(self.pid);
+        if !is_to_go {
+            return;
+        }
+        // Before a clock is opened that sends the other signal.
+        is_changed(self.header(), trap_state::USED, trap_state::WELCOME);
+        self.signal = self.asked();
+        let clocks = self.for_clocks(plan);
+        let asked = self.signal;
+        let map = Arc::clone(&self.map);
+        for thread in &mut self.threads {
+            let Some(clock) = thread.clock.take() else {
+                continue;
+            };
+            clock.disable();
+            let ran = clock.ran().unwrap_or(0);
+            self.ran += ran;
+            thread.ran_before += ran;
+            thread.is_deaf |= proc::blocks_signal(self.pid, thread.tid, clock.signal.number());
+            drop(clock);
+            let Some(record) = map.record(thread.index).filter(|it| !it.has_ended()) else {
+                continue;
+            };
+            let place = map.ring().header.tables.load(Ordering::Relaxed);
+            let process = (self.pid, place);
+            if let Err(error) = start_clock(thread, record, process, (asked, asked), clocks) {
+                self.without_clock += 1;
+                self.refusal = Some(error);
+            }
+        }
+        self.answer_trap();
+    }
+
+    /// Stops the clocks while a thread that blocks their signals is about to execute another program,
+    /// in which one that waits would arrive; and lets them go on when the program has stayed.
+    pub(crate) fn mind_silence(&mut self, plan: ClockPlan) {
+        let map = Arc::clone(&self.map);
+        let silence = &map.ring().header.silence;
+        // Acquire pairs with the agent's release: it had told of its wish before it asked.
+        let asked = silence.asked.load(Ordering::Acquire);
+        let is_wanted = silence.wanted.load(Ordering::Acquire) != 0;
+        if is_wanted != self.is_silent {
+            self.is_silent = is_wanted;
+            for thread in &mut self.threads {
+                let Some(clock) = &thread.clock else { continue };
+                if is_wanted {
+                    clock.disable();
+                    let signal = clock.signal.number();
+                    thread.is_deaf |= proc::blocks_signal(self.pid, thread.tid, signal);
+                } else if plan.running {
+                    let _ = clock.enable();
+                }
+            }
+        }
+        if self.is_silent && silence.heard.load(Ordering::Relaxed) != asked {
+            silence.heard.store(asked, Ordering::Release);
+            profundo_probe::sys::futex_wake(&silence.heard);
+        }
+    }
+
+    fn answer_trap(&self) {
+        let state = &self.header().trap;
+        if state.load(Ordering::Acquire) == trap_state::UNWELCOME {
+            state.store(trap_state::NEVER, Ordering::Release);
+            profundo_probe::sys::futex_wake(state);
+        }
+    }
+}
+
+/// Changes what is said of SIGTRAP. Returns false if something else was said.
+pub(super) fn is_changed(header: &Header, from: u32, to: u32) -> bool {
+    // Release pairs with the acquire of an agent that finds out whether it has to wait for the command.
+    let order = (Ordering::AcqRel, Ordering::Relaxed);
+    let changed = header.trap.compare_exchange(from, to, order.0, order.1);
+    changed.is_ok()
+}
+
+/// Whether a process still is the program that has mapped the tables at this address.
+pub(super) fn is_same_program(pid: u32, tables: u64, mark: u64) -> bool {
+    let mut bytes = [0; 8];
+    let read = tables != 0 && sys::read_memory(pid, tables, &mut bytes) == bytes.len();
+    read && u64::from_ne_bytes(bytes) == mark
+}
