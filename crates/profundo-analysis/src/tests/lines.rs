@@ -261,3 +261,73 @@ fn the_work_of_a_pool_belongs_to_the_line_that_waits_for_it() {
     let waiting = [(10, 1, 5, false), (40, 1, 5, false)];
     assert_eq!(waited_for(&pooled(&waiting, &[20])), ["1 of 1"]);
 }
+
+#[test]
+fn an_import_is_the_time_of_the_line_that_asks_for_it() {
+    let mut profile = tool(&["from tool import main", "", "main()"]);
+    let it = &mut profile;
+    let start = it.hand_made_python("/v/bin/tool", "<module>", 3, true);
+    let library = "/v/lib/python3.12/site-packages/tool.py";
+    let asks = it.hand_made_python(library, "main", 7, true);
+    let machinery = "<frozen importlib._bootstrap>";
+    let imports = it.hand_made_python(machinery, "_find_and_load", 1360, false);
+    for (path, count) in [(&[start, asks, imports][..], 4), (&[imports], 1)] {
+        let stack = stack(it, path);
+        push(it, stack, count, State::Running);
+    }
+    let rows = shown(&profile, &with(Libraries::Folded));
+    for row in ["tool.py:7 4/4", "_bootstrap>:1360 1/5"] {
+        let ends = |it: &String| it.ends_with(row);
+        assert!(rows.iter().any(ends), "{rows:?}");
+    }
+}
+
+#[test]
+fn a_module_of_cython_has_lines_below_those_of_python() {
+    let mut profile = Profile::from_folded("").unwrap();
+    let it = &mut profile;
+    let calls = it.hand_made_python("/home/me/app.py", "main", 3, true);
+    let mut compiled = |number: u64, file| {
+        let key = profundo_model::FrameKey {
+            file,
+            function: "fast.total",
+            line: 4,
+            ..Default::default()
+        };
+        let code = profundo_model::CodeAddress::Instruction(profundo_model::Avma(number));
+        it.hand_made_location(profundo_model::LocationKind::Code(code), None, &[key])
+    };
+    let [cython, c] = [(16, "/home/me/fast.pyx"), (32, "/home/me/fast.c")]
+        .map(|(number, file)| compiled(number, file));
+    for (path, count) in [(&[calls, cython][..], 2), (&[calls, c], 3)] {
+        let stack = stack(it, path);
+        push(it, stack, count, State::Running);
+    }
+    let rows = shown(&profile, &with(Libraries::Folded));
+    assert!(rows.contains(&"fast.pyx:4 2/2".to_owned()), "{rows:?}");
+    assert!(rows.contains(&"app.py:3 3/5".to_owned()), "{rows:?}");
+}
+
+#[test]
+fn time_of_an_interpreter_itself_has_a_row_for_its_start_and_its_end() {
+    let mut profile = Profile::from_folded("").unwrap();
+    let it = &mut profile;
+    let python = it.hand_made_module("/usr/lib/libpython3.12.so.1.0");
+    let functions = ["Py_InitializeFromConfig", "Py_FinalizeEx", "take_gil"];
+    for (number, name) in (1_u64..).zip(functions) {
+        let key = profundo_model::FrameKey {
+            function: name,
+            ..Default::default()
+        };
+        let code = profundo_model::CodeAddress::Instruction(profundo_model::Avma(16 * number));
+        let kind = profundo_model::LocationKind::Code(code);
+        let location = it.hand_made_location(kind, Some(python), &[key]);
+        let stack = stack(it, &[location]);
+        push(it, stack, number, State::Running);
+    }
+    let shares = lines(&profile, &all(&profile), &with(Libraries::Folded));
+    let rows = shares.lineless.iter();
+    let rows: Vec<_> = rows.map(|row| (row.phase, row.amount.count)).collect();
+    let expected = [(None, 3), (Some(Phase::End), 2), (Some(Phase::Start), 1)];
+    assert_eq!(rows, expected);
+}
