@@ -56,6 +56,8 @@ struct Thread {
     is_deaf: bool,
     /// Whether that was ever told of it.
     was_deaf: bool,
+    /// How much of its time no sample stood for when it was found to block our signal at the last look.
+    suspected: u64,
     /// How long it ran by clocks that were closed since.
     ran_before: u64,
     /// Whether its clock goes on with the period that its first tick was drawn from.
@@ -95,6 +97,8 @@ pub(crate) struct Agent {
     pub(crate) refusal: Option<io::Error>,
     /// Whether what its start has cost is no part of the recording.
     forgets_start: bool,
+    /// What had been lost at the last look for threads that block our signal.
+    lost: LossCounts,
 }
 
 impl Agent {
@@ -118,6 +122,7 @@ impl Agent {
             without_clock: 0,
             refusal: None,
             forgets_start: false,
+            lost: LossCounts::default(),
         }
     }
 
@@ -192,6 +197,7 @@ impl Agent {
                 varied: 0,
                 is_deaf: false,
                 was_deaf: false,
+                suspected: 0,
                 ran_before: 0,
                 has_first_period: false,
             };
@@ -450,6 +456,8 @@ impl Agent {
         }
         let enough = suspicious(plan.period);
         let asked = self.asked();
+        let lost = self.loss();
+        let has_lost = std::mem::replace(&mut self.lost, lost) != lost;
         let map = Arc::clone(&self.map);
         for thread in &mut self.threads {
             if thread.samples != thread.looked.0 {
@@ -471,20 +479,27 @@ impl Agent {
             thread.rests = (rests, rests);
             thread.looked.1 = ran;
             let weight = ran.saturating_sub(thread.told);
+            let before = std::mem::take(&mut thread.suspected);
             if weight <= enough {
                 continue;
             }
+            if has_lost {
+                // That stands for this time, or for a part of it.
+                thread.told += weight;
+                continue;
+            }
             let signal = thread.clock.as_ref().map_or(asked, |clock| clock.signal);
-            thread.is_deaf = proc::blocks_signal(self.pid, thread.tid, signal.number());
+            let is_blocked = proc::blocks_signal(self.pid, thread.tid, signal.number());
+            // A thread in our handler blocks it too, and its last samples cannot be taken meanwhile.
+            let deaf = before.min(weight);
+            thread.is_deaf = deaf > enough;
             if thread.is_deaf {
                 thread.was_deaf = true;
-                thread.told += weight;
-                out.extend(deaf_sample(
-                    thread.index as u32 + 1,
-                    thread.tid,
-                    weight,
-                    now,
-                ));
+                thread.told += deaf;
+                out.extend(deaf_sample(thread.index as u32 + 1, thread.tid, deaf, now));
+            }
+            if is_blocked {
+                thread.suspected = weight - if thread.is_deaf { deaf } else { 0 };
             }
         }
     }
@@ -536,7 +551,8 @@ impl Thread {
         record: &ThreadRecord,
         sink: &mut dyn FnMut(Event<'_>),
     ) {
-        let least = match (std::mem::take(&mut self.is_deaf), self.was_deaf) {
+        let may_be_deaf = self.was_deaf || self.suspected > 0;
+        let least = match (std::mem::take(&mut self.is_deaf), may_be_deaf) {
             (true, _) => 0,
             // It has not blocked it at the last look, but may have done so since.
             (false, true) => suspicious(0),

@@ -67,7 +67,10 @@ impl Recorder {
         self.outside.set_period(period);
     }
 
+    /// Looks for threads that block our signal.
     fn look_for_deaf(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        // Samples that are still in a ring stand for time that would otherwise seem to have none.
+        self.drain(sink);
         let now = profundo_probe::clock::now();
         let mut words = Vec::new();
         let plan = self.clock_plan();
