@@ -32,6 +32,10 @@ const PART: u32 = 100;
 const SELDOM: Duration = Duration::from_secs(5);
 /// Over how long our own CPU time is measured.
 const MEASURED: Duration = Duration::from_secs(10);
+/// How long a page of text waits for names, and how often it looks.
+const PATIENCE: Duration = Duration::from_secs(10);
+const TURN: Duration = Duration::from_millis(50);
+const ROUNDS: u32 = 4;
 
 /// What the keeper hears.
 #[derive(Debug)]
@@ -70,6 +74,26 @@ pub struct File {
     pub max_size: u64,
     /// Whether it carries source lines.
     pub keeps_source: bool,
+}
+
+/// A picture that is due, and waits for names.
+struct Due {
+    since: Instant,
+    /// How often names of all that there was have been asked for since then.
+    rounds: u32,
+}
+
+impl Due {
+    fn now() -> Self {
+        Self {
+            since: Instant::now(),
+            rounds: 0,
+        }
+    }
+
+    fn is_late(&self) -> bool {
+        self.since.elapsed() >= PATIENCE
+    }
 }
 
 /// Where the keeper puts the newest picture.
@@ -189,8 +213,13 @@ impl Keeper {
     ) -> Option<Done> {
         let _leaving = Leaving(board);
         let mut next = Instant::now() + self.interval;
+        let mut due: Option<Due> = None;
         loop {
-            let first = inbox.recv_timeout(next.saturating_duration_since(Instant::now()));
+            let wait = match due {
+                Some(_) => TURN,
+                None => next.saturating_duration_since(Instant::now()),
+            };
+            let first = inbox.recv_timeout(wait);
             let mut is_over = false;
             let mut is_asked = false;
             for message in first.into_iter().chain(inbox.try_iter()) {
@@ -204,8 +233,24 @@ impl Keeper {
                 break;
             }
             let profile = self.ingest.as_ref().map_or(&self.done, Ingest::profile);
-            self.naming.begin(profile, to);
-            if is_asked || Instant::now() >= next {
+            if due.is_none() && (is_asked || Instant::now() >= next) {
+                due = Some(Due::now());
+            }
+            match &mut due {
+                // A page of text stays as it is printed, so it waits for its names.
+                Some(due) if !self.is_eager && !due.is_late() => {
+                    // More comes while names are looked for.
+                    if due.rounds < ROUNDS && !self.naming.is_busy() {
+                        self.naming.begin(profile, to, true);
+                        due.rounds += 1;
+                    }
+                    if self.naming.is_busy() {
+                        continue;
+                    }
+                }
+                _ => self.naming.begin(profile, to, false),
+            }
+            if due.take().is_some() {
                 let before = super::own_cpu_of_thread();
                 board.put(self.picture());
                 let took = Duration::from_nanos(super::own_cpu_of_thread() - before);

@@ -45,9 +45,14 @@ impl Naming {
         }
     }
 
-    /// Begins to look for names, if there is something without one and it is time.
-    pub fn begin(&mut self, profile: &Profile, to: &Sender<Message>) {
-        let is_due = !self.is_busy && Instant::now() >= self.next;
+    /// Whether names are looked for at present.
+    pub fn is_busy(&self) -> bool {
+        self.is_busy
+    }
+
+    /// Begins to look for names, if there is something without one and it is time; or at once, if someone waits for them.
+    pub fn begin(&mut self, profile: &Profile, to: &Sender<Message>, is_awaited: bool) {
+        let is_due = !self.is_busy && (is_awaited || Instant::now() >= self.next);
         if !is_due || self.asked == profile.locations.len() {
             return;
         }

@@ -123,6 +123,8 @@ fn plain_text_comes_until_the_program_ends_as_it_ends() {
         said.out.contains("hot") && said.out.contains("cool"),
         "{said:#?}"
     );
+    // A page stays as it is printed, so it waits for its names.
+    assert!(!said.out.contains("[unknown function]"), "{said:#?}");
     // The program's own output is where it was sent, and not between the pages.
     let text = std::fs::read_to_string(folder.path().join("said.txt")).unwrap();
     assert_eq!(text, "said\ncomplained\n");
