@@ -636,15 +636,21 @@ fn start_clock(
         Signal::Trap => TaskClock::open(thread.tid, period, asked),
         Signal::Asked(_) => Err(error),
     });
-    let clock = match opened {
+    let mut clock = match opened {
         Ok(clock) => clock,
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
         Err(error) => return Err(error),
     };
-    // By now the process may execute another program, which would die of the first SIGTRAP. If it
-    // did not before this look, the kernel closes the clock when it does.
-    if clock.signal == Signal::Trap && !is_same_program(pid, tables, plan.mark) {
-        return Ok(());
+    // By now the process may execute another program, which would die of the first signal, or of a later one
+    // if the clock is to send another. If it did not before this look, the kernel closes the clock when it does.
+    if !is_same_program(pid, tables, plan.mark) {
+        if tables != 0 || clock.signal == Signal::Trap {
+            return Ok(());
+        }
+        // It cannot be known.
+        if clock.signal.is_deadly() {
+            clock.send(0)?;
+        }
     }
     // The thread may have ended, and its number may be another process's by now.
     if !proc::has_thread(pid, thread.tid) {

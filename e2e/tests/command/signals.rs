@@ -2,7 +2,7 @@
 
 use crate::program::{Program, told};
 use crate::recording::Recording;
-use crate::targets::c;
+use crate::targets::{c, source, tool};
 
 /// Ways to record, which send different signals.
 const WAYS: [&[&str]; 3] = [&[], &["--engine", "cpu-timer"], &["--wall"]];
@@ -199,4 +199,13 @@ fn time_without_samples_is_told() {
         recording.hot("[signals blocked]", 50.0);
         recording.hot("burn_heard", 15.0);
     }
+}
+
+#[test]
+fn what_children_execute_is_not_killed_by_the_signal_that_is_asked_instead() {
+    let Some(shell) = tool("bash") else {
+        return;
+    };
+    let program = Program::new(shell).with(&[source("traps_urgent.sh")]);
+    program.slack(5.0).same();
 }

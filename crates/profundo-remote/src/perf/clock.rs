@@ -19,6 +19,11 @@ pub(crate) enum Signal {
 }
 
 impl Signal {
+    /// Whether it kills a program that has no handler for it.
+    pub(crate) fn is_deadly(self) -> bool {
+        !matches!(self.number(), 0 | libc::SIGURG)
+    }
+
     /// Its number; 0 if there is none.
     pub(crate) fn number(self) -> i32 {
         match self {
