@@ -88,7 +88,7 @@ pub use io::{Io, IoAmount, IoRow, io};
 pub use kind::{KindShares, Split};
 pub use lineless::{Lineless, Phase};
 pub use lines::{FileLines, Launched, LineShare, LinesOptions, SourceShares, lines};
-pub use missing::{Cause, Missing, missing, unread};
+pub use missing::{Cause, Missing, Whole, missing, missing_of, unread};
 pub use nearest::nearest;
 pub use own::{Ownership, is_library_file};
 pub use pattern::Pattern;

@@ -1,4 +1,8 @@
-//! CPU time of which a reader learns nothing: no sample was taken, it was lost, or it could not be read.
+//! What a report cannot show of the CPU time, of the threads' time, of the allocated bytes, and of the bytes
+//! that were read and written: no sample was taken, it was lost, or its stack could not be read.
+
+mod bytes;
+mod threads;
 
 use profundo_model::{LocationId, LocationKind, Profile, Reason, SampleKind};
 
@@ -18,6 +22,12 @@ pub enum Cause {
     Reentrant,
     /// No sample came although one was due. Those that came stand for this time too.
     Missed,
+    /// Allocations were not recorded. How large they were is estimated.
+    NotRecorded,
+    /// No sample was near when the bytes were read or written.
+    NoSampleNear,
+    /// The call has no line on its stack.
+    NoLine,
 }
 
 impl Cause {
@@ -29,21 +39,61 @@ impl Cause {
             Self::TooManyThreads => "lost, because there were too many threads",
             Self::Reentrant => "lost inside of the profiler",
             Self::Missed => "no sample came",
+            Self::NotRecorded => "allocations not recorded",
+            Self::NoSampleNear => "no sample was near",
+            Self::NoLine => "line not known",
         }
     }
 }
 
-/// How much CPU time is missing.
+/// Of which whole something is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Whole {
+    /// The CPU time, in nanoseconds.
+    #[default]
+    Cpu,
+    /// The time that the threads were alive, in nanoseconds.
+    Threads,
+    /// The bytes that were allocated.
+    Allocated,
+    /// The bytes that were read and written.
+    Traffic,
+}
+
+impl Whole {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Cpu, Self::Threads, Self::Allocated, Self::Traffic];
+
+    /// Whether it is a time, and not bytes.
+    pub fn is_time(self) -> bool {
+        matches!(self, Self::Cpu | Self::Threads)
+    }
+
+    /// So much must be missing before a warning is due, whatever its share.
+    fn least(self, period: u64) -> u64 {
+        /// At its beginning and its end, any program has a moment without a sample.
+        const PERIODS: u64 = 5;
+        match self {
+            Self::Cpu | Self::Threads => period.saturating_mul(PERIODS),
+            Self::Allocated => 100_000,
+            Self::Traffic => 1_000_000,
+        }
+    }
+}
+
+/// How much is missing of a whole.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Missing {
-    /// How much there was, in nanoseconds.
+    /// Of what.
+    pub of: Whole,
+    /// How much there was: nanoseconds or bytes.
     pub used: u64,
     /// What is missing of it and why, the most first.
     pub causes: Vec<(Cause, u64)>,
 }
 
 impl Missing {
-    /// All that is missing, in nanoseconds.
+    /// All that is missing: nanoseconds or bytes.
     pub fn sum(&self) -> u64 {
         let parts = self.causes.iter().map(|(_, weight)| *weight);
         parts.fold(0, u64::saturating_add)
@@ -57,10 +107,8 @@ impl Missing {
     /// Whether so much is missing that a reader must know it before all else.
     pub fn is_grave(&self, period: u64) -> bool {
         const GRAVE: f64 = 0.05;
-        /// At its beginning and its end, any program has a moment without a sample.
-        const PERIODS: u64 = 5;
         let sum = self.sum();
-        self.share(sum) > GRAVE && sum >= period.saturating_mul(PERIODS)
+        self.share(sum) > GRAVE && sum >= self.of.least(period)
     }
 }
 
@@ -104,6 +152,7 @@ pub fn unread(profile: &Profile, selection: &Selection) -> Missing {
     }
     sort(&mut causes);
     Missing {
+        of: Whole::Cpu,
         used: selection.weight(profile),
         causes,
     }
@@ -156,5 +205,19 @@ pub fn missing(profile: &Profile) -> Option<Missing> {
     }
     add(&mut causes, Cause::Missed, rest);
     sort(&mut causes);
-    Some(Missing { used, causes })
+    Some(Missing {
+        of: Whole::Cpu,
+        used,
+        causes,
+    })
+}
+
+/// What is missing of a whole. `None` where the profile knows nothing of that whole.
+pub fn missing_of(profile: &Profile, whole: Whole) -> Option<Missing> {
+    match whole {
+        Whole::Cpu => missing(profile),
+        Whole::Threads => threads::missing(profile),
+        Whole::Allocated => bytes::allocated(profile),
+        Whole::Traffic => bytes::traffic(profile),
+    }
 }

@@ -3,7 +3,9 @@
 
 use std::io;
 
-use profundo_analysis::{Missing, Quality, Selection, missing, quality, traced, unattributed};
+use profundo_analysis::{
+    Missing, Quality, Selection, Whole, missing_of, quality, traced, unattributed,
+};
 use profundo_model::{Callers, Clock, Engine, Heap, Part, Profile, Sampling};
 
 use crate::palette::Color;
@@ -61,23 +63,37 @@ pub(crate) fn write_notes(page: &mut Page<'_>, wanted: Option<bool>) -> io::Resu
     Ok(())
 }
 
-/// Writes what a reader must know before the tables: that much of the CPU time is missing in them.
-pub(crate) fn write_grave(page: &mut Page<'_>, wanted: Option<bool>) -> io::Result<()> {
+/// What the rows of a report show when the report weighs samples.
+pub(crate) const SAMPLED: &[Whole] = &[Whole::Cpu, Whole::Threads];
+
+/// Writes what a reader must know before the tables: that much of what they show is missing in them.
+pub(crate) fn write_grave(
+    page: &mut Page<'_>,
+    wanted: Option<bool>,
+    shown: &[Whole],
+) -> io::Result<()> {
     if !wanted.unwrap_or(true) {
         return Ok(());
     }
-    match grave(page.profile) {
-        Some(missing) => page.marked("Warning:", Color::Yellow, &format!(" {}", words(&missing))),
-        None => Ok(()),
+    for missing in graves(page.profile, shown) {
+        page.marked("Warning:", Color::Yellow, &format!(" {}", words(&missing)))?;
     }
+    Ok(())
 }
 
-/// What is missing, if that is so much that a warning is due.
-pub(crate) fn grave(profile: &Profile) -> Option<Missing> {
-    if Weighs::of(profile) != Weighs::Time {
-        return None;
-    }
-    missing(profile).filter(|it| it.is_grave(profile.meta.period.0))
+/// What is missing of what a report shows, where that is so much that a warning is due.
+pub(crate) fn graves(profile: &Profile, shown: &[Whole]) -> Vec<Missing> {
+    let of = |&whole: &Whole| match (Weighs::of(profile), whole) {
+        // Where samples weigh bytes, their rows show what was allocated.
+        (Weighs::Heap(_), Whole::Cpu) => Some(Whole::Allocated),
+        (Weighs::Heap(_), Whole::Threads) => None,
+        _ => Some(whole),
+    };
+    let wholes = shown.iter().filter_map(of);
+    let found = wholes.filter_map(|whole| missing_of(profile, whole));
+    found
+        .filter(|it| it.is_grave(profile.meta.period.0))
+        .collect()
 }
 
 /// The warning, without the word.
@@ -88,8 +104,14 @@ pub fn words(missing: &Missing) -> String {
             format!("{} {share:.1} %", cause.words())
         })
         .collect();
+    let what = match missing.of {
+        Whole::Cpu => "the CPU time was not sampled or could not be read",
+        Whole::Threads => "the threads' time was not sampled or could not be read",
+        Whole::Allocated => "the allocated bytes have no function or line",
+        Whole::Traffic => "the bytes read and written have no line",
+    };
     format!(
-        "{:.1} % of the CPU time was not sampled or could not be read: {}.",
+        "{:.1} % of {what}: {}.",
         missing.share(missing.sum()) * 100.0,
         parts.join(", ")
     )

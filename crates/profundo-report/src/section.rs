@@ -35,7 +35,7 @@ pub(crate) fn write(printer: &mut Printer<'_>) -> io::Result<()> {
         report.hot_first,
     );
     if report.unit == Unit::Snapshots {
-        quality::write_grave(printer, report.quality)?;
+        quality::write_grave(printer, report.quality, quality::SAMPLED)?;
     }
     if report.format == Format::Tree {
         crate::tree::write_header(printer)?;

@@ -52,6 +52,24 @@ pub(super) fn entries(profile: &Profile) -> impl Iterator<Item = Entry<'_>> {
     blocks.chain(sites)
 }
 
+/// What was allocated at each stack; a stack may come several times. Where allocations were sampled, each block stands
+/// for those that were not.
+pub(crate) fn allocated_at(profile: &Profile) -> impl Iterator<Item = (StackId, Amount)> + '_ {
+    entries(profile).map(|entry| {
+        let amount = match entry.what {
+            What::Block(block) => {
+                let weight = profile.heap.sampling.weight_of(block);
+                Amount {
+                    bytes: (weight * block.size as f64).round() as u64,
+                    count: weight.round() as u64,
+                }
+            }
+            What::Site(site, _) => site.allocated,
+        };
+        (entry.stack, amount)
+    })
+}
+
 /// The last instant of a heap that is known of.
 pub(super) fn end(profile: &Profile) -> u64 {
     let heap = &profile.heap;

@@ -68,7 +68,7 @@ impl Callers {
         if write_empty(page, &self.choices, selection)? {
             return crate::quality::write(page, selection, self.quality);
         }
-        crate::quality::write_grave(page, self.quality)?;
+        crate::quality::write_grave(page, self.quality, crate::quality::SAMPLED)?;
         let calls = calls(profile, selection, &self.name, self.choices.shown);
         if calls.functions.is_empty() {
             let name = self.name.text();

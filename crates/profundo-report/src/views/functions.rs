@@ -89,7 +89,7 @@ impl Functions {
         if write_empty(page, &self.choices, selection)? {
             return crate::quality::write(page, selection, self.quality);
         }
-        crate::quality::write_grave(page, self.quality)?;
+        crate::quality::write_grave(page, self.quality, crate::quality::SAMPLED)?;
         let rows = self.rows(profile, selection);
         let kinds = KindColumns::new(profile, selection, page.columns);
         let names = Names::of_places(profile, rows.shown.iter().map(|row| row.place));

@@ -4,7 +4,7 @@ mod uses;
 
 use std::io;
 
-use profundo_analysis::{Figure, ProcessMemory, Selection, Use, gauges};
+use profundo_analysis::{Figure, ProcessMemory, Selection, Use, Whole, gauges};
 use profundo_model::{Nanos, Profile};
 
 use super::chart::{chart, sparkline};
@@ -66,6 +66,7 @@ impl Memory {
                         that does not end at once.";
             return page.marked("Warning:", Color::Yellow, text);
         }
+        crate::quality::write_grave(page, self.quality, &[Whole::Allocated])?;
         let found = of(profile, selection, &self.choices);
         match found.first() {
             Some(largest) => {

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::RangeInclusive;
 
-use profundo_analysis::{FunctionMemory, LineMemory, Selection, has_allocations, memory_by_line};
+use profundo_analysis::{
+    FunctionMemory, LineMemory, Selection, Whole, has_allocations, memory_by_line,
+};
 use profundo_model::{FileId, Profile};
 use rustc_hash::FxHashSet;
 
@@ -98,6 +100,7 @@ impl MemoryLines {
             );
             return page.marked("Warning:", Color::Yellow, &text);
         }
+        crate::quality::write_grave(page, self.quality, &[Whole::Allocated])?;
         let mut files: Vec<FileId> = functions.iter().map(|it| it.file).collect();
         let mut known = FxHashSet::default();
         files.retain(|file| known.insert(*file));

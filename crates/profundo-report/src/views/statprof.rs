@@ -52,7 +52,7 @@ impl Statprof {
         if write_empty(page, &self.choices, selection)? {
             return crate::quality::write(page, selection, self.quality);
         }
-        crate::quality::write_grave(page, self.quality)?;
+        crate::quality::write_grave(page, self.quality, crate::quality::SAMPLED)?;
         let rows = self.rows(profile, selection);
         let names = Names::of_places(profile, rows.iter().map(|row| row.place));
         page.plain("  %   cumulative      self")?;

@@ -1,8 +1,8 @@
 //! What every report tells in JSON: its name and schema, the recording, and what was selected.
 
 use profundo_analysis::{
-    Amount, Estimate, KindShares, Place, Selection, cpu_used, energy, garbage,
-    joules_per_nanosecond, missing, quality,
+    Amount, Estimate, KindShares, Missing, Place, Selection, Whole, cpu_used, energy, garbage,
+    joules_per_nanosecond, missing, missing_of, quality,
 };
 use profundo_model::{
     Energy, Engine, FileId, Language, Measure, Part, Profile, SampleKind, Tracing,
@@ -11,7 +11,7 @@ use profundo_model::{
 use crate::Choices;
 use crate::json::Json;
 use crate::label::Label;
-use crate::quality::{grave, words};
+use crate::quality::{graves, words};
 use crate::weighs::Weighs;
 
 /// The version of the schema: it grows when a member goes or means something else.
@@ -102,6 +102,13 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
         quality.sampled_share().filter(|_| is_time),
     );
     tell_missing(json, profile);
+    json.array("missing", |json| {
+        for whole in Whole::ALL {
+            if let Some(missing) = missing_of(profile, whole) {
+                json.row("", |json| tell_missing_of(json, &missing));
+            }
+        }
+    });
     json.number("processes", profile.process_count() as u64);
     json.number("threads", profile.thread_count() as u64);
     json.number("samples", quality.samples);
@@ -117,7 +124,7 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
     }
     json.is("buffer_was_full", meta.buffer_was_full);
     json.array("warnings", |json| {
-        if let Some(missing) = grave(profile) {
+        for missing in graves(profile, &Whole::ALL) {
             json.text("", &words(&missing));
         }
     });
@@ -146,6 +153,33 @@ fn tell_missing(json: &mut Json<'_>, profile: &Profile) {
                 });
             }
         });
+    });
+}
+
+/// What is missing of one whole, and why.
+fn tell_missing_of(json: &mut Json<'_>, missing: &Missing) {
+    let of = match missing.of {
+        Whole::Cpu => "cpu_seconds",
+        Whole::Threads => "thread_seconds",
+        Whole::Allocated => "allocated_bytes",
+        Whole::Traffic => "read_and_written_bytes",
+    };
+    json.text("of", of);
+    let amount = |json: &mut Json<'_>, part: u64| {
+        match missing.of.is_time() {
+            true => json.seconds("amount", Some(part)),
+            false => json.number("amount", part),
+        }
+        json.share("share", Some(missing.share(part)));
+    };
+    amount(json, missing.sum());
+    json.array("causes", |json| {
+        for &(cause, part) in &missing.causes {
+            json.row("", |json| {
+                json.text("cause", cause.words());
+                amount(json, part);
+            });
+        }
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use profundo_analysis::{Io as Answer, IoAmount, IoRow, Selection, io as answer};
+use profundo_analysis::{Io as Answer, IoAmount, IoRow, Selection, Whole, io as answer};
 use profundo_model::Profile;
 
 use super::{BOLD, GRAY, place, view, write_empty, write_end};
@@ -75,6 +75,7 @@ impl Io {
             return Ok(());
         }
         let names = Names::of_places(profile, found.lines.iter().filter_map(|row| row.of));
+        crate::quality::write_grave(page, self.quality, &[Whole::Traffic])?;
         write(page, &found, &names, self.limit)?;
         page.plain("")?;
         let mut total = Line::default();

@@ -10,6 +10,7 @@ mod io;
 mod json;
 mod looks;
 mod memory;
+mod missing;
 mod mixed;
 mod nameless;
 mod odd;

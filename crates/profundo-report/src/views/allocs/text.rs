@@ -4,7 +4,7 @@
 use std::io;
 
 use profundo_analysis::{
-    Allocations, Figure, HeapLine, Held, Holding, Leak, Peak, Place, Selection, Sum,
+    Allocations, Figure, HeapLine, Held, Holding, Leak, Peak, Place, Selection, Sum, Whole,
 };
 use profundo_model::{Domain, FileId, Profile, Sampling};
 use rustc_hash::FxHashMap;
@@ -31,6 +31,7 @@ impl Allocs {
         };
         let names = names(page.profile, &found);
         let mut table = Table::new(page, &found, &names, self.from_disk);
+        crate::quality::write_grave(page, self.quality, &[Whole::Allocated])?;
         write_total(page, &found)?;
         page.plain("")?;
         table.write_titles(page, "Lines that allocate")?;

@@ -25,7 +25,7 @@ impl Lines {
         if write_empty(page, &self.choices, selection)? {
             return crate::quality::write(page, selection, self.quality);
         }
-        crate::quality::write_grave(page, self.quality)?;
+        crate::quality::write_grave(page, self.quality, crate::quality::SAMPLED)?;
         let shares = self.shares(profile, selection);
         let files = self.hot_files(&shares);
         let names = Names::new(profile, files.iter().map(|file| file.file));

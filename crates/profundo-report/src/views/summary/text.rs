@@ -3,7 +3,7 @@
 use std::io;
 
 use profundo_analysis::{
-    FunctionShare, Place, Selection, Totals, WaitRow, cpu_used, garbage, traced,
+    FunctionShare, Place, Selection, Totals, WaitRow, Whole, cpu_used, garbage, traced,
 };
 use profundo_model::{FileId, Profile, Wait};
 use rustc_hash::FxHashMap;
@@ -34,6 +34,7 @@ impl Summary {
         write_head(page, selection)?;
         if write_empty(page, &self.choices, selection)? {
             if let Some(found) = allocs::of(profile, &self.choices) {
+                crate::quality::write_grave(page, self.quality, &[Whole::Allocated])?;
                 page.plain("")?;
                 let names = Names::of_places(profile, allocs::places(&found));
                 allocs::write_memory(page, &found, &names, self.lines, self.from_disk)?;
@@ -51,10 +52,14 @@ impl Summary {
             return write_next(page, &self.next);
         }
         write_kinds(page, selection, kinds)?;
-        crate::quality::write_grave(page, self.quality)?;
-        page.plain("")?;
         let answers = self.answers(profile, selection);
         let all = selection.weight(profile);
+        let shows_traffic = traffic::matters(&answers.io, all);
+        let mut shown = crate::quality::SAMPLED.to_vec();
+        shown.extend(answers.allocations.is_some().then_some(Whole::Allocated));
+        shown.extend(shows_traffic.then_some(Whole::Traffic));
+        crate::quality::write_grave(page, self.quality, &shown)?;
+        page.plain("")?;
         let names = answers.names(profile);
         if !answers.lines.is_empty() {
             self.write_lines(page, &answers, selection, &names, kinds)?;
@@ -72,7 +77,7 @@ impl Summary {
             write_waits(page, &answers.waits, &names, all, self.lines)?;
             page.plain("")?;
         }
-        if traffic::matters(&answers.io, all) {
+        if shows_traffic {
             traffic::write(page, &answers.io, &names, self.table)?;
             page.plain("")?;
         }

@@ -1,0 +1,47 @@
+//! The threads' time, where each thread is sampled on the wall clock: what it ran and what it waited.
+
+use profundo_model::{Profile, SampleKind};
+
+use super::{Cause, Missing, Whole, add, sort, unread};
+use crate::{Filter, Selection, totals};
+
+/// What is missing of the time that threads were alive. `None` where waits were not recorded.
+pub(super) fn missing(profile: &Profile) -> Option<Missing> {
+    let meta = &profile.meta;
+    if meta.kind != SampleKind::Wall {
+        return None;
+    }
+    let all = Selection::new(profile, &Filter::default());
+    let found = unread(profile, &all);
+    let mut causes = found.causes;
+    let mut unsampled = 0_u64;
+    // What a ring gave up for newer samples is not missing: older time was not asked for.
+    if meta.loss.overwritten == 0 {
+        for total in totals(profile, &all).threads {
+            let alive = profile
+                .threads
+                .get(total.thread)
+                .alive
+                .unwrap_or_default()
+                .0;
+            unsampled = unsampled.saturating_add(alive.saturating_sub(total.amount.weight));
+        }
+    }
+    let used = found.used.saturating_add(unsampled);
+    for (cause, samples) in [
+        (Cause::BufferFull, meta.loss.buffer_full),
+        (Cause::TooManyThreads, meta.loss.thread_table_full),
+        (Cause::Reentrant, meta.loss.reentrant),
+    ] {
+        let part = samples.saturating_mul(meta.period.0).min(unsampled);
+        add(&mut causes, cause, part);
+        unsampled -= part;
+    }
+    add(&mut causes, Cause::Missed, unsampled);
+    sort(&mut causes);
+    Some(Missing {
+        of: Whole::Threads,
+        used,
+        causes,
+    })
+}
