@@ -31,6 +31,7 @@ mod leaks;
 mod loading;
 mod native_calls;
 mod odd_calls;
+mod owned;
 mod processes;
 mod python;
 mod signals;

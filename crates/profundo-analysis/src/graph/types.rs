@@ -4,6 +4,8 @@
 use profundo_model::graph::{Graph, NodeId};
 use rustc_hash::FxHashMap;
 
+use super::{OwnerId, Owners};
+
 /// A type: its row in [`Types`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(pub u32);
@@ -99,6 +101,54 @@ impl Types {
     pub fn find(&self, name: &str) -> Option<TypeId> {
         let found = self.names.iter().position(|known| **known == *name);
         found.map(|number| TypeId(number as u32))
+    }
+}
+
+/// The types, of which those of containers are split by who owns these.
+#[derive(Debug, Clone)]
+pub struct SplitTypes {
+    /// The parts as types, to be asked like any others: `dict of app.Session`.
+    pub types: Types,
+    whole: Vec<(TypeId, Option<OwnerId>)>,
+}
+
+impl SplitTypes {
+    /// Splits the types of the containers that have an owner. All else stays together.
+    pub fn new(graph: &Graph, types: &Types, owners: &Owners) -> Self {
+        let mut whole: Vec<(TypeId, Option<OwnerId>)> = (0..types.len() as u32)
+            .map(|row| (TypeId(row), None))
+            .collect();
+        let mut numbers: FxHashMap<(TypeId, OwnerId), u32> = FxHashMap::default();
+        let of = graph.nodes().map(|node| {
+            let of = types.of(node);
+            let Some(owner) = owners.of(node) else {
+                return of.0;
+            };
+            *numbers.entry((of, owner)).or_insert_with(|| {
+                whole.push((of, Some(owner)));
+                whole.len() as u32 - 1
+            })
+        });
+        let of = of.collect();
+        let names = whole.iter().map(|(of, owner)| {
+            let name = types.name(*of);
+            match owner {
+                None => name.into(),
+                Some(owner) => format!("{name} {}", owners.phrase(*owner)).into(),
+            }
+        });
+        Self {
+            types: Types {
+                names: names.collect(),
+                of,
+            },
+            whole,
+        }
+    }
+
+    /// The type that a part is of, and the owner of its objects.
+    pub fn whole(&self, part: TypeId) -> (TypeId, Option<OwnerId>) {
+        self.whole[part.0 as usize]
     }
 }
 

@@ -345,7 +345,27 @@ impl Search<'_, '_> {
             }
         }
         self.told = told.objects;
+        self.tell_unvisited_dict(row, kind)?;
         self.tell_weak(row, object, kind)
+    }
+
+    /// From 3.13 on: an object whose attributes lie in itself holds its `__dict__` too, once somebody has asked for that.
+    /// The collector's function visits only the attributes then.
+    fn tell_unvisited_dict(&mut self, row: Row, kind: &Kind) -> Result<(), Failure> {
+        let is_inline = self.api.layout.attributes == Attributes::Inline;
+        if !is_inline || kind.flags & flag::INLINE_VALUES == 0 {
+            return Ok(());
+        }
+        let name = self.texts.of_ours(self.out, c"__dict__")?;
+        for index in 0..self.known.len() {
+            if let Some(known) = self.known.get(index)
+                && known.object != 0
+                && known.name == name
+            {
+                self.tell_edge(row, known.object, known.kind, name)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whom a weak reference knows without holding it.

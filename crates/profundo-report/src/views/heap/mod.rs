@@ -10,8 +10,8 @@ mod told;
 use std::io::{self, Write};
 
 use profundo_analysis::graph::{
-    Alive, Branch, Dominators, Duplicates, Paths, Target, TypeRow, Types, biggest, by_type,
-    difference, dominators, duplicates, paths, tree,
+    Alive, Branch, Dominators, Duplicates, Owners, Paths, SplitTypes, Target, TypeRow, Types,
+    biggest, by_type, difference, dominators, duplicates, paths, tree,
 };
 use profundo_model::graph::{Graph, NodeId};
 
@@ -48,18 +48,29 @@ pub struct HeapSnapshot {
 
 /// An answer, ready to be shown.
 enum Answer {
-    Summary(Vec<TypeRow>, Vec<NodeId>),
-    Types(Vec<TypeRow>),
+    Summary(Rows, Vec<NodeId>),
+    Types(Rows),
     Biggest(Vec<NodeId>),
     Dominators(Vec<Branch>),
     Path(Paths),
     Duplicates(Duplicates),
 }
 
+/// The rows of types.
+struct Rows {
+    whole: Vec<TypeRow>,
+    /// The same, split by whose the containers are.
+    split: Vec<TypeRow>,
+}
+
 /// What is known of a snapshot before anything is asked.
 struct Known<'a> {
     graph: &'a Graph,
     types: Types,
+    /// Whose the containers are, in a snapshot of a Python process.
+    owners: Owners,
+    /// The types, split by these.
+    split: SplitTypes,
     alive: Alive,
     dominators: Dominators,
 }
@@ -67,9 +78,13 @@ struct Known<'a> {
 impl<'a> Known<'a> {
     fn new(graph: &'a Graph) -> Self {
         let alive = Alive::new(graph);
+        let types = Types::new(graph);
+        let owners = Owners::new(graph, &alive);
         Self {
             graph,
-            types: Types::new(graph),
+            split: SplitTypes::new(graph, &types, &owners),
+            types,
+            owners,
             dominators: dominators(graph, &alive),
             alive,
         }
@@ -173,10 +188,15 @@ impl HeapSnapshot {
         let Known {
             graph,
             types,
+            split,
             alive,
             dominators,
+            ..
         } = known;
-        let by_type = || by_type(graph, types, dominators);
+        let by_type = || Rows {
+            whole: by_type(graph, types, dominators),
+            split: by_type(graph, &split.types, dominators),
+        };
         Ok(match &self.question {
             HeapQuestion::Summary => {
                 let most = biggest(graph, dominators, self.rows(10));
@@ -186,6 +206,11 @@ impl HeapSnapshot {
             HeapQuestion::Biggest => Answer::Biggest(biggest(graph, dominators, self.rows(40))),
             HeapQuestion::Dominators => Answer::Dominators(tree(graph, dominators, self.rows(40))),
             HeapQuestion::Path(of) => {
+                if let Some(part) = split.types.find(of).filter(|_| types.find(of).is_none()) {
+                    let target = Target::Type(part);
+                    let found = paths(graph, alive, &split.types, dominators, target);
+                    return Ok(Answer::Path(found));
+                }
                 let target = target(known, of)?;
                 Answer::Path(paths(graph, alive, types, dominators, target))
             }

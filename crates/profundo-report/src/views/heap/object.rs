@@ -1,8 +1,9 @@
 //! What an object and a reference are called.
 
-use profundo_analysis::graph::{Step, Types};
+use profundo_analysis::graph::{Step, Types, expression};
 use profundo_model::graph::{EdgeId, Graph, Label, NodeId, REDACTED};
 
+use super::Known;
 use crate::json::Json;
 use crate::width::keep_head;
 
@@ -30,6 +31,49 @@ pub(super) fn shown(graph: &Graph, types: &Types, node: NodeId) -> String {
         true => format!("{of} {name:?} {id}"),
         false => format!("{of} {name} {id}"),
     }
+}
+
+/// The same, with whose `__dict__` it is.
+pub(super) fn owned(known: &Known<'_>, node: NodeId) -> String {
+    let shown = shown(known.graph, &known.types, node);
+    match known.owners.of(node) {
+        Some(owner) if known.owners.is_namespace(owner) => {
+            let at = shown.rfind(" @").unwrap_or(shown.len());
+            let (of, id) = shown.split_at(at);
+            format!("{of} {}{id}", known.owners.phrase(owner))
+        }
+        _ => shown,
+    }
+}
+
+/// The same, with the Python expression that leads to it where its name does not say where it is.
+pub(super) fn placed(known: &Known<'_>, node: NodeId) -> String {
+    let shown = owned(known, node);
+    match kind_has_name(known.graph, node) {
+        true => shown,
+        false => match path(known, node) {
+            Some(path) => format!("{shown}  {path}"),
+            None => shown,
+        },
+    }
+}
+
+fn kind_has_name(graph: &Graph, node: NodeId) -> bool {
+    matches!(
+        graph.kind_name(graph.kind(node)),
+        "module" | "class" | "closure"
+    )
+}
+
+/// The Python expression that leads to an object, in a snapshot of a Python process.
+fn path(known: &Known<'_>, node: NodeId) -> Option<String> {
+    expression(known.graph, &known.owners.steps(known.graph, node))
+}
+
+/// Whose a container is: what `owner` says in JSON.
+fn tell_owner(json: &mut Json<'_>, known: &Known<'_>, node: NodeId) {
+    let owner = known.owners.of(node);
+    json.text_or_null("owner", owner.map_or("", |owner| known.owners.name(owner)));
 }
 
 /// V8 counts its objects; addresses are written as such.
@@ -62,7 +106,14 @@ pub(super) fn tell(json: &mut Json<'_>, graph: &Graph, types: &Types, node: Node
     json.number("bytes", graph.size(node));
 }
 
-pub(super) fn tell_step(json: &mut Json<'_>, graph: &Graph, types: &Types, step: Step) {
+pub(super) fn tell_placed(json: &mut Json<'_>, known: &Known<'_>, node: NodeId) {
+    tell(json, known.graph, &known.types, node);
+    tell_owner(json, known, node);
+    json.text_or_null("path", &path(known, node).unwrap_or_default());
+}
+
+pub(super) fn tell_step(json: &mut Json<'_>, known: &Known<'_>, step: Step) {
+    let graph = known.graph;
     match step.edge {
         Some(edge) => {
             json.text("by_kind", graph.edge_kind_name(graph.edge_kind(edge)));
@@ -83,5 +134,6 @@ pub(super) fn tell_step(json: &mut Json<'_>, graph: &Graph, types: &Types, step:
             json.null("by_index");
         }
     }
-    tell(json, graph, types, step.node);
+    tell(json, graph, &known.types, step.node);
+    tell_owner(json, known, step.node);
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use profundo_analysis::graph::{Branch, Duplicates, Held, Paths, TypeRow};
+use profundo_analysis::graph::{Branch, Duplicates, Held, Paths, TypeRow, expression};
 use profundo_model::graph::NodeId;
 
 use super::sheet::Sheet;
@@ -33,11 +33,11 @@ pub(super) fn write(
     sheet.plain("")?;
     match answer {
         Answer::Summary(types, most) => {
-            write_types(sheet, known, types, report.rows(15))?;
+            write_types(sheet, known, &types.split, report.rows(15))?;
             sheet.plain("")?;
             write_biggest(sheet, known, most)
         }
-        Answer::Types(types) => write_types(sheet, known, types, report.rows(40)),
+        Answer::Types(types) => write_types(sheet, known, &types.split, report.rows(40)),
         Answer::Biggest(most) => write_biggest(sheet, known, most),
         Answer::Dominators(branches) => write_tree(sheet, known, branches),
         Answer::Path(found) => {
@@ -62,7 +62,7 @@ fn write_types(
         sheet.number(&short_count(row.count));
         sheet.share(row.bytes, known.share(row.bytes));
         sheet.share(row.retained, known.share(row.retained));
-        sheet.text(known.types.name(row.of))?;
+        sheet.text(known.split.types.name(row.of))?;
     }
     write_more(sheet, types.len().saturating_sub(limit), "type")
 }
@@ -85,7 +85,7 @@ fn write_biggest(sheet: &mut Sheet<'_>, known: &Known<'_>, most: &[NodeId]) -> i
         let retained = known.retained(*node);
         sheet.share(retained, known.share(retained));
         sheet.bytes(known.graph.size(*node));
-        sheet.text(&object::shown(known.graph, &known.types, *node))?;
+        sheet.text(&object::placed(known, *node))?;
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ fn write_tree(sheet: &mut Sheet<'_>, known: &Known<'_>, branches: &[Branch]) -> 
                 bytes(branch.hidden_bytes)
             ),
         };
-        let shown = object::shown(known.graph, &known.types, branch.node);
+        let shown = object::placed(known, branch.node);
         sheet.text(&format!("{indent}{shown}{more}"))?;
     }
     Ok(())
@@ -158,6 +158,9 @@ fn write_way(sheet: &mut Sheet<'_>, known: &Known<'_>, held: &Held) -> io::Resul
         counted(held.count, "object"),
         bytes(held.bytes)
     ))?;
+    if let Some(expression) = expression(graph, &held.steps) {
+        sheet.text(&expression)?;
+    }
     let labels: Vec<String> = (held.steps.iter())
         .map(|step| {
             step.edge
@@ -165,7 +168,7 @@ fn write_way(sheet: &mut Sheet<'_>, known: &Known<'_>, held: &Held) -> io::Resul
         })
         .collect();
     for (step, label) in held.steps.iter().zip(labels) {
-        let shown = object::shown(graph, &known.types, step.node);
+        let shown = object::owned(known, step.node);
         let by = match step.edge {
             Some(_) => format!("{label} → "),
             None => String::new(),

@@ -1,9 +1,9 @@
 //! The answers as JSON.
 
-use profundo_analysis::graph::{Branch, Duplicates, Paths, TypeRow};
+use profundo_analysis::graph::{Branch, Duplicates, Paths, TypeRow, expression};
 use profundo_model::graph::{Graph, NodeId};
 
-use super::{Answer, HeapSnapshot, Known, object};
+use super::{Answer, HeapSnapshot, Known, Rows, object};
 use crate::json::Json;
 use crate::views::SCHEMA;
 
@@ -53,18 +53,38 @@ pub(super) fn tell_snapshot(json: &mut Json<'_>, graph: &Graph) {
     );
 }
 
-fn tell_types(json: &mut Json<'_>, known: &Known<'_>, types: &[TypeRow], limit: usize) {
+fn tell_types(json: &mut Json<'_>, known: &Known<'_>, types: &Rows, limit: usize) {
     json.array("types", |json| {
-        for row in types.iter().take(limit) {
-            json.row("", |json| {
+        for row in types.whole.iter().take(limit) {
+            json.object("", |json| {
                 json.text("type", known.types.name(row.of));
-                json.number("objects", row.count);
-                json.number("bytes", row.bytes);
-                json.number("retained_bytes", row.retained);
-                json.share("retained_share", Some(known.share(row.retained)));
+                tell_figures(json, known, row);
+                let parts = types.split.iter().filter_map(|part| {
+                    let (whole, owner) = known.split.whole(part.of);
+                    (whole == row.of).then_some((part, owner))
+                });
+                let parts: Vec<_> = parts.collect();
+                // A type that nobody owns is one part, which says nothing.
+                let has_owners = parts.iter().any(|(_, owner)| owner.is_some());
+                json.array("owners", |json| {
+                    for (part, owner) in parts.into_iter().filter(|_| has_owners) {
+                        json.row("", |json| {
+                            let owner = owner.map_or("", |owner| known.owners.name(owner));
+                            json.text_or_null("owner", owner);
+                            tell_figures(json, known, part);
+                        });
+                    }
+                });
             });
         }
     });
+}
+
+fn tell_figures(json: &mut Json<'_>, known: &Known<'_>, row: &TypeRow) {
+    json.number("objects", row.count);
+    json.number("bytes", row.bytes);
+    json.number("retained_bytes", row.retained);
+    json.share("retained_share", Some(known.share(row.retained)));
 }
 
 fn tell_biggest(json: &mut Json<'_>, known: &Known<'_>, most: &[NodeId]) {
@@ -76,7 +96,7 @@ fn tell_biggest(json: &mut Json<'_>, known: &Known<'_>, most: &[NodeId]) {
 }
 
 fn tell_retaining(json: &mut Json<'_>, known: &Known<'_>, node: NodeId) {
-    object::tell(json, known.graph, &known.types, node);
+    object::tell_placed(json, known, node);
     let retained = known.retained(node);
     json.number("retained_bytes", retained);
     json.share("retained_share", Some(known.share(retained)));
@@ -105,10 +125,12 @@ fn tell_paths(json: &mut Json<'_>, known: &Known<'_>, found: &Paths, limit: usiz
                 json.number("objects", held.count);
                 json.number("bytes", held.bytes);
                 json.number("most_retained_bytes", held.most_retained);
+                let path = expression(known.graph, &held.steps).unwrap_or_default();
+                json.text_or_null("path", &path);
                 json.array("steps", |json| {
                     for step in &held.steps {
                         json.row("", |json| {
-                            object::tell_step(json, known.graph, &known.types, *step);
+                            object::tell_step(json, known, *step);
                         });
                     }
                 });

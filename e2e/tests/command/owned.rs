@@ -1,0 +1,91 @@
+//! Whose the containers of a Python process are, in tables and on the ways to them.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::command::profundo;
+use crate::program::{alone, wait};
+use crate::targets::{pythons_for, scratch, source};
+
+fn asked(arguments: &[&str]) -> String {
+    let output = Command::new(profundo()).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn owner<'a>(of: &'a Value, owner: &str) -> &'a Value {
+    let mut owners = of["owners"].as_array().unwrap().iter();
+    let found = owners.find(|row| row["owner"] == owner);
+    found.unwrap_or_else(|| panic!("no {owner} in {of:#}"))
+}
+
+#[test]
+fn containers_are_told_by_their_owners() {
+    for version in pythons_for("owned_containers.py by owner") {
+        let _alone = alone();
+        let mut child = Command::new(&version.path)
+            .arg(source("owned_containers.py"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready 1000\n");
+        let pid = child.id().to_string();
+        let file = scratch().join("owned.heapsnapshot");
+        let file = file.to_str().unwrap();
+        asked(&["snapshot", &pid, "-o", file]);
+        drop(child.stdin.take());
+        assert!(wait(&mut child, "owned_containers.py").success());
+
+        let told: Value =
+            serde_json::from_str(&asked(&["heap", file, "--types", "--json"])).unwrap();
+        let types = told["types"].as_array().unwrap();
+        // The parts of a type are all of it.
+        for row in types
+            .iter()
+            .filter(|row| row["owners"] != Value::Array(Vec::new()))
+        {
+            for figure in ["objects", "bytes"] {
+                let parts = row["owners"].as_array().unwrap().iter();
+                let sum: u64 = parts.map(|part| part[figure].as_u64().unwrap()).sum();
+                assert_eq!(row[figure], sum, "{figure} of {}", row["type"]);
+            }
+        }
+        let of = |name: &str| types.iter().find(|row| row["type"] == name).unwrap();
+        for (name, whose, objects) in [
+            ("dict", "app.cache.Session", 120),
+            ("dict", "module app.cache", 1),
+            ("dict", "app.cache.table[…]", 50),
+            ("dict", "app.cache.Settings.registry", 1),
+            ("dict", "serve.<locals>.kwargs", 1),
+            ("dict", "serve.<locals>.local", 1),
+            ("list", "<app.cache.Session>.items", 120),
+            ("list", "<app.cache.Slots>.rows", 1),
+            ("list", "app.cache.sessions", 1),
+            (
+                "set",
+                "serve.<locals>.inner.__closure__[…].cell_contents",
+                1,
+            ),
+        ] {
+            let row = owner(of(name), whose);
+            assert_eq!(row["objects"], objects, "{whose} on {version:?}");
+        }
+        let text = asked(&["heap", file, "--types", "--limit", "5000"]);
+        assert!(text.contains("dict of app.cache.Session\n"), "{text}");
+
+        let ways = asked(&["heap", file, "--path", "list", "--limit", "5000"]);
+        let ways: Vec<&str> = ways.lines().map(str::trim).collect();
+        assert!(ways.contains(&"app.cache.slots['first'].rows"), "{ways:#?}");
+        let items = |way: &&str| way.starts_with("app.cache.sessions[") && way.ends_with("].items");
+        assert!(ways.iter().any(items), "{ways:#?}");
+        let ways = asked(&["heap", file, "--path", "dict of app.cache.Session"]);
+        assert!(ways.contains("119 objects held like this"), "{ways}");
+        std::fs::remove_file(file).unwrap();
+    }
+}
