@@ -163,6 +163,13 @@ impl Selection {
         }
     }
 
+    /// Whether no sample and no thread was left out.
+    pub(crate) fn is_whole(&self, profile: &Profile) -> bool {
+        self.task.is_none()
+            && self.threads.len() == profile.threads.len()
+            && self.len() == profile.samples.len()
+    }
+
     /// The threads that were looked at, those without a sample included.
     pub fn threads(&self) -> &[ThreadId] {
         &self.threads

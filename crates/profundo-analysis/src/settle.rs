@@ -24,12 +24,11 @@ const TICK: u64 = 10_000_000;
 /// Scales the samples of each process to the CPU time that the kernel counted for it. Profiles of other
 /// things than CPU time, and of processes whose time is not known, stay as they are.
 pub fn settle(profile: &mut Profile) {
-    /// Where there is no sample, a row for each process is of use if there are several.
-    const SEVERAL: usize = 10;
     let meta = &profile.meta;
     let is_sampled = !matches!(meta.engine, Engine::Unknown | Engine::Wall);
     let is_recorded = meta.kind == SampleKind::Cpu && is_sampled && meta.period.0 > 0;
-    let has_samples = !profile.samples.is_empty() || profile.processes.len() >= SEVERAL;
+    // Where there is no sample, a row for each process is of use if there are several.
+    let has_samples = !profile.samples.is_empty() || profile.process_count() > 1;
     if !is_recorded || !has_samples || meta.settled.is_some() || profile.cpu_used().is_none() {
         return;
     }

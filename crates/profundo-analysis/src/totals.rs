@@ -92,8 +92,10 @@ pub fn totals(profile: &Profile, selection: &Selection) -> Totals {
             amount: by_thread[thread.index()],
         })
         .collect();
+    // A process of which no thread is known took part all the same, and is counted as a process elsewhere.
+    let is_whole = selection.is_whole(profile);
     let mut processes: Vec<ProcessTotal> = (by_process.into_iter().enumerate())
-        .filter(|(_, (threads, _))| *threads > 0)
+        .filter(|(_, (threads, _))| *threads > 0 || is_whole)
         .map(|(index, (threads, amount))| ProcessTotal {
             process: ProcessId::from_index(index),
             threads,

@@ -280,11 +280,20 @@ fn time_sampled(quality: &Quality, used: u64) -> String {
         text += &format!(" ({:.1} %)", share * 100.0);
     }
     if let Some(in_kernel) = quality.used_in_kernel.filter(|&it| it > 0) {
-        text += &format!(
-            ", in the kernel {} of {}",
-            exact(quality.sampled_in_kernel, in_kernel),
-            exact(in_kernel, in_kernel)
-        );
+        let sampled = quality.sampled_in_kernel;
+        text += &match sampled > in_kernel {
+            // The kernel divides a process's time into user and system by ticks, and samples are finer.
+            true => format!(
+                ", in the kernel {} (about {} by the kernel's ticks)",
+                exact(sampled, sampled),
+                exact(in_kernel, sampled)
+            ),
+            false => format!(
+                ", in the kernel {} of {}",
+                exact(sampled, in_kernel),
+                exact(in_kernel, in_kernel)
+            ),
+        };
     }
     text
 }

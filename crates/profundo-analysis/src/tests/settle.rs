@@ -246,3 +246,45 @@ fn times_in_ticks_do_not_take_samples_away() {
     assert_eq!(weight_of(&profile, id), 14 * MS);
     assert_eq!(profile.processes[id as usize].user, Some(Nanos(14 * MS)));
 }
+
+#[test]
+fn a_process_without_a_thread_is_in_the_tables_too() {
+    let mut profile = shell();
+    let command = profile.strings.intern("python3 fork.py");
+    profile.processes.push(Process {
+        pid: 900,
+        command,
+        ..Process::default()
+    });
+    settle(&mut profile);
+    let found = totals(&profile, &all(&profile));
+    assert_eq!(found.processes.len(), profile.process_count());
+    let commands: u64 = found.commands.iter().map(|row| row.processes).sum();
+    assert_eq!(commands, profile.process_count() as u64);
+    let last = found.processes.last().unwrap();
+    assert_eq!((last.threads, last.amount.weight), (0, 0));
+    // A filter that leaves out threads leaves out the process of which nothing is known.
+    let filter = crate::Filter {
+        threads: crate::Numbers::from(1),
+        ..crate::Filter::default()
+    };
+    let some = crate::Selection::new(&profile, &filter);
+    assert_eq!(totals(&profile, &some).processes.len(), 1);
+}
+
+#[test]
+fn two_processes_without_a_sample_have_a_row_each() {
+    let mut profile = shell();
+    profile.processes.truncate(2);
+    profile.samples.clear();
+    settle(&mut profile);
+    assert_eq!(weight_of(&profile, 0), 100 * MS);
+    assert_eq!(weight_of(&profile, 1), 3 * MS + 1);
+    assert_eq!(profile.samples_taken(), 0);
+    // One alone has a sentence in place of rows.
+    let mut profile = shell();
+    profile.processes.truncate(1);
+    profile.samples.clear();
+    settle(&mut profile);
+    assert!(profile.samples.is_empty());
+}

@@ -1,8 +1,9 @@
 //! The line on quality and the notes.
 
 use expect_test::{Expect, expect};
-use profundo_model::{Engine, Loss, Meta, Nanos, Profile};
-use profundo_report::Report;
+use profundo_analysis::settle;
+use profundo_model::{Engine, Loss, Meta, Nanos, Process, ProcessEnd, Profile, State};
+use profundo_report::{Report, Summary};
 
 use crate::fixture::{app, empty, report};
 
@@ -47,6 +48,58 @@ fn a_recording_says_how_good_it_is() {
         Note: so it is."#]],
     );
     check_end(&recorded(), report().quality(false), expect![[""]]);
+}
+
+/// A recording of processes with these times in the kernel's ticks, and no thread but the first one's.
+fn in_ticks(times: &[(u64, u64)]) -> Profile {
+    let mut profile = recorded();
+    profile.meta.notes.clear();
+    profile.processes.clear();
+    for (pid, &(user, system)) in (1..).zip(times) {
+        profile.processes.push(Process {
+            pid,
+            user: Some(Nanos(user)),
+            system: Some(Nanos(system)),
+            ..Process::default()
+        });
+    }
+    profile
+}
+
+#[test]
+fn no_part_is_more_than_its_whole() {
+    let mut profile = in_ticks(&[(900_000_000, 100_000_000)]);
+    for sample in profile.samples.iter_mut().take(138) {
+        sample.state = State::System;
+    }
+    let text = report().render(&profile).unwrap();
+    let wanted = ", in the kernel 138.000 ms (about 100.000 ms by the kernel's ticks); 998 samples";
+    assert!(text.contains(wanted), "{text}");
+}
+
+#[test]
+fn threads_that_nobody_has_seen_are_not_counted_silently() {
+    let mut profile = in_ticks(&[(900_000_000, 0), (0, 0)]);
+    profile.meta.engine = Engine::ProcPoll;
+    let text = Summary::new().render(&profile).unwrap();
+    assert!(text.contains("2 processes · 1 thread that ran"), "{text}");
+    profile.processes.truncate(1);
+    let text = Summary::new().render(&profile).unwrap();
+    assert!(text.contains("1 process · 1 thread\n"), "{text}");
+}
+
+#[test]
+fn rows_without_samples_come_with_the_reason() {
+    let mut profile = in_ticks(&[(1_000_000, 0), (2_000_000, 0)]);
+    profile.samples.clear();
+    for process in &mut profile.processes {
+        process.end = ProcessEnd::Exited(127);
+    }
+    settle(&mut profile);
+    let text = Summary::new().render(&profile).unwrap();
+    assert!(text.contains("[too short to be sampled]"), "{text}");
+    let wanted = "Warning: no samples were taken: the program ended with exit code 127 ";
+    assert!(text.contains(wanted), "{text}");
 }
 
 #[test]

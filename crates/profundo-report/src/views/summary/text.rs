@@ -5,7 +5,7 @@ use std::io;
 use profundo_analysis::{
     FunctionShare, Place, Selection, Totals, WaitRow, Whole, cpu_used, garbage, traced,
 };
-use profundo_model::{FileId, Profile, Wait};
+use profundo_model::{Engine, FileId, Profile, Wait};
 use rustc_hash::FxHashMap;
 
 use super::{Answers, Summary};
@@ -59,6 +59,7 @@ impl Summary {
         shown.extend(answers.allocations.is_some().then_some(Whole::Allocated));
         shown.extend(shows_traffic.then_some(Whole::Traffic));
         crate::quality::write_grave(page, self.quality, &shown)?;
+        write_nothing_sampled(page)?;
         page.plain("")?;
         let names = answers.names(profile);
         if !answers.lines.is_empty() {
@@ -235,7 +236,7 @@ fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
         ));
     }
     parts.push(counted(profile.process_count() as u64, "process"));
-    parts.push(counted(profile.thread_count() as u64, "thread"));
+    parts.push(threads(profile));
     let runtime = profile
         .processes
         .iter()
@@ -250,6 +251,32 @@ fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
     line.push(&parts.join(" · "), Style::PLAIN);
     line.truncate(page.columns);
     page.line(&mut line)
+}
+
+/// Says why there is no sample, where processes have rows all the same: with the CPU time that the kernel counted.
+fn write_nothing_sampled(page: &mut Page<'_>) -> io::Result<()> {
+    let profile = page.profile;
+    if profile.meta.settled.is_none() || profile.samples_taken() > 0 {
+        return Ok(());
+    }
+    let text = format!(" {}", Warning::NoSamples.said(profile, true));
+    page.marked("Warning:", Color::Yellow, &text)
+}
+
+/// How many threads there were. An engine that samples from outside knows only those that ran.
+fn threads(profile: &Profile) -> String {
+    let number = counted(profile.thread_count() as u64, "thread");
+    let mut has_thread = vec![false; profile.processes.len()];
+    for (_, thread) in profile.threads.iter() {
+        if let Some(has) = has_thread.get_mut(thread.process.index()) {
+            *has = true;
+        }
+    }
+    let is_outside = matches!(profile.meta.engine, Engine::PerfRing | Engine::ProcPoll);
+    match is_outside && has_thread.contains(&false) {
+        true => format!("{number} that ran"),
+        false => number,
+    }
 }
 
 /// Writes a bar of the kinds of time, told apart by their filling too.
