@@ -51,7 +51,7 @@ pub fn recover(options: &Recover) -> Result<ExitCode> {
     let mut weights = Vec::new();
     sink::weigh(&mut weights, &profile);
     sink::weigh_sums(&mut weights, &profile);
-    sources::keep(&mut profile, &weights);
+    sources::keep(&mut profile, &weights, &sources::InMemory::default());
     let place = detour.path();
     write_file(place, &profile).map_err(|error| reading::why_not_written(place, error))?;
     tell(&detour.shown(), samples, found);

@@ -43,6 +43,8 @@ pub struct Sink {
     asked: Option<Asked>,
     /// What compilers' counters say.
     tallied: Tallied,
+    /// The source text that only the programs have.
+    in_memory: sources::InMemory,
 }
 
 /// A recording that is done.
@@ -79,6 +81,7 @@ impl Sink {
             updated: now,
             asked: None,
             tallied: Tallied::default(),
+            in_memory: sources::InMemory::default(),
         })
     }
 
@@ -133,7 +136,12 @@ impl Sink {
             return self.tallied.keep(process, tallies);
         }
         let is_cleared = matches!(event, Event::Cleared(_));
+        let has_code = matches!(event, Event::Words { .. });
         self.ingest.event(event);
+        if has_code {
+            // Before the names of new files are written.
+            self.in_memory.look(self.ingest.profile_mut());
+        }
         if is_cleared && self.writer.is_some() {
             self.begin_anew();
         }
@@ -236,7 +244,7 @@ impl Sink {
         let samples = writer.samples() + profile.samples.len();
         naming::complete(&mut profile, samples);
         if keeps_source {
-            sources::keep(&mut profile, &self.weights);
+            sources::keep(&mut profile, &self.weights, &self.in_memory);
         }
         let written = writer.finish(&mut profile);
         let written = written.and_then(|_| match split.is_needed() {

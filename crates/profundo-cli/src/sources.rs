@@ -11,7 +11,10 @@ use rustc_hash::FxHashMap;
 
 use command_line::Programs;
 
+pub use in_memory::InMemory;
+
 mod command_line;
+mod in_memory;
 mod zipped;
 
 /// Kept around a line, so that it can be understood.
@@ -27,7 +30,7 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// Reads the lines on which time was spent, the hottest first, as far as there is room. `weights`
 /// are those of the stacks.
-pub fn keep(profile: &mut Profile, weights: &[u64]) {
+pub fn keep(profile: &mut Profile, weights: &[u64], in_memory: &InMemory) {
     let mut hot: Vec<((FileId, u32), u64)> = by_line(profile, weights).into_iter().collect();
     hot.sort_unstable_by_key(|&(place, weight)| (std::cmp::Reverse(weight), place));
     let began = SystemTime::UNIX_EPOCH + Duration::from_nanos(profile.meta.started_at_unix);
@@ -40,6 +43,8 @@ pub fn keep(profile: &mut Profile, weights: &[u64]) {
         let is_program = path == command_line::STRING;
         let texts = if is_program {
             programs.of_line(line)
+        } else if let Some(texts) = in_memory.lines(file) {
+            Some(texts)
         } else {
             let texts = files.entry(file);
             (texts.or_insert_with(|| read(Path::new(path), began))).as_deref()
@@ -161,10 +166,10 @@ mod tests {
         fs::write(&path, text(SHORT_FILE + 1)).unwrap();
         let (mut profile, weights) = profile(path.to_str().unwrap(), &[(1, 3), (10, 5)]);
         // The recording began before the file was last changed: it may have been another one.
-        keep(&mut profile, &weights);
+        keep(&mut profile, &weights, &InMemory::default());
         assert!(profile.sources.is_empty());
         profile.meta.started_at_unix = u64::MAX / 2;
-        keep(&mut profile, &weights);
+        keep(&mut profile, &weights, &InMemory::default());
         let kept: Vec<&str> = profile
             .sources
             .iter()
@@ -174,7 +179,7 @@ mod tests {
         assert_eq!(kept, wanted);
         // A short file is kept whole.
         fs::write(&path, text(SHORT_FILE)).unwrap();
-        keep(&mut profile, &weights);
+        keep(&mut profile, &weights, &InMemory::default());
         assert_eq!(profile.sources.iter().count(), SHORT_FILE);
         fs::remove_file(path).unwrap();
     }

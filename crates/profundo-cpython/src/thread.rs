@@ -101,7 +101,7 @@ fn attribute(
         return in_dictionary(layout, memory, dictionary, name);
     }
     let keys = memory.word(keys)?;
-    in_keys(layout, memory, keys, values, name)
+    in_keys(layout, memory, keys, values, (name, MOST))
 }
 
 fn in_dictionary(
@@ -110,12 +110,23 @@ fn in_dictionary(
     dictionary: u64,
     name: &[u8],
 ) -> Option<(u64, u64)> {
+    in_large_dictionary(layout, memory, dictionary, name, MOST)
+}
+
+/// Looks for a name among the first `most` entries of a dictionary: the key and its value.
+pub(crate) fn in_large_dictionary(
+    layout: &Layout,
+    memory: &mut impl Memory,
+    dictionary: u64,
+    name: &[u8],
+    most: u64,
+) -> Option<(u64, u64)> {
     if dictionary == 0 {
         return None;
     }
     let keys = memory.word(dictionary.wrapping_add(KEYS))?;
     let values = memory.word(dictionary.wrapping_add(VALUES))?;
-    in_keys(layout, memory, keys, values, name)
+    in_keys(layout, memory, keys, values, (name, most))
 }
 
 /// Looks for a name among keys. Its value stands beside it, or else among `values`.
@@ -124,7 +135,7 @@ fn in_keys(
     memory: &mut impl Memory,
     keys: u64,
     values: u64,
-    name: &[u8],
+    (name, most): (&[u8], u64),
 ) -> Option<(u64, u64)> {
     if keys == 0 {
         return None;
@@ -137,7 +148,7 @@ fn in_keys(
     } = table(layout, memory, keys)?;
     // From 3.13 on some bytes stand before the values.
     let first = if layout.minor >= 13 { 8 } else { 0 };
-    for index in 0..count.min(MOST) {
+    for index in 0..count.min(most) {
         let entry = entries.wrapping_add(index * size);
         let found = memory.word(entry.wrapping_add(key))?;
         // One that was deleted has no key.

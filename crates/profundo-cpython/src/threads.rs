@@ -6,6 +6,7 @@
 use crate::debug::{DEBUG_WORDS, Refusal};
 use crate::layout::Layout;
 use crate::memory::Memory;
+use crate::thread::in_large_dictionary;
 use crate::walk::at;
 
 /// How many states are looked at, at most, and how many interpreters.
@@ -25,6 +26,8 @@ pub struct ThreadList {
     next_state: u16,
     /// In a state, of its thread.
     thread: Thread,
+    /// In an interpreter, of the dictionary `sys.modules`.
+    modules: u16,
 }
 
 /// How a state says which thread it is of.
@@ -45,13 +48,14 @@ pub enum Owner {
     Number(u32),
 }
 
-const fn row(interpreters: u16, next_interpreter: u16, states: u16, thread: Thread) -> ThreadList {
+const fn row(interpreters: u16, states: u16, thread: Thread, modules: u16) -> ThreadList {
     ThreadList {
         interpreters,
-        next_interpreter,
+        next_interpreter: 0,
         states,
         next_state: 8,
         thread,
+        modules,
     }
 }
 
@@ -60,9 +64,10 @@ impl ThreadList {
     /// [`DEBUG_WORDS`] of them, which tell it from 3.13 on.
     pub fn of(minor: u8, words: &[u64]) -> Result<Self, Refusal> {
         match minor {
-            8..=10 => Ok(row(32, 0, 8, Thread::Pointer(176))),
-            11 => Ok(row(40, 0, 16, Thread::Number(160))),
-            12 => Ok(row(40, 0, 72, Thread::Number(144))),
+            8 => Ok(row(32, 8, Thread::Pointer(176), 56)),
+            9 | 10 => Ok(row(32, 8, Thread::Pointer(176), 856)),
+            11 => Ok(row(40, 16, Thread::Number(160), 888)),
+            12 => Ok(row(40, 72, Thread::Number(144), 944)),
             13 | 14 => {
                 let words = words.get(..DEBUG_WORDS).ok_or(Refusal::Offsets)?;
                 let small = |index: usize| {
@@ -71,16 +76,43 @@ impl ThreadList {
                 };
                 // Of the thread state's part of the list.
                 let thread = if minor == 13 { 19 } else { 22 };
+                let modules = if minor == 13 { 11 } else { 12 };
                 Ok(ThreadList {
                     interpreters: small(5)?,
                     next_interpreter: small(8)?,
                     states: small(9)?,
                     next_state: small(thread + 2)?,
                     thread: Thread::Number(small(thread + 6)?),
+                    modules: small(modules)?,
                 })
             }
             _ => Err(Refusal::Version),
         }
+    }
+
+    /// The module of this name in the newest interpreter that has one.
+    pub(crate) fn module(
+        &self,
+        layout: &Layout,
+        memory: &mut impl Memory,
+        runtime: u64,
+        name: &[u8],
+    ) -> Option<u64> {
+        /// A program that has more modules has imported those of the standard library before.
+        const MOST_MODULES: u64 = 1 << 12;
+        let mut interpreter = memory.word(at(runtime, self.interpreters))?;
+        for _ in 0..MOST_INTERPRETERS {
+            if interpreter == 0 {
+                break;
+            }
+            let modules = memory.word(at(interpreter, self.modules))?;
+            let found = in_large_dictionary(layout, memory, modules, name, MOST_MODULES);
+            if let Some((_, module)) = found {
+                return Some(module);
+            }
+            interpreter = memory.word(at(interpreter, self.next_interpreter))?;
+        }
+        None
     }
 
     /// Whose a state is.

@@ -47,6 +47,13 @@ impl FileTable {
         })
     }
 
+    /// Changes what reports show of a file without a prefix.
+    pub fn set_rest(&mut self, id: FileId, rest: StringId) {
+        if let Some(file) = self.files.get_mut(id.index()) {
+            file.rest = rest;
+        }
+    }
+
     /// The row of `id`.
     pub fn get(&self, id: FileId) -> File {
         self.files[id.index()]

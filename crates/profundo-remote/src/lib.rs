@@ -48,6 +48,7 @@ pub use energy::POWERCAP;
 pub use error::Error;
 pub use options::{Calls, EngineChoice, Lines, LinesOf, Memory, Options};
 pub use perf::{FunctionCounters, Instructions};
+pub use reading::{CachedSource, SourceReader};
 pub use recorder::{ChildLimit, Recorder, WakeHandle};
 pub use session::{Remains, SessionHandle, find_remains, find_session, salvage};
 

@@ -643,6 +643,90 @@ with zipfile.ZipFile('app.pyz', 'a', int(sys.argv[1])) as archive:
     }
 }
 
+/// Runs texts as IPython and its kernel run cells: each is a file that only `linecache` knows.
+const CELLS_PY: &str = r#"
+import linecache, time
+In = ['']
+def run(text, name):
+    In.append(text)
+    lines = [line + '\n' for line in text.splitlines()]
+    linecache.cache[name] = (len(text), None, lines, name)
+    exec(compile(text, name, 'exec'), globals())
+run('x = 1', '/tmp/ipykernel_7/1.py')
+run("""def hot(until):
+    while time.process_time() < until:
+        total = 0
+        for i in range(2000):
+            total += i * i  # ἕν, in the kernel's cell
+""", '/tmp/ipykernel_7/22.py')
+In.append('3')
+run("""def warm(until):
+    while time.process_time() < until:
+        total = 0
+        for i in range(2000):
+            total += i * i  # in the cell of IPython
+""", '<ipython-input-4-0123456789ab>')
+run('hot(0.4); warm(0.8)', '/tmp/ipykernel_7/5.py')
+# A name that is in no cache has no text.
+exec(compile("""def bare(until):
+    while time.process_time() < until:
+        total = 0
+        for i in range(2000):
+            total += i * i
+""", '/tmp/ipykernel_7/66.py', 'exec'))
+bare(1.0)
+"#;
+
+#[test]
+fn cells_of_a_notebook_have_their_text_and_their_number() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    folder.file("cells.py", CELLS_PY);
+    let python = python.to_str().unwrap();
+    let words = ["record", "-o", "x.profundo", python, "cells.py"];
+    folder.said(&words).succeeded();
+    let lines = folder.said(&["report", "x.profundo", "--json"]).out;
+    let lines: serde_json::Value = serde_json::from_str(&lines).unwrap();
+    let lines = lines["lines"].as_array().unwrap();
+    let text_of = |function: &str| {
+        let mut rows = lines
+            .iter()
+            .filter(|line| line["function"] == function && line["line"] == 5);
+        let row = rows.next().unwrap_or_else(|| panic!("{lines:#?}"));
+        row["text"].as_str().map(|text| text.trim().to_owned())
+    };
+    let hot = "total += i * i  # ἕν, in the kernel's cell";
+    assert_eq!(text_of("hot").as_deref(), Some(hot));
+    let warm = "total += i * i  # in the cell of IPython";
+    assert_eq!(text_of("warm").as_deref(), Some(warm));
+    assert_eq!(text_of("bare"), None);
+    let shown = folder.said(&["report", "x.profundo", "lines"]).out;
+    for place in ["In [2]  ", "In [4]  ", "66.py  "] {
+        assert!(shown.contains(place), "{place} in {shown}");
+    }
+    // The line is cut to the width of the page.
+    let begins = "total += i * i  # ἕν";
+    assert!(
+        shown.contains(begins) && !shown.contains("22.py"),
+        "{shown}"
+    );
+    // Without source nothing of it is kept.
+    let words = [
+        "record",
+        "--no-source",
+        "-o",
+        "y.profundo",
+        python,
+        "cells.py",
+    ];
+    folder.said(&words).succeeded();
+    let shown = folder.said(&["report", "y.profundo", "lines"]).out;
+    assert!(
+        shown.contains("In [2]  ") && !shown.contains(begins),
+        "{shown}"
+    );
+}
+
 #[test]
 fn a_file_grows_no_further_than_it_may() {
     let folder = Folder::new();

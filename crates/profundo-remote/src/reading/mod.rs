@@ -9,6 +9,7 @@
 //! recorder.
 
 mod blocked;
+mod cached_source;
 mod calls;
 mod codes;
 mod held;
@@ -22,6 +23,7 @@ mod states;
 mod wait;
 
 pub(crate) use blocked::{Blocked, Look, look, schedule};
+pub use cached_source::{CachedSource, SourceReader};
 pub(crate) use held::{Held, NotHeld, Registers, Stop, Stopper, wait_for_stop};
 pub(crate) use interpreter::{Interpreter, version_in_file};
 pub(crate) use memory::PageMemory;
