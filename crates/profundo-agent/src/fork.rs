@@ -12,6 +12,9 @@ use profundo_probe::{sys, urgent};
 use crate::home::{Home, Whose, home};
 use crate::{calls, files, memory, python, real, session, shell, start};
 
+/// How long a child waits for a ring, in nanoseconds: its parent may wait for it.
+const PATIENCE: u64 = 20_000_000;
+
 /// Has the C library tell us of each fork.
 pub fn watch() {
     unsafe extern "C" fn in_child() {
@@ -61,7 +64,9 @@ fn enter_child(home: Home) {
     let follows = control.follow.load(Ordering::Relaxed) != 0
         && session::is_alive(control)
         && session::is_own_namespace(control);
-    let taken = follows.then(|| session::take_ring(control)).flatten();
+    let patience = session::patience_for_ring(control, PATIENCE);
+    let taken = follows.then(|| session::take_ring(control, patience));
+    let taken = taken.flatten();
     let Some((number, memory)) = taken else {
         // The parent's ring must not be written to.
         // SAFETY: the ring is ours, and there is no other thread that could use it.

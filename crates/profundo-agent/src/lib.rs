@@ -34,6 +34,7 @@ mod lock;
 mod masks;
 mod memory;
 mod own;
+mod patience;
 mod proc;
 mod process;
 mod python;

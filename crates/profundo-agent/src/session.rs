@@ -14,6 +14,7 @@ use profundo_probe::shared::{
 use profundo_probe::sys;
 
 use crate::files;
+use crate::patience::Wait;
 use crate::{process, restrict};
 
 /// The longest path that the kernel takes.
@@ -170,47 +171,63 @@ fn directory() -> &'static [u8] {
     variable.get(SESSION_VARIABLE.len() + 1..).unwrap_or(b"")
 }
 
-/// Takes a free ring and maps it. `None`: there is none, and there has been none for a moment,
+/// Takes a free ring and maps it, waiting no longer than `nanoseconds` for one. `None`: there is none,
 /// although the command was told.
-pub fn take_ring(control: &Control) -> Option<(u32, ptr::NonNull<u8>)> {
+pub fn take_ring(control: &Control, nanoseconds: u64) -> Option<(u32, ptr::NonNull<u8>)> {
     /// A command that is not held up itself makes a ring in a part of a turn, and says so.
     const TURN: u64 = 1_000_000;
-    /// Others may be faster to take what was made.
-    const PATIENCE: u64 = 10_000_000;
-    /// Where every call or every allocation is to be counted, none of a process that found no place is.
-    const PATIENCE_TO_COUNT: u64 = 2_000_000_000;
-    let counts = control.trace.load(Ordering::Relaxed) != 0
-        || control.memory.load(Ordering::Relaxed) == memory_kind::EXACT;
-    let patience = if counts { PATIENCE_TO_COUNT } else { PATIENCE };
-    let mut began = 0;
+    let mut wait = None;
     loop {
         // Before the look, so that what is provided after it ends the wait.
         let provided = control.provided.load(Ordering::Acquire);
         match take_free_ring(control) {
-            Ok(ring) => return Some(ring),
+            Ok(ring) => {
+                if let Some(wait) = wait {
+                    Wait::is_answered(&wait);
+                }
+                if !has_free_ring(control) {
+                    // Others come while this process is not yet ready to say hello.
+                    ring_doorbell(control);
+                }
+                return Some(ring);
+            }
             Err(NoRing::CannotBeMapped) => {
                 control.unmapped.fetch_add(1, Ordering::Relaxed);
                 return None;
             }
             Err(NoRing::NoneFree) if control.exhausted.load(Ordering::Relaxed) != 0 => break,
             Err(NoRing::NoneFree) => {
-                let now = process::time(libc::CLOCK_MONOTONIC);
-                if began == 0 {
-                    began = now;
-                }
-                let waited = now.saturating_sub(began);
-                if waited > patience || waited > PATIENCE && !is_alive(control) {
+                let wait = wait.get_or_insert_with(|| Wait::begin(control, nanoseconds));
+                if !wait.goes_on() {
                     break;
                 }
                 control.asked.fetch_add(1, Ordering::Relaxed);
-                control.doorbell.fetch_add(1, Ordering::Release);
-                sys::futex_wake(&control.doorbell);
+                ring_doorbell(control);
                 sys::futex_wait(&control.provided, provided, TURN);
             }
         }
     }
     control.starved.fetch_add(1, Ordering::Relaxed);
     None
+}
+
+/// How long a process waits for a ring while the command has its turns: `usual`, or longer where every call
+/// or every allocation is to be counted, because none is of a process without a ring.
+pub fn patience_for_ring(control: &Control, usual: u64) -> u64 {
+    const TO_COUNT: u64 = 2_000_000_000;
+    let counts = control.trace.load(Ordering::Relaxed) != 0
+        || control.memory.load(Ordering::Relaxed) == memory_kind::EXACT;
+    if counts { TO_COUNT } else { usual }
+}
+
+fn has_free_ring(control: &Control) -> bool {
+    let mut states = control.rings.iter().map(|entry| &entry.state);
+    states.any(|state| state.load(Ordering::Relaxed) == entry_state::FREE)
+}
+
+fn ring_doorbell(control: &Control) {
+    control.doorbell.fetch_add(1, Ordering::Release);
+    sys::futex_wake(&control.doorbell);
 }
 
 /// Leaves a word for the command, from a process without a ring that ends now.

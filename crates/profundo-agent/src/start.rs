@@ -9,6 +9,7 @@ use profundo_probe::shared::{Control, MAGIC, SessionState, ring_state, start_kin
 use profundo_probe::{clock, sys, urgent};
 
 use crate::home::{self, Home, home};
+use crate::patience::Wait;
 use crate::{
     claims, ends, environment, fork, memory, process, python, real, session, signals, symbols,
     threads, traps,
@@ -23,8 +24,11 @@ mod phase {
 
 static PHASE: AtomicU32 = AtomicU32::new(phase::BEFORE);
 
-/// How long the program waits for the command to be ready, in nanoseconds.
+/// How long the program waits for the command to be ready, in nanoseconds, while the command has its turns.
 const PATIENCE: u64 = 100_000_000;
+
+/// How long it waits for a ring: a part of that.
+const PATIENCE_FOR_RING: u64 = 50_000_000;
 
 /// Called by the loader.
 #[used]
@@ -92,7 +96,8 @@ fn record(control: &'static Control, is_behind: bool) -> Option<()> {
         return None;
     }
     let memory = home::reserve()?;
-    let (number, ring) = session::take_ring(control)?;
+    let patience = session::patience_for_ring(control, PATIENCE_FOR_RING);
+    let (number, ring) = session::take_ring(control, patience)?;
     // SAFETY: the memory was reserved, and the ring is mapped for ever.
     unsafe { home::settle(memory, ring) };
     let home = home()?;
@@ -171,22 +176,29 @@ pub fn introduce(home: Home, kind: u32) {
     threads::tell(home);
 }
 
-/// Waits until the command is ready, for a while, and while there is one.
+/// Waits until the command is ready, for a while, and while there is one that has its turns.
 fn wait(home: Home, control: &Control) -> u32 {
-    /// The command may have been killed meanwhile.
-    const TURN: u64 = 20_000_000;
+    /// The command may have been killed or stopped meanwhile.
+    const TURN: u64 = 10_000_000;
     let state = &home.ring().header.state;
+    let is_said = || Some(state.load(Ordering::Acquire)).filter(|&it| it != ring_state::HELLO);
+    if let Some(said) = is_said() {
+        return said;
+    }
     // Without the command no stack can be walked, and all of them count there.
-    let patience = match memory::is_on() {
-        true => 20 * PATIENCE,
-        false => PATIENCE,
-    };
-    for _ in 0..patience / TURN {
-        let now = state.load(Ordering::Acquire);
-        if now != ring_state::HELLO || !session::is_alive(control) {
-            return now;
-        }
+    let wait = Wait::begin(
+        control,
+        match memory::is_on() {
+            true => 20 * PATIENCE,
+            false => PATIENCE,
+        },
+    );
+    while wait.goes_on() {
         sys::futex_wait(state, ring_state::HELLO, TURN);
+        if let Some(said) = is_said() {
+            wait.is_answered();
+            return said;
+        }
     }
     state.load(Ordering::Acquire)
 }

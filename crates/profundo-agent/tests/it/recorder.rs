@@ -193,6 +193,7 @@ impl Session {
         let mut done = Vec::new();
         loop {
             let last = self.stop.load(Ordering::Relaxed);
+            self.control.waiting_since.store(0, Ordering::Relaxed);
             let bell = self.control.doorbell.load(Ordering::Acquire);
             for (number, ring) in self.rings.iter().enumerate() {
                 let entry = &self.control.rings[number];

@@ -106,7 +106,12 @@ pub struct Control {
     pub unmapped: AtomicU32,
     /// How far the kernel's ticks lie apart in nanoseconds: CPU timers run out at ticks only.
     pub tick: AtomicU32,
-    reserved: [AtomicU32; 15],
+    /// How many times the patience with the command is halved, because it did not answer in time.
+    pub halvings: AtomicU32,
+    /// When processes began to wait for the command, which has had no turn since: on the monotonic
+    /// clock, with [`UNANSWERED`] once they have given up. The command stores 0 in each turn.
+    pub waiting_since: AtomicU64,
+    reserved: [AtomicU32; 12],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The last words, in a circle.
@@ -116,6 +121,10 @@ pub struct Control {
     /// How many there have been.
     pub copy_count: AtomicU64,
 }
+
+/// In [`Control::waiting_since`]: the command had no turn in time, and nobody waits for it until it has
+/// had one.
+pub const UNANSWERED: u64 = 1;
 
 /// How many copies are remembered.
 pub const MAX_COPIES: usize = 64;

@@ -18,7 +18,8 @@
 //! 1. The agent takes a ring ([`RingEntry::state`] from `FREE` to `TAKEN`, then the pid: it may be
 //!    0 for a moment), fills in the header and the main thread's record, stores `HELLO` and rings.
 //!    Of a program that was executed it then waits for `READY` or `REFUSED`, 100 ms at most, and
-//!    only while the command's process exists; the child of a fork does not wait.
+//!    only while the command's process exists; the child of a fork does not wait. A command that has
+//!    no turn for 50 ms is waited for no longer, by no process: [`Control::waiting_since`].
 //! 2. The command publishes the modules, opens the clocks of all `ALIVE` records, stores `READY`
 //!    and wakes the futex, then sets `enabled`. (Or `enabled` first: a handler works either way.)
 //! 3. A thread that starts enters a record (`ALIVE`) and rings. The command opens its clock,
@@ -59,7 +60,7 @@ pub use calls::{
 pub use collections::{Collections, KEPT};
 pub use control::{
     Control, CopyNote, Farewell, MAX_COPIES, MAX_FAREWELLS, MAX_RINGS, RingEntry, SessionState,
-    entry_state, memory_kind, trace_flag,
+    UNANSWERED, entry_state, memory_kind, trace_flag,
 };
 pub use ring::{
     CHUNKS, Ends, ForeignModule, Header, LISTED, Listings, MemoryCounts, RECORDS, Ring, Silence,

@@ -24,10 +24,13 @@ use crate::session::directory::make_file;
 use crate::sys;
 
 /// How many rings are made for a program of one process, which takes the first of them, and how
-/// many then wait where there are several. Each time that there are none left, twice as many are
-/// made ahead. One costs a millisecond of CPU time, from its making to its removal.
+/// many then wait where there are several, or where the first one has lived for a moment. Four times as
+/// many are made ahead as were taken between two looks; and each time that there are none left, twice as
+/// many. One costs a millisecond of CPU time, from its making to its removal.
 const FIRST: usize = 2;
-const AHEAD: usize = 3;
+const AHEAD: usize = 4;
+const A_MOMENT: Duration = Duration::from_millis(30);
+const AHEAD_OF_TAKEN: usize = 4;
 const MOST_AHEAD: usize = 32;
 const CALM: Duration = Duration::from_secs(1);
 
@@ -158,6 +161,8 @@ pub(crate) struct Rings {
     directory: PathBuf,
     maps: Vec<Option<Made>>,
     ahead: usize,
+    /// How many were free after the last look.
+    left: usize,
     /// How often a process had found none, at the last look.
     starved: u32,
     /// How often one had asked for one, and when that was seen last.
@@ -176,6 +181,7 @@ impl Rings {
             directory: directory.to_owned(),
             maps: Vec::new(),
             ahead: FIRST - 1,
+            left: 0,
             starved: 0,
             asked: 0,
             asked_at: None,
@@ -199,6 +205,7 @@ impl Rings {
 
     /// Sees to it that enough rings are free, and not too many.
     pub(crate) fn provide(&mut self, control: &Control) {
+        control.waiting_since.store(0, Ordering::Relaxed);
         // Each of them that waits asks once a millisecond.
         let asked = control.asked.load(Ordering::Relaxed);
         let waiting = asked.wrapping_sub(std::mem::replace(&mut self.asked, asked)) as usize;
@@ -221,6 +228,11 @@ impl Rings {
             || count == 0 && !self.maps.is_empty()
         {
             self.ahead = (self.ahead * 2).min(MOST_AHEAD);
+        }
+        // The first one of all says nothing about the next.
+        let taken = self.left.saturating_sub(count);
+        if self.maps.len() > FIRST {
+            self.ahead = self.ahead.max((taken * AHEAD_OF_TAKEN).min(MOST_AHEAD));
         }
         let enough = self.ahead + waiting.min(MOST_AHEAD);
         let mut exhausted = self.trouble.is_some();
@@ -250,6 +262,7 @@ impl Rings {
                 count -= 1;
             }
         }
+        self.left = count;
     }
 
     /// Gives the rings of processes that have lived for a while all of their memory.
@@ -258,6 +271,10 @@ impl Rings {
             let Some(Some(made)) = self.maps.get_mut(index) else {
                 continue;
             };
+            let lives = made.taken.is_some_and(|at| at.elapsed() >= A_MOMENT);
+            if lives {
+                self.ahead = self.ahead.max(AHEAD);
+            }
             if made.whole || entry.state.load(Ordering::Relaxed) != entry_state::TAKEN {
                 continue;
             }
@@ -371,6 +388,7 @@ impl Rings {
         entry.pid.store(0, Ordering::Relaxed);
         // Release pairs with the agent's compare-and-swap: it finds the ring cleared.
         entry.state.store(entry_state::FREE, Ordering::Release);
+        self.left += 1;
         // There is room again.
         self.trouble = None;
     }
@@ -468,6 +486,34 @@ mod tests {
         let free = rings.maps.iter().filter(|map| map.is_some()).count();
         assert_eq!(free, MOST_AHEAD);
         assert!(!rings.file(many).exists());
+    }
+
+    #[test]
+    fn four_times_as_many_are_made_as_were_taken_between_two_looks() {
+        let directory = Directory::create(None).unwrap();
+        let control = directory.control();
+        let mut rings = Rings::create(directory.path(), control).unwrap();
+        rings.expect_several();
+        rings.provide(control);
+        let free = |control: &Control| {
+            let states = control.rings.iter().map(|it| &it.state);
+            states
+                .filter(|it| it.load(Ordering::Relaxed) == entry_state::FREE)
+                .count()
+        };
+        assert_eq!(free(control), AHEAD);
+        // Three of four are taken, so nobody has found none.
+        for entry in control.rings.iter().take(3) {
+            entry.state.store(entry_state::TAKEN, Ordering::Relaxed);
+        }
+        // Somebody waits for this turn.
+        control.waiting_since.store(7, Ordering::Relaxed);
+        rings.provide(control);
+        assert_eq!(free(control), 3 * AHEAD_OF_TAKEN);
+        assert_eq!(control.waiting_since.load(Ordering::Relaxed), 0);
+        // A turn in which none are taken makes no more.
+        rings.provide(control);
+        assert_eq!(free(control), 3 * AHEAD_OF_TAKEN);
     }
 
     #[test]

@@ -1,0 +1,120 @@
+//! How long a process waits for the command: all of them together no longer than [`MOST`] after the
+//! command's last turn. A command that is stopped, or gets no CPU, holds the program once and not once
+//! for each process, because the time at which the wait began lies in shared memory.
+//!
+//! Where the command comes too late again and again, the time is halved each time. It is doubled again
+//! when an answer comes in time.
+
+use core::sync::atomic::Ordering;
+
+use profundo_probe::shared::{Control, UNANSWERED};
+
+use crate::{process, session};
+
+/// How long processes wait for a command that has no turn, in nanoseconds.
+pub const MOST: u64 = 50_000_000;
+
+/// How many times that is halved at most.
+const MOST_HALVINGS: u32 = 3;
+
+/// A wait of this process for the command.
+pub struct Wait<'a> {
+    control: &'a Control,
+    until: u64,
+}
+
+impl<'a> Wait<'a> {
+    /// Begins to wait. Even if the command has its turns, the wait lasts no longer than `nanoseconds`.
+    pub fn begin(control: &'a Control, nanoseconds: u64) -> Self {
+        let until = now().saturating_add(nanoseconds);
+        Self { control, until }
+    }
+
+    /// Whether to wait for another moment. False: the command has not answered, or it is gone.
+    pub fn goes_on(&self) -> bool {
+        let now = now();
+        now < self.until && has_time(self.control, now) && session::is_alive(self.control)
+    }
+
+    /// The answer has come.
+    pub fn is_answered(&self) {
+        let halvings = &self.control.halvings;
+        let order = (Ordering::Relaxed, Ordering::Relaxed);
+        let _ = halvings.fetch_update(order.0, order.1, |it| it.checked_sub(1));
+    }
+}
+
+/// Whether the command can still be expected to have its next turn in time.
+fn has_time(control: &Control, now: u64) -> bool {
+    let order = (Ordering::Relaxed, Ordering::Relaxed);
+    let word = &control.waiting_since;
+    let begins = now & !UNANSWERED;
+    let since = match word.compare_exchange(0, begins, order.0, order.1) {
+        Ok(_) => begins,
+        Err(since) => since,
+    };
+    if since & UNANSWERED != 0 {
+        return false;
+    }
+    let halvings = control.halvings.load(Ordering::Relaxed);
+    if now.saturating_sub(since) < MOST >> halvings.min(MOST_HALVINGS) {
+        return true;
+    }
+    // One of those that wait says so for all.
+    let gives_up = word.compare_exchange(since, since | UNANSWERED, order.0, order.1);
+    if gives_up.is_ok() && halvings < MOST_HALVINGS {
+        control.halvings.fetch_add(1, Ordering::Relaxed);
+    }
+    false
+}
+
+fn now() -> u64 {
+    process::time(libc::CLOCK_MONOTONIC)
+}
+
+#[cfg(test)]
+mod tests {
+    use profundo_probe::shared::SessionState;
+
+    use super::*;
+
+    const LONG: u64 = 60_000_000_000;
+
+    fn control() -> Box<Control> {
+        // SAFETY: it is made of atomics, and all zero at first.
+        let control: Box<Control> = unsafe { Box::new_zeroed().assume_init() };
+        let running = SessionState::Running as u32;
+        control.state.store(running, Ordering::Relaxed);
+        control
+    }
+
+    /// How long a process waits that gets no answer.
+    fn wait_in_vain(control: &Control) -> u64 {
+        let (began, wait) = (now(), Wait::begin(control, LONG));
+        while wait.goes_on() {}
+        now() - began
+    }
+
+    #[test]
+    fn all_processes_together_wait_once_for_a_command_that_is_stopped() {
+        let control = control();
+        assert!(wait_in_vain(&control) >= MOST);
+        let others = (0..1000).filter(|_| Wait::begin(&control, LONG).goes_on());
+        assert_eq!(others.count(), 0);
+        // It has had a turn, late: it is waited for again, half as long.
+        control.waiting_since.store(0, Ordering::Relaxed);
+        assert_eq!(control.halvings.load(Ordering::Relaxed), 1);
+        assert!(wait_in_vain(&control) >= MOST / 2);
+        assert_eq!(control.halvings.load(Ordering::Relaxed), 2);
+        control.waiting_since.store(0, Ordering::Relaxed);
+        Wait::begin(&control, LONG).is_answered();
+        assert_eq!(control.halvings.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_session_that_is_over_is_not_waited_for() {
+        let control = control();
+        control.state.store(0, Ordering::Relaxed);
+        assert!(!Wait::begin(&control, LONG).goes_on());
+    }
+}
