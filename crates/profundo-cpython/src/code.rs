@@ -11,7 +11,7 @@ const TEXT_LENGTH: u64 = 16;
 const TEXT_STATE: u64 = 32;
 
 /// What tells a code object from any that was at its address before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct CodeKey {
     /// Where it lies.
     pub address: u64,

@@ -6,6 +6,8 @@
 
 use core::cell::Cell;
 
+use super::codes::RecentCodes;
+
 /// How many reads are noted at most.
 pub const MOST: usize = 4096;
 
@@ -36,6 +38,8 @@ pub struct ReadLog {
     uses: Cell<Uses>,
     /// Whether the walk came upon code in no listed module.
     is_unlisted: Cell<bool>,
+    /// The code objects of the walks so far.
+    codes: RecentCodes,
 }
 
 /// Which registers of the first frame a walk depends on, besides the instruction and the stack pointer.
@@ -69,6 +73,11 @@ impl ReadLog {
     /// Whether it did.
     pub(crate) fn met_unlisted(&self) -> bool {
         self.is_unlisted.get()
+    }
+
+    /// The code objects that the thread's walks have met lately. They stay when the log begins anew.
+    pub(crate) fn codes(&self) -> &RecentCodes {
+        &self.codes
     }
 
     /// Keeps in mind where the frame pointer was read.

@@ -3,6 +3,7 @@
 //! Nothing in here allocates or calls the C library. A signal handler that interrupts it must not come back
 //! in: who calls keeps a mark for its thread.
 
+mod codes;
 pub mod counts;
 mod desk;
 pub mod followed;

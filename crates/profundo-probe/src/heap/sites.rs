@@ -207,6 +207,14 @@ impl Table {
     }
 }
 
+/// A hash with one more word.
+#[inline]
+fn mixed(hash: u64, word: u64) -> u64 {
+    const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
+    let product = u128::from(hash ^ word ^ MIX) * u128::from(MIX);
+    (product as u64) ^ (product >> 64) as u64 ^ hash.rotate_left(23)
+}
+
 /// What tells words from others, all but certainly.
 #[derive(Debug, Clone, Copy)]
 pub struct Hash(u64);
@@ -219,12 +227,20 @@ impl Hash {
 
     /// With more words.
     pub fn with(self, words: &[u64]) -> Self {
-        const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
-        let hash = words.iter().fold(self.0, |hash, word| {
-            let product = u128::from(hash ^ word ^ MIX) * u128::from(MIX);
-            (product as u64) ^ (product >> 64) as u64 ^ hash.rotate_left(23)
-        });
-        Self(hash)
+        // Each step waits for the one before it, so the words go in turn to hashes that do not wait for each other.
+        const LANES: usize = 4;
+        let (rows, rest) = words.as_chunks::<LANES>();
+        let mut hash = self.0;
+        if !rows.is_empty() {
+            let mut lanes = [0, 1, 2, 3].map(|lane| hash.wrapping_add(lane));
+            for row in rows {
+                for (lane, word) in lanes.iter_mut().zip(row) {
+                    *lane = mixed(*lane, *word);
+                }
+            }
+            hash = lanes.into_iter().fold(hash, mixed);
+        }
+        Self(rest.iter().fold(hash, |hash, word| mixed(hash, *word)))
     }
 
     /// In the end.

@@ -16,6 +16,7 @@ use super::pages::{CheckedMemory, ProcessMemory};
 use super::record::{Sampled, Writer};
 use super::task::{self, Outermost};
 use crate::buffer::CHUNK_WORDS;
+use crate::heap::ReadLog;
 
 /// Names are cut here, at their ends. A path has 4096 bytes at most.
 const LONGEST_NAME: u32 = 4096;
@@ -200,11 +201,21 @@ impl Chain<'_> {
         let Some(key) = code_key(&self.writer.interpreter.layout, memory, frame.code) else {
             return Some(0);
         };
-        let hash = key.hash();
-        match self.writer.interpreter.codes.find(hash) {
-            Some(number) => Some(number),
-            None => self.tell(memory, words, &key, hash),
+        let codes = &self.writer.interpreter.codes;
+        let recent = self.writer.sampled.log.map(ReadLog::codes);
+        let epoch = codes.epoch();
+        if let Some(number) = recent.and_then(|it| it.find(&key, epoch)) {
+            return Some(number);
         }
+        let hash = key.hash();
+        let number = match codes.find(hash) {
+            Some(number) => number,
+            None => self.tell(memory, words, &key, hash)?,
+        };
+        if let Some(recent) = recent.filter(|_| number != 0) {
+            recent.keep(key, epoch, number);
+        }
+        Some(number)
     }
 
     /// Writes a code object down. If it is large it gets a place beside, so that there stays room

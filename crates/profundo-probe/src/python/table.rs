@@ -49,7 +49,8 @@ impl CodeTable {
         self.given.load(Ordering::Relaxed)
     }
 
-    fn epoch(&self) -> u64 {
+    /// In which epoch numbers hold that are given now. It is never 0.
+    pub(super) fn epoch(&self) -> u64 {
         u64::from(self.epoch.load(Ordering::Relaxed)) + 1
     }
 

@@ -248,3 +248,29 @@ fn stacks_of_several_threads_are_all_told() {
         assert_eq!(told[&number].0, [leaf, 5, 6]);
     }
 }
+
+#[test]
+fn each_word_and_its_place_count() {
+    let words: Vec<u64> = (100..123).collect();
+    let hash = |words: &[u64]| Hash::new(7).with(words).finish();
+    let mut seen = HashMap::new();
+    for length in 0..=words.len() {
+        let first = &words[..length];
+        assert_eq!(
+            seen.insert(hash(first), first.to_vec()),
+            None,
+            "of {length}"
+        );
+        for one in 0..length {
+            let mut changed = first.to_vec();
+            changed[one] ^= 1 << 63;
+            assert_eq!(seen.insert(hash(&changed), changed), None, "word {one}");
+            for other in one + 1..length {
+                let mut swapped = first.to_vec();
+                swapped.swap(one, other);
+                let words = (one, other);
+                assert_eq!(seen.insert(hash(&swapped), swapped), None, "{words:?}");
+            }
+        }
+    }
+}
