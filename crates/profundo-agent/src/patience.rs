@@ -3,7 +3,8 @@
 //! for each process, because the time at which the wait began lies in shared memory.
 //!
 //! Where the command comes too late again and again, the time is halved each time. It is doubled again
-//! when an answer comes in time.
+//! when an answer comes in time. Where every call or every allocation is counted, each process waits for itself:
+//! without an answer none of its own would be counted.
 
 use core::sync::atomic::Ordering;
 
@@ -21,19 +22,24 @@ const MOST_HALVINGS: u32 = 3;
 pub struct Wait<'a> {
     control: &'a Control,
     until: u64,
+    is_alone: bool,
 }
 
 impl<'a> Wait<'a> {
     /// Begins to wait. Even if the command has its turns, the wait lasts no longer than `nanoseconds`.
     pub fn begin(control: &'a Control, nanoseconds: u64) -> Self {
-        let until = now().saturating_add(nanoseconds);
-        Self { control, until }
+        Self {
+            control,
+            until: now().saturating_add(nanoseconds),
+            is_alone: session::counts_all(control),
+        }
     }
 
     /// Whether to wait for another moment. False: the command has not answered, or it is gone.
     pub fn goes_on(&self) -> bool {
         let now = now();
-        now < self.until && has_time(self.control, now) && session::is_alive(self.control)
+        let has_time = now < self.until && (self.is_alone || has_time(self.control, now));
+        has_time && session::is_alive(self.control)
     }
 
     /// The answer has come.

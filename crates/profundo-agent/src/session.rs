@@ -215,9 +215,13 @@ pub fn take_ring(control: &Control, nanoseconds: u64) -> Option<(u32, ptr::NonNu
 /// or every allocation is to be counted, because none is of a process without a ring.
 pub fn patience_for_ring(control: &Control, usual: u64) -> u64 {
     const TO_COUNT: u64 = 2_000_000_000;
-    let counts = control.trace.load(Ordering::Relaxed) != 0
-        || control.memory.load(Ordering::Relaxed) == memory_kind::EXACT;
-    if counts { TO_COUNT } else { usual }
+    if counts_all(control) { TO_COUNT } else { usual }
+}
+
+/// Whether every call or every allocation is counted.
+pub fn counts_all(control: &Control) -> bool {
+    control.trace.load(Ordering::Relaxed) != 0
+        || control.memory.load(Ordering::Relaxed) == memory_kind::EXACT
 }
 
 fn has_free_ring(control: &Control) -> bool {
