@@ -161,7 +161,10 @@ impl Stacks {
         let is_settled = head.clock >= self.modules.settled();
         // Where a call returns to is one instruction after what it is about.
         let is_call = head.state == State::Allocating;
-        if is_settled {
+        // A stack that allocates mostly comes once, with a number of its own: the levels that it shares with the
+        // last one are found without a copy of all its words.
+        let is_remembered = is_settled && !is_call;
+        if is_remembered {
             self.key.clear();
             let collects = u64::from(head.gil == Gil::Collecting) << 49;
             let first = collects
@@ -219,7 +222,7 @@ impl Stacks {
         });
         if is_special {
             self.last.clear();
-        } else {
+        } else if is_remembered {
             if self.remembered + self.key.len() > REMEMBERED {
                 self.forget();
             }
