@@ -2,7 +2,7 @@
 //!
 //! A thread that has our signals blocked, and lets everything through only here, would find a tick of
 //! ours waiting and its call interrupted, again and again. Where the program has no handler for
-//! them, nobody can tell whether they are let through, so they are not. A handler that interrupts such a
+//! them, it cannot notice whether they are blocked, so they stay blocked. A handler that interrupts such a
 //! call runs with that mask; [`hidden::shown`] takes ours out of it.
 
 use core::ffi::c_int;

@@ -159,7 +159,7 @@ fn exchange_handler(signal: c_int, handler: Handler, flags: c_int) -> Handler {
     let new = Action {
         handler,
         flags: flags | SA_RESTORER,
-        // BSD's `signal` names the signal itself, and says so to whoever asks.
+        // BSD's `signal` blocks the signal itself in its handler, and `sigaction` shows that mask.
         mask: match flags & libc::SA_RESTART {
             0 => 0,
             _ => bit(signal),

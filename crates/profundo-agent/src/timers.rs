@@ -48,8 +48,8 @@ pub fn start(control: &Control, slot: &Slot, tid: u32) {
     }
 }
 
-/// Has all timers send the signal that is sent from now on. Several threads may do this at one time: whoever
-/// starts a timer looks at the signal again when the others can see the timer.
+/// Restarts all timers with the signal that is sent from now on. Several threads may do this at one time: a thread
+/// that starts a timer checks the signal again once the other threads can see the timer.
 pub fn restart_all(home: Home) {
     let Some(control) = session::control() else {
         return;

@@ -4,7 +4,7 @@
 mod bytes;
 mod threads;
 
-use profundo_model::{LocationId, LocationKind, Profile, Reason, SampleKind};
+use profundo_model::{LocationId, LocationKind, Meta, Profile, Reason, SampleKind};
 
 use crate::quality::quality;
 use crate::{Filter, Selection};
@@ -168,6 +168,22 @@ fn add(causes: &mut Vec<(Cause, u64)>, cause: Cause, weight: u64) {
     }
 }
 
+/// Adds time without samples by its causes, as far as losses were counted, and sorts all.
+fn add_unsampled(causes: &mut Vec<(Cause, u64)>, meta: &Meta, unsampled: u64) {
+    let mut rest = unsampled;
+    for (cause, samples) in [
+        (Cause::BufferFull, meta.loss.buffer_full),
+        (Cause::TooManyThreads, meta.loss.thread_table_full),
+        (Cause::Reentrant, meta.loss.reentrant),
+    ] {
+        let part = samples.saturating_mul(meta.period.0).min(rest);
+        add(causes, cause, part);
+        rest -= part;
+    }
+    add(causes, Cause::Missed, rest);
+    sort(causes);
+}
+
 fn sort(causes: &mut [(Cause, u64)]) {
     causes.sort_by_key(|&(cause, weight)| (std::cmp::Reverse(weight), cause));
 }
@@ -193,18 +209,7 @@ pub fn missing(profile: &Profile) -> Option<Missing> {
         .saturating_sub(quality.sampled)
         .saturating_sub(counted)
         .min(used.saturating_sub(unread));
-    let mut rest = unsampled;
-    for (cause, samples) in [
-        (Cause::BufferFull, meta.loss.buffer_full),
-        (Cause::TooManyThreads, meta.loss.thread_table_full),
-        (Cause::Reentrant, meta.loss.reentrant),
-    ] {
-        let part = samples.saturating_mul(meta.period.0).min(rest);
-        add(&mut causes, cause, part);
-        rest -= part;
-    }
-    add(&mut causes, Cause::Missed, rest);
-    sort(&mut causes);
+    add_unsampled(&mut causes, meta, unsampled);
     Some(Missing {
         of: Whole::Cpu,
         used,

@@ -41,13 +41,20 @@ pub(crate) fn delivery_cost(samples: u64, cache: Option<&Path>) -> Option<u64> {
     let Some(now) = measured() else {
         return before_cost;
     };
+    Some(keep_least(kept.as_deref(), before, now))
+}
+
+/// The least of what was measured before, with how often it was, and now. Keeps it for later recordings.
+pub(crate) fn keep_least(path: Option<&Path>, before: Option<(u64, u64)>, now: u64) -> u64 {
     // A busy machine makes it longer, nothing makes it shorter.
-    let cost = before_cost.map_or(now, |before| before.min(now));
-    if let Some(path) = kept {
-        let measured = before.map_or(0, |(_, measured)| measured) + 1;
-        let _ = keep(&path, cost, measured);
+    let (cost, measured) = match before {
+        Some((cost, measured)) => (cost.min(now), measured + 1),
+        None => (now, 1),
+    };
+    if let Some(path) = path {
+        let _ = keep(path, cost, measured);
     }
-    Some(cost)
+    cost
 }
 
 /// What was kept, and how often it was measured, if this machine has not been started anew since.

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::calibrate::{OFTEN, keep, known};
+use crate::calibrate::{OFTEN, keep_least, known};
 use crate::modules::cache_folder;
 
 /// A recording of fewer programs is not worth the milliseconds.
@@ -26,12 +26,7 @@ pub(crate) fn load_cost(programs: u64, agent: &Path, cache: Option<&Path>) -> Op
     let Some(now) = measured(agent) else {
         return before_cost;
     };
-    let cost = before_cost.map_or(now, |before| before.min(now));
-    if let Some(path) = kept {
-        let measured = before.map_or(0, |(_, measured)| measured) + 1;
-        let _ = keep(&path, cost, measured);
-    }
-    Some(cost)
+    Some(keep_least(kept.as_deref(), before, now))
 }
 
 /// What a program takes more with the agent than without.
@@ -77,6 +72,7 @@ fn cpu_time(preload: Option<&Path>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calibrate::keep;
 
     #[test]
     fn the_least_that_was_measured_counts() {

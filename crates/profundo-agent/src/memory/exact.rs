@@ -173,7 +173,7 @@ fn map_file(home: Home) -> Option<NonNull<u8>> {
     if is_ready && stacks::map(number).is_some() {
         return Some(sums);
     }
-    // SAFETY: it was mapped just now, and nobody uses it.
+    // SAFETY: it was mapped just now, and nothing points into it.
     unsafe { files::unmap(sums, SUMS_BYTES) };
     None
 }
@@ -328,7 +328,7 @@ fn count_freed(
     when: (u64, bool),
 ) {
     let share = local.share();
-    // SAFETY: whoever counts has entered.
+    // SAFETY: the caller has entered the process, which maps the file.
     let sums = unsafe { sums() }.header();
     let (row, writers, site) = exact.place(home, share, shade.site);
     if site != shade.site {
@@ -355,7 +355,7 @@ impl Exact {
             COMMON => Writers::Many,
             _ => Writers::One,
         };
-        // SAFETY: whoever counts has entered.
+        // SAFETY: the caller has entered the process, which maps the file.
         let sums = unsafe { sums() };
         match self.rows.row(sums, share, site) {
             Some(row) => (row, writers, site),

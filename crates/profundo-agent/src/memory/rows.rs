@@ -34,7 +34,7 @@ impl Sums {
     #[inline(always)]
     fn piece(self, slot: usize) -> &'static Piece {
         let at = core::ptr::from_ref(self.0).wrapping_byte_add(SumsHeader::piece_at(slot));
-        // SAFETY: whoever made this has vouched for the mapping, and numbers of pieces come from `take_piece`.
+        // SAFETY: the caller of `new` has vouched for the mapping, and numbers of pieces come from `take_piece`.
         unsafe { &*at.cast::<Piece>() }
     }
 }

@@ -2,7 +2,7 @@
 
 use profundo_model::{Profile, SampleKind};
 
-use super::{Cause, Missing, Whole, add, sort, unread};
+use super::{Missing, Whole, add_unsampled, unread};
 use crate::{Filter, Selection, totals};
 
 /// What is missing of the time that threads were alive. `None` where waits were not recorded.
@@ -28,17 +28,7 @@ pub(super) fn missing(profile: &Profile) -> Option<Missing> {
         }
     }
     let used = found.used.saturating_add(unsampled);
-    for (cause, samples) in [
-        (Cause::BufferFull, meta.loss.buffer_full),
-        (Cause::TooManyThreads, meta.loss.thread_table_full),
-        (Cause::Reentrant, meta.loss.reentrant),
-    ] {
-        let part = samples.saturating_mul(meta.period.0).min(unsampled);
-        add(&mut causes, cause, part);
-        unsampled -= part;
-    }
-    add(&mut causes, Cause::Missed, unsampled);
-    sort(&mut causes);
+    add_unsampled(&mut causes, meta, unsampled);
     Some(Missing {
         of: Whole::Threads,
         used,
