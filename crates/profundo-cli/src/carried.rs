@@ -87,17 +87,8 @@ pub fn file(what: For) -> Result<PathBuf> {
 
 /// Where it may lie, best first.
 fn folders() -> Vec<PathBuf> {
-    let mut folders = Vec::new();
-    let absolute = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    if let Some(cache) = absolute("XDG_CACHE_HOME") {
-        folders.push(cache.join("profundo"));
-    } else if let Some(home) = absolute("HOME") {
-        folders.push(home.join(".cache/profundo"));
-    }
+    let cache = profundo_remote::user_cache();
+    let mut folders = Vec::from_iter(cache.map(|cache| cache.join("profundo")));
     // SAFETY: asks who we are, and cannot fail.
     let user = unsafe { libc::geteuid() };
     for shared in [std::env::temp_dir(), PathBuf::from("/dev/shm")] {

@@ -23,7 +23,8 @@ pub fn complete(profile: &mut Profile, samples: usize) {
         // nobody asks for their lines.
         let mut symbolizer = Symbolizer::new()
             .with_symbols_only(of_the_runtime(profile))
-            .with_other_roots(roots::of(profile));
+            .with_other_roots(roots::of(profile))
+            .with_cache(profundo_remote::user_cache());
         if samples < FEW {
             symbolizer = symbolizer.with_threads(1);
         }

@@ -46,6 +46,7 @@ mod watcher;
 
 pub use energy::POWERCAP;
 pub use error::Error;
+pub use modules::user_cache;
 pub use options::{Calls, EngineChoice, Lines, LinesOf, Memory, Options};
 pub use perf::{FunctionCounters, Instructions};
 pub use reading::{CachedSource, SourceReader};

@@ -24,6 +24,8 @@ pub(crate) struct FileOptions {
     pub(crate) images: FxHashMap<String, Arc<[u8]>>,
     /// Modules whose debug information is not worth its reading.
     pub(crate) symbols_only: FxHashSet<String>,
+    /// Where names are kept that take long to find.
+    pub(crate) cache: Option<PathBuf>,
 }
 
 /// The files of a module; each is missing where there is none.
@@ -41,6 +43,8 @@ pub(crate) struct ModuleFile {
     pub(crate) problems: Vec<Problem>,
     /// Whether debug information is passed over.
     pub(crate) symbols_only: bool,
+    /// Where names are kept that take long to find.
+    cache: Option<PathBuf>,
     /// How Python code calls its functions.
     python: OnceLock<PythonNames>,
 }
@@ -48,7 +52,10 @@ pub(crate) struct ModuleFile {
 impl ModuleFile {
     /// Opens what can be found for the module.
     pub(crate) fn open(options: &FileOptions, module_path: &str, build_id: &[u8]) -> Self {
-        let mut this = Self::default();
+        let mut this = Self {
+            cache: options.cache.clone(),
+            ..Self::default()
+        };
         match open_main(options, module_path, build_id) {
             Ok(image) => this.main = Some(image),
             Err(problem) => this.problems.push(problem),
@@ -88,7 +95,7 @@ impl ModuleFile {
 
     /// How Python code calls the functions of the file that was mapped.
     pub(crate) fn python(&self) -> &PythonNames {
-        let names = || self.main.as_ref().map(PythonNames::of);
+        let names = || Some(PythonNames::of(self.main.as_ref()?, self.cache.as_deref()));
         self.python.get_or_init(|| names().unwrap_or_default())
     }
 

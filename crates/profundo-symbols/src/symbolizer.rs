@@ -121,6 +121,12 @@ impl Symbolizer {
         self
     }
 
+    /// Keeps names that take long to find below this folder, for the next symbolizer.
+    pub fn with_cache(mut self, folder: Option<PathBuf>) -> Self {
+        self.files.cache = folder;
+        self
+    }
+
     /// Uses at most this many threads.
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));

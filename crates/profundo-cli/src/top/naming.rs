@@ -65,6 +65,7 @@ impl Naming {
         let symbolizer = Symbolizer::new()
             .with_symbols_only(of_the_runtime(profile))
             .with_other_roots(roots::of(profile))
+            .with_cache(profundo_remote::user_cache())
             .with_threads(1);
         let to = to.clone();
         let looking = move || {

@@ -17,5 +17,6 @@ pub(crate) use file::FileEntry;
 pub(crate) use list::{Changes, Loaded, ModuleList};
 pub(crate) use publish::publish;
 pub(crate) use shelf::folder as cache_folder;
+pub use shelf::user_cache;
 pub(crate) use store::{Store, executable_of, open_module};
 pub(crate) use told::{Mapping, Told};

@@ -158,7 +158,8 @@ pub(crate) fn folder(place: Option<&Path>) -> Option<PathBuf> {
     place.map(Path::to_owned).or_else(user_cache)
 }
 
-fn user_cache() -> Option<PathBuf> {
+/// The user's cache, whether it is there or not.
+pub fn user_cache() -> Option<PathBuf> {
     let absolute = |name| {
         std::env::var_os(name)
             .map(PathBuf::from)

@@ -9,7 +9,11 @@ use crate::plt;
 use crate::symtab::sections_named;
 
 /// Gives the functions that those with names jump to the same names.
-pub(super) fn follow(file: &object::File<'_>, memory: &Memory, names: &mut FxHashMap<u64, String>) {
+pub(super) fn follow(
+    file: &object::File<'_>,
+    memory: &Memory<'_>,
+    names: &mut FxHashMap<u64, String>,
+) {
     let jump: fn(u64, &[u8]) -> Option<u64> = match file.architecture() {
         Architecture::X86_64 => jump_of_x86_64,
         Architecture::Aarch64 => jump_of_aarch64,

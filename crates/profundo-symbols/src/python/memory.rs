@@ -2,35 +2,50 @@
 //!
 //! Addresses are the file's own, so a pointer to a function is the address that its symbol would have.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use object::{
-    Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget,
-    SectionFlags, SectionKind, elf,
+    Object, ObjectKind, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationFlags,
+    RelocationTarget, SectionFlags, SectionKind, elf,
 };
 
 /// A section that is in memory.
 #[derive(Debug)]
-struct Section {
+struct Section<'data> {
     start: u64,
-    bytes: Vec<u8>,
+    bytes: Cow<'data, [u8]>,
+    /// Whether pointers may stand there.
+    has_pointers: bool,
 }
 
 /// What is in memory of a file, without the code.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct Memory<'data> {
     /// By their addresses.
-    sections: Vec<Section>,
+    sections: Vec<Section<'data>>,
+    /// From the first section's begin to the last one's end.
+    bounds: Range<u64>,
     /// Where there is code, by address.
     code: Vec<(u64, u64)>,
 }
 
+impl Section<'_> {
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.bytes.len() as u64)
+    }
+}
+
 const WORD: u64 = 8;
 
-impl Memory {
+impl<'data> Memory<'data> {
     /// `None` where pointers do not have eight bytes, the least significant one first.
-    pub(super) fn of(file: &object::File<'_>) -> Option<Self> {
+    pub(super) fn of(file: &object::File<'data>) -> Option<Self> {
         if !file.is_64() || !file.is_little_endian() {
             return None;
         }
+        // A file that may lie anywhere has pointers only where the loader writes.
+        let is_fixed = file.kind() == ObjectKind::Executable;
         let mut sections = Vec::new();
         let mut code = Vec::new();
         for section in file.sections() {
@@ -51,19 +66,29 @@ impl Memory {
                 SectionKind::Data | SectionKind::ReadOnlyData | SectionKind::ReadOnlyString
             );
             if is_data && !is_unwinding {
-                let bytes = section.data().unwrap_or_default().to_vec();
-                sections.push(Section { start, bytes });
+                let is_written = sh_flags & elf::SHF_WRITE == elf::SHF_WRITE;
+                sections.push(Section {
+                    start,
+                    bytes: Cow::Borrowed(section.data().unwrap_or_default()),
+                    has_pointers: is_written || is_fixed,
+                });
             }
         }
         sections.sort_by_key(|section| section.start);
         code.sort_unstable();
-        let mut this = Self { sections, code };
+        let first = sections.first().map_or(0, |it| it.start);
+        let end = sections.last().map_or(0, Section::end);
+        let mut this = Self {
+            sections,
+            bounds: first..end,
+            code,
+        };
         this.relocate(file);
         Some(this)
     }
 
     /// Writes what the loader would write, as far as it is in this file.
-    fn relocate(&mut self, file: &object::File<'_>) {
+    fn relocate(&mut self, file: &object::File<'data>) {
         let symbols = file.dynamic_symbol_table();
         for (place, relocation) in file.dynamic_relocations().into_iter().flatten() {
             let RelocationFlags::Elf { r_type } = relocation.flags() else {
@@ -111,7 +136,7 @@ impl Memory {
         let index = self.index(address)?;
         let section = &mut self.sections[index];
         let offset = usize::try_from(address - section.start).ok()?;
-        section.bytes.get_mut(offset..)?.first_chunk_mut()
+        section.bytes.to_mut().get_mut(offset..)?.first_chunk_mut()
     }
 
     fn bytes_at(&self, address: u64) -> Option<&[u8]> {
@@ -128,8 +153,10 @@ impl Memory {
 
     /// Whether there is data at an address.
     pub(super) fn has(&self, address: u64) -> bool {
-        self.bytes_at(address)
-            .is_some_and(|bytes| !bytes.is_empty())
+        self.bounds.contains(&address)
+            && self
+                .bytes_at(address)
+                .is_some_and(|bytes| !bytes.is_empty())
     }
 
     /// Whether there is code at an address.
@@ -152,17 +179,19 @@ impl Memory {
         std::str::from_utf8(&bytes[..end]).ok()
     }
 
-    /// Each aligned word with its address, in order.
-    pub(super) fn words(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.sections.iter().flat_map(|section| {
-            let skipped = section.start.next_multiple_of(WORD) - section.start;
-            let bytes = section.bytes.get(skipped as usize..).unwrap_or_default();
+    /// Each aligned pointer to data, with the address at which it stands, in order.
+    pub(super) fn pointers(&self) -> Vec<(u64, u64)> {
+        let mut found = Vec::new();
+        for section in self.sections.iter().filter(|it| it.has_pointers) {
+            let first = section.start.next_multiple_of(WORD);
+            let skipped = (first - section.start) as usize;
+            let bytes = section.bytes.get(skipped..).unwrap_or_default();
             let words = bytes.as_chunks::<{ WORD as usize }>().0.iter();
-            let first = section.start + skipped;
-            (0..)
-                .map(move |index: u64| first + index * WORD)
-                .zip(words.map(|word| u64::from_le_bytes(*word)))
-        })
+            let words = (first..).step_by(WORD as usize).zip(words);
+            let words = words.map(|(at, bytes)| (at, u64::from_le_bytes(*bytes)));
+            found.extend(words.filter(|(_, word)| self.has(*word)));
+        }
+        found
     }
 }
 

@@ -3,6 +3,8 @@
 //! They are read from the tables in the file that CPython itself reads (`tables.rs`), so they hold for every version and
 //! for every extension module, also for a file without symbols.
 
+use std::path::Path;
+
 use rustc_hash::FxHashMap;
 
 use crate::image::Image;
@@ -11,6 +13,7 @@ use object::{Object, ObjectSymbol};
 use tables::Given;
 
 mod jumps;
+mod kept;
 mod memory;
 mod slots;
 mod tables;
@@ -23,18 +26,25 @@ pub(crate) struct PythonNames {
 }
 
 impl PythonNames {
-    /// Those of a file; none where it is neither an interpreter nor an extension module.
-    pub(crate) fn of(image: &Image) -> Self {
-        let file = image.object().filter(uses_python);
-        let found = file.and_then(|file| {
-            let memory = Memory::of(&file)?;
+    /// Those of a file; none where it is neither an interpreter nor an extension module. `cache` is the folder in
+    /// which many names are kept.
+    pub(crate) fn of(image: &Image, cache: Option<&Path>) -> Self {
+        let Some(file) = image.object().filter(uses_python) else {
+            return Self::default();
+        };
+        if let Some(names) = cache.and_then(|cache| kept::read(cache, &image.build_id)) {
+            return Self { names };
+        }
+        let names = Memory::of(&file).map(|memory| {
             let mut names = chosen(tables::read(&memory));
             jumps::follow(&file, &memory, &mut names);
-            Some(names)
+            names
         });
-        Self {
-            names: found.unwrap_or_default(),
+        let names = names.unwrap_or_default();
+        if let Some(cache) = cache {
+            kept::keep(cache, &image.build_id, &names);
         }
+        Self { names }
     }
 
     /// Whether there are none.

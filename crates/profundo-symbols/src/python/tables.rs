@@ -32,14 +32,12 @@ const MODULE_SIZE: u64 = 8;
 const LARGEST: u64 = 1 << 20;
 
 /// All names that the tables give.
-pub(super) fn read(memory: &Memory) -> Vec<Given> {
+pub(super) fn read(memory: &Memory<'_>) -> Vec<Given> {
     let mut methods: FxHashMap<u64, (String, u64)> = FxHashMap::default();
     let mut types = Vec::new();
     let mut specs = Vec::new();
-    for (at, word) in memory.words() {
-        if word == 0 || !memory.has(word) {
-            continue;
-        }
+    let pointers = memory.pointers();
+    for &(at, word) in &pointers {
         if let Some(method) = method(memory, at, word) {
             methods.insert(at, method);
         } else if let Some(name) = static_type(memory, at, word) {
@@ -59,7 +57,7 @@ pub(super) fn read(memory: &Memory) -> Vec<Given> {
     for (name, first) in specs {
         spec_slots(memory, &name, first, &mut owners, &mut found);
     }
-    for (at, word) in memory.words() {
+    for &(at, word) in &pointers {
         if methods.contains_key(&word)
             && !owners.contains_key(&word)
             && let Some(name) = module(memory, at)
@@ -93,7 +91,7 @@ pub(super) fn read(memory: &Memory) -> Vec<Given> {
 }
 
 /// The method in a table, and its function; 0 where that is another file's.
-fn method(memory: &Memory, at: u64, name: u64) -> Option<(String, u64)> {
+fn method(memory: &Memory<'_>, at: u64, name: u64) -> Option<(String, u64)> {
     const VARARGS: u64 = 1;
     const NOARGS: u64 = 4;
     const ONE: u64 = 8;
@@ -112,7 +110,7 @@ fn method(memory: &Memory, at: u64, name: u64) -> Option<(String, u64)> {
 }
 
 /// The name of a type whose `tp_name` stands at an address.
-fn static_type(memory: &Memory, at: u64, name: u64) -> Option<String> {
+fn static_type(memory: &Memory<'_>, at: u64, name: u64) -> Option<String> {
     const FUNCTIONS: [u64; 17] = [
         slots::DEALLOC,
         slots::GETATTR,
@@ -165,7 +163,7 @@ fn static_type(memory: &Memory, at: u64, name: u64) -> Option<String> {
 }
 
 /// The name and the first slot of a `PyType_Spec`: name, sizes, flags, slots.
-fn spec(memory: &Memory, at: u64, name: u64) -> Option<(String, u64)> {
+fn spec(memory: &Memory<'_>, at: u64, name: u64) -> Option<(String, u64)> {
     let sizes = memory.word(at + 8)?;
     let (basic, item) = (sizes as u32 as i32, (sizes >> 32) as i32);
     let first = memory.word(at + 24)?;
@@ -186,7 +184,7 @@ fn spec(memory: &Memory, at: u64, name: u64) -> Option<(String, u64)> {
 }
 
 /// The name of the module whose `m_methods` stands at an address.
-fn module(memory: &Memory, at: u64) -> Option<String> {
+fn module(memory: &Memory<'_>, at: u64) -> Option<String> {
     let word = |back| at.checked_sub(back).and_then(|at| memory.word(at));
     let size = word(MODULE_SIZE)?;
     let doc = word(MODULE_DOC)?;
@@ -196,7 +194,7 @@ fn module(memory: &Memory, at: u64) -> Option<String> {
     Some(memory.name(word(MODULE_NAME)?)?.to_owned())
 }
 
-fn static_slots(memory: &Memory, at: u64, owner: &str, found: &mut Vec<Given>) {
+fn static_slots(memory: &Memory<'_>, at: u64, owner: &str, found: &mut Vec<Given>) {
     for slot in SLOTS {
         let (table, offset) = match slot.place {
             Place::Type(offset) => (None, offset),
@@ -218,7 +216,7 @@ fn static_slots(memory: &Memory, at: u64, owner: &str, found: &mut Vec<Given>) {
 }
 
 fn spec_slots(
-    memory: &Memory,
+    memory: &Memory<'_>,
     owner: &str,
     first: u64,
     owners: &mut FxHashMap<u64, String>,
@@ -239,7 +237,7 @@ fn spec_slots(
     }
 }
 
-fn push(memory: &Memory, owner: &str, method: &str, function: u64, found: &mut Vec<Given>) {
+fn push(memory: &Memory<'_>, owner: &str, method: &str, function: u64, found: &mut Vec<Given>) {
     if memory.is_code(function) {
         found.push(Given {
             owner: owner.to_owned(),
