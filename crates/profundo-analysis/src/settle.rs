@@ -37,10 +37,12 @@ pub fn settle(profile: &mut Profile) {
     let plans: Vec<Plan> = (profile.processes.iter().zip(&sums))
         .map(|(process, sampled)| Plan::new(process, *sampled, period))
         .collect();
+    let counted = plans.iter().zip(&sums).map(|(plan, it)| plan.counted(*it));
+    let counted = counted.fold(Sampled::default(), Sampled::plus);
     let mut settled = Settled {
         samples: profile.samples.len() as u64,
-        sampled: Nanos(sums.iter().map(|it| it.all()).fold(0, u64::saturating_add)),
-        sampled_in_kernel: Nanos(sums.iter().map(|it| it.system).fold(0, u64::saturating_add)),
+        sampled: Nanos(counted.all()),
+        sampled_in_kernel: Nanos(counted.system),
         ..Settled::default()
     };
     scale(profile, &plans);
@@ -72,6 +74,13 @@ impl Sampled {
     fn all(self) -> u64 {
         self.user.saturating_add(self.system)
     }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            user: self.user.saturating_add(other.user),
+            system: self.system.saturating_add(other.system),
+        }
+    }
 }
 
 fn sums(profile: &Profile) -> Vec<Sampled> {
@@ -101,6 +110,8 @@ struct Plan {
     why: Reason,
     /// The user and system time that are in accordance with the samples.
     used: Option<(u64, u64)>,
+    /// Whether it used so much that it must have samples.
+    is_long: bool,
 }
 
 impl Plan {
@@ -113,6 +124,7 @@ impl Plan {
             system: 0,
             why: Reason::TooShort,
             used: None,
+            is_long: false,
         };
         if process.user.is_none() && process.system.is_none() {
             return plan;
@@ -130,8 +142,8 @@ impl Plan {
         };
         plan.used = Some((user, system));
         let all = user.saturating_add(system);
-        let is_long = all / period.max(1) >= LONG;
-        if is_long {
+        plan.is_long = all / period.max(1) >= LONG;
+        if plan.is_long {
             plan.why = Reason::NotSampled;
         }
         if from == 0 {
@@ -143,7 +155,7 @@ impl Plan {
             true => (all, 0),
             false => (user, system),
         };
-        plan.to = match is_long {
+        plan.to = match plan.is_long {
             true => for_samples.min(from.saturating_mul(MOST)),
             false => for_samples,
         };
@@ -160,6 +172,22 @@ impl Plan {
 
     fn rest(&self) -> u64 {
         self.user.saturating_add(self.system)
+    }
+
+    /// What the samples say was sampled. One sample of a process that is shorter than a period stands for no more than
+    /// the process used.
+    fn counted(&self, sampled: Sampled) -> Sampled {
+        if self.is_long || self.from <= self.to {
+            return sampled;
+        }
+        let part = |it: u64| {
+            let scaled = u128::from(it) * u128::from(self.to) / u128::from(self.from);
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        };
+        Sampled {
+            user: self.to - part(sampled.system),
+            system: part(sampled.system),
+        }
     }
 }
 

@@ -71,6 +71,28 @@ fn weight_of(profile: &Profile, id: u32) -> u64 {
     own.map(|it| it.weight.0).sum()
 }
 
+/// Processes of half a period, of which every second one has a sample: that is 50 % of the time, not 100 %.
+#[test]
+fn a_sample_stands_for_no_more_than_its_short_process() {
+    let mut profile = shell();
+    profile.samples.clear();
+    profile.processes.clear();
+    profile.threads = Default::default();
+    for pid in 1..=100 {
+        process(
+            &mut profile,
+            (pid, "expr 1"),
+            (MS / 2, 0),
+            u64::from(pid % 2),
+        );
+    }
+    settle(&mut profile);
+    let found = quality(&profile, &all(&profile));
+    assert_eq!(found.sampled_share(), Some(0.5));
+    let missing = missing(&profile).unwrap();
+    assert_eq!(found.sampled + missing.sum(), found.used.unwrap());
+}
+
 #[test]
 fn each_process_gets_the_time_that_the_kernel_counted() {
     let mut profile = shell();
