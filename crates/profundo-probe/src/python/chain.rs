@@ -181,10 +181,9 @@ impl Chain<'_> {
         };
         let interpreter = self.writer.interpreter;
         let free = words.get_mut(self.at..self.codes).unwrap_or_default();
-        let (number, told) = if matches!(self.writer.gil, Gil::Held | Gil::Collecting) {
-            task::tell(interpreter, memory, &task, free)
-        } else {
-            task::tell(interpreter, &mut CheckedMemory, &task, free)
+        let (number, told) = match self.writer.gil_for_names(memory) {
+            Gil::Held | Gil::Collecting => task::tell(interpreter, memory, &task, free),
+            _ => task::tell(interpreter, &mut CheckedMemory, &task, free),
         };
         self.codes -= told;
         number

@@ -315,6 +315,15 @@ impl<'a> Writer<'a> {
         left == 0 && self.below == 0
     }
 
+    /// What the thread has to do with the lock, found out now where the record does not say it: names are read without
+    /// asking the kernel for each word where the thread holds it.
+    pub(super) fn gil_for_names(&self, memory: &mut ProcessMemory<'_>) -> Gil {
+        match self.sampled.head.state {
+            State::Allocating => self.find_gil(memory),
+            _ => self.gil,
+        }
+    }
+
     /// What the thread has to do with the lock.
     fn find_gil(&self, memory: &mut ProcessMemory<'_>) -> Gil {
         if self.state == 0 {
