@@ -27,25 +27,30 @@ pub(crate) struct Admitted {
 impl Admitted {
     pub(crate) fn new(profile: &Profile, filter: &Filter) -> Self {
         let processes = processes(profile, filter);
-        let is_named = |thread: &Thread| {
+        let programs = profile.programs();
+        // A thread has a row in each program of its process. Its number is that of the last.
+        let has_number = |id: ThreadId, thread: &Thread, is_meant: &dyn Fn(u64) -> bool| {
+            is_meant(thread.number) || is_meant(profile.threads.get(programs.thread(id)).number)
+        };
+        let is_named = |id: ThreadId, thread: &Thread| {
             let name = profile.strings.get(thread.name);
             filter.named_threads.is_empty()
                 || filter.named_threads.iter().any(|choice| match choice {
                     &ThreadChoice::Number(number) => {
-                        thread.number == number
+                        has_number(id, thread, &|its| its == number)
                             || u64::from(thread.tid) == number
                                 && profile.threads.find_number(number).is_none()
                     }
                     ThreadChoice::Name(pattern) => pattern.is_in(name),
                 })
         };
-        let threads = profile.threads.iter().map(|(_, thread)| {
-            filter.threads.contains(thread.number)
+        let threads = profile.threads.iter().map(|(id, thread)| {
+            has_number(id, thread, &|its| filter.threads.contains(its))
                 && processes
                     .get(thread.process.index())
                     .copied()
                     .unwrap_or(true)
-                && is_named(thread)
+                && is_named(id, thread)
         });
         let is_named = |task: &Task| {
             let name = profile.strings.get(task.name);

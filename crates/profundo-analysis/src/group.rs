@@ -55,8 +55,8 @@ impl std::str::FromStr for GroupBy {
 /// The samples of one process, one thread, one task, or one task on one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// The process, where the grouping tells processes apart; where it tells commands apart, the first
-    /// process of that name.
+    /// The process, where the grouping tells processes apart: the last program of it that was looked at; where
+    /// it tells commands apart, the first process of that name.
     pub process: Option<ProcessId>,
     /// The thread, where the grouping tells threads apart.
     pub thread: Option<ThreadId>,
@@ -85,9 +85,10 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
         GroupBy::ThreadTask | GroupBy::TaskThread => (false, true, true),
     };
     let firsts = (by == GroupBy::Command).then(|| first_of_each(profile));
+    let programs = profile.programs();
     let heads = |process: ProcessId| match &firsts {
         Some(firsts) => firsts[process.index()],
-        None => process,
+        None => programs.first(process),
     };
     type Key = (Option<ProcessId>, Option<ThreadId>, Option<TaskId>);
     let mut numbers: FxHashMap<Key, usize> = FxHashMap::default();
@@ -100,7 +101,7 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
         }
         let key = (
             by_process.then(|| heads(profile.threads.get(sample.thread).process)),
-            by_thread.then_some(sample.thread),
+            by_thread.then(|| programs.thread(sample.thread)),
             by_task.then_some(sample.task),
         );
         // Samples of one thread mostly follow one another.
@@ -116,18 +117,28 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
     });
     let mut groups: Vec<Group> = (keys.into_iter())
         .map(|((process, thread, task), rows)| {
+            let with = |is_its: &dyn Fn(&ThreadId) -> bool| -> Vec<ThreadId> {
+                all.threads().iter().copied().filter(is_its).collect()
+            };
             let threads = match (process, thread) {
-                (_, Some(thread)) => Some(vec![thread]),
-                (Some(process), None) => {
-                    let is_its = |id: &ThreadId| heads(profile.threads.get(*id).process) == process;
-                    Some(all.threads().iter().copied().filter(is_its).collect())
-                }
+                (_, Some(thread)) => Some(with(&|id| programs.thread(*id) == thread)),
+                (Some(process), None) => Some(with(&|id| {
+                    heads(profile.threads.get(*id).process) == process
+                })),
                 (None, None) => None,
+            };
+            // What was looked at of it last stands for it.
+            let program = |id: ThreadId| profile.threads.get(id).process;
+            let its = threads.as_deref().unwrap_or_default().iter().copied();
+            let last = its.max_by_key(|&id| programs.before(program(id)));
+            let process = match by {
+                GroupBy::Process => last.map(program),
+                _ => process,
             };
             let selection = all.part(rows, threads, task);
             Group {
                 process,
-                thread,
+                thread: thread.and(last),
                 task,
                 selection,
             }
@@ -143,7 +154,7 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
             _ => group.selection.last_row(),
         };
         match by {
-            GroupBy::Process | GroupBy::Command => (group.process, None, None, None),
+            GroupBy::Process | GroupBy::Command => (group.process.map(heads), None, None, None),
             GroupBy::Thread => (None, thread, None, None),
             GroupBy::ThreadTask => (None, thread, Some(Reverse(last)), None),
             _ => (None, None, Some(Reverse(last)), thread),

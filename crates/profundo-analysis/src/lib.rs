@@ -100,7 +100,9 @@ pub use shares::{FunctionShare, line_shares, shares};
 pub use shown::{Hidden, Libraries, Shown, each_innermost_place, each_shown_stack, shown_stack};
 pub use spread::Spread;
 pub use tally::Amount;
-pub use totals::{CommandTotal, ProcessTotal, ThreadTotal, Totals, command_name, totals};
+pub use totals::{
+    CommandTotal, ProcessTotal, ProgramTotal, ThreadTotal, Totals, command_name, totals,
+};
 pub use traced::{
     Begun, CallLabel, CallTable, CallsBetween, Counted, CountedFunction, CountedLine,
     LinesOfFunction, calls_by_sample, time_lines, traced, traced_lines,

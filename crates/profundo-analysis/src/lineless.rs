@@ -96,6 +96,7 @@ pub(crate) fn lineless(
     if rows.is_empty() {
         return rows;
     }
+    let programs = profile.programs();
     let mut tied = Tied::new(profile, selection, &stacks);
     let kinds = selection.kinds(profile);
     let mut threads: FxHashSet<(usize, ThreadId)> = FxHashSet::default();
@@ -104,8 +105,9 @@ pub(crate) fn lineless(
         let Stack::Without(row) = stacks[&sample.stack] else {
             continue;
         };
-        if threads.insert((row, sample.thread)) {
-            rows[row].threads.push(sample.thread);
+        let thread = programs.thread(sample.thread);
+        if threads.insert((row, thread)) {
+            rows[row].threads.push(thread);
         }
         let module = (rows[row].module)
             .filter(|&module| profile.modules.get(module).role != Role::Interpreter);

@@ -1,6 +1,9 @@
 //! What each thread, each process and each command took.
+//!
+//! A process that becomes another program by `exec` is one row among the processes, named after the last program, and its
+//! main thread is one row among the threads. Its time is counted by program among the commands.
 
-use profundo_model::{Kind, ProcessId, Profile, ThreadId};
+use profundo_model::{Kind, Nanos, ProcessId, Profile, Programs, Thread, ThreadId};
 
 use rustc_hash::FxHashMap;
 
@@ -11,19 +14,40 @@ use crate::tally::Amount;
 /// What one thread took.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ThreadTotal {
-    /// The thread.
+    /// The thread, in the last program of its process.
     pub thread: ThreadId,
+    /// How long it was alive, where that is known.
+    pub alive: Option<Nanos>,
+    /// The CPU time that it used, by the kernel's count, where that is known.
+    pub cpu: Option<Nanos>,
+    /// How long it waited for the interpreter's lock, where that is known.
+    pub gil_wait: Option<Nanos>,
     /// What its samples add up to.
     pub amount: Amount,
 }
 
 /// What one process took.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ProcessTotal {
-    /// The process.
+    /// The process, as the last program that it ran.
     pub process: ProcessId,
+    /// What it was, in the order of time: the last of them is `process`.
+    pub programs: Vec<ProgramTotal>,
     /// How many threads of it were looked at.
     pub threads: u64,
+    /// User and system time that it used by the kernel's count, where that is known.
+    pub user: Option<Nanos>,
+    /// System time.
+    pub system: Option<Nanos>,
+    /// What its samples add up to.
+    pub amount: Amount,
+}
+
+/// What one program took in one process.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProgramTotal {
+    /// The program.
+    pub program: ProcessId,
     /// What its samples add up to.
     pub amount: Amount,
 }
@@ -78,36 +102,27 @@ pub fn totals(profile: &Profile, selection: &Selection) -> Totals {
     } else {
         count(profile, selection, &mut by_thread);
     }
-    let mut by_process = vec![(0, Amount::default()); profile.processes.len()];
+    let programs = profile.programs();
+    let mut by_program = vec![(false, Amount::default()); profile.processes.len()];
     for &thread in selection.threads() {
-        let process = profile.threads.get(thread).process;
-        if let Some((threads, amount)) = by_process.get_mut(process.index()) {
-            *threads += 1;
+        let program = profile.threads.get(thread).process;
+        if let Some((is_met, amount)) = by_program.get_mut(program.index()) {
+            *is_met = true;
             *amount += by_thread[thread.index()];
         }
     }
-    let mut threads: Vec<ThreadTotal> = (selection.threads().iter())
-        .map(|&thread| ThreadTotal {
-            thread,
-            amount: by_thread[thread.index()],
-        })
-        .collect();
     // A process of which no thread is known took part all the same, and is counted as a process elsewhere.
     let is_whole = selection.is_whole(profile);
-    let mut processes: Vec<ProcessTotal> = (by_process.into_iter().enumerate())
-        .filter(|(_, (threads, _))| *threads > 0 || is_whole)
-        .map(|(index, (threads, amount))| ProcessTotal {
-            process: ProcessId::from_index(index),
-            threads,
+    let by_program: Vec<ProgramTotal> = (by_program.into_iter().enumerate())
+        .filter(|(_, (is_met, _))| *is_met || is_whole)
+        .map(|(index, (_, amount))| ProgramTotal {
+            program: ProcessId::from_index(index),
             amount,
         })
         .collect();
-    threads.sort_by_key(|it| {
-        let number = profile.threads.get(it.thread).number;
-        (std::cmp::Reverse(it.amount.weight), number, it.thread)
-    });
-    processes.sort_by_key(|it| (std::cmp::Reverse(it.amount.weight), it.process));
-    let commands = by_command(profile, &processes);
+    let threads = whole_threads(profile, &programs, selection, &by_thread);
+    let processes = whole_processes(profile, &programs, &by_program, &threads);
+    let commands = by_command(profile, &programs, &by_program);
     Totals {
         threads,
         processes,
@@ -115,24 +130,107 @@ pub fn totals(profile: &Profile, selection: &Selection) -> Totals {
     }
 }
 
-/// Adds up processes by the names of their programs.
-fn by_command(profile: &Profile, processes: &[ProcessTotal]) -> Vec<CommandTotal> {
-    let firsts = first_of_each(profile);
-    let mut goes_on = vec![false; profile.processes.len()];
-    for id in (0..profile.processes.len()).map(ProcessId::from_index) {
-        if let Some(before) = profile.program_before(id) {
-            goes_on[before.index()] = true;
+/// Adds up the rows that a thread has in several programs.
+fn whole_threads(
+    profile: &Profile,
+    programs: &Programs,
+    selection: &Selection,
+    by_thread: &[Amount],
+) -> Vec<ThreadTotal> {
+    let mut numbers: FxHashMap<ThreadId, usize> = FxHashMap::default();
+    let mut rows: Vec<ThreadTotal> = Vec::new();
+    let mut in_order = selection.threads().to_vec();
+    in_order.sort_by_key(|&id| programs.before(profile.threads.get(id).process));
+    for id in in_order {
+        let number = *numbers.entry(programs.thread(id)).or_insert_with(|| {
+            rows.push(ThreadTotal {
+                thread: id,
+                alive: None,
+                cpu: None,
+                gil_wait: None,
+                amount: Amount::default(),
+            });
+            rows.len() - 1
+        });
+        let (row, thread) = (&mut rows[number], profile.threads.get(id));
+        // What was selected of it last stands for it.
+        row.thread = id;
+        row.alive = sum(row.alive, thread.alive);
+        row.cpu = sum(row.cpu, thread.cpu);
+        row.gil_wait = sum(row.gil_wait, thread.gil_wait);
+        row.amount += by_thread[id.index()];
+    }
+    rows.sort_by_key(|it| {
+        let number = profile.threads.get(it.thread).number;
+        (std::cmp::Reverse(it.amount.weight), number, it.thread)
+    });
+    rows
+}
+
+/// Adds up the programs of each process.
+fn whole_processes(
+    profile: &Profile,
+    programs: &Programs,
+    by_program: &[ProgramTotal],
+    threads: &[ThreadTotal],
+) -> Vec<ProcessTotal> {
+    let mut numbers: FxHashMap<ProcessId, usize> = FxHashMap::default();
+    let mut rows: Vec<ProcessTotal> = Vec::new();
+    let mut in_order = by_program.to_vec();
+    in_order.sort_by_key(|it| programs.before(it.program));
+    for total in in_order {
+        let id = total.program;
+        let number = *numbers.entry(programs.first(id)).or_insert_with(|| {
+            rows.push(ProcessTotal {
+                process: id,
+                programs: Vec::new(),
+                threads: 0,
+                user: None,
+                system: None,
+                amount: Amount::default(),
+            });
+            rows.len() - 1
+        });
+        let (row, process) = (&mut rows[number], &profile.processes[id.index()]);
+        row.process = id;
+        row.programs.push(total);
+        row.user = sum(row.user, process.user);
+        row.system = sum(row.system, process.system);
+        row.amount += total.amount;
+    }
+    for total in threads {
+        let Thread { process, .. } = *profile.threads.get(total.thread);
+        if let Some(&number) = numbers.get(&programs.first(process)) {
+            rows[number].threads += 1;
         }
     }
+    rows.sort_by_key(|it| (std::cmp::Reverse(it.amount.weight), it.process));
+    rows
+}
+
+fn sum(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(Nanos(one.0.saturating_add(other.0))),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Adds up programs by their names.
+fn by_command(
+    profile: &Profile,
+    programs: &Programs,
+    by_program: &[ProgramTotal],
+) -> Vec<CommandTotal> {
+    let firsts = first_of_each(profile);
     let mut rows: FxHashMap<ProcessId, CommandTotal> = FxHashMap::default();
-    for total in processes {
-        let first = firsts[total.process.index()];
+    for total in by_program {
+        let first = firsts[total.program.index()];
         let row = rows.entry(first).or_insert(CommandTotal {
             first,
             processes: 0,
             amount: Amount::default(),
         });
-        row.processes += u64::from(!goes_on[total.process.index()]);
+        row.processes += u64::from(programs.last(total.program) == total.program);
         row.amount += total.amount;
     }
     let mut rows: Vec<CommandTotal> = rows.into_values().collect();

@@ -66,6 +66,7 @@ pub fn waits(profile: &Profile, selection: &Selection, shown: Shown) -> Vec<Wait
             .entry(stack)
             .or_insert_with(|| say(profile, &lines, stack))
     };
+    let programs = profile.programs();
     let idle = idle(profile, selection, &mut said);
     let mut rows: FxHashMap<Key, Sum> = FxHashMap::default();
     for sample in selection.samples(profile).filter(is_waiting) {
@@ -81,7 +82,7 @@ pub fn waits(profile: &Profile, selection: &Selection, shown: Shown) -> Vec<Wait
         let row = rows.entry(key).or_default();
         let weight = sample.weight.0;
         row.weight = row.weight.saturating_add(weight);
-        row.threads.insert(sample.thread);
+        row.threads.insert(programs.thread(sample.thread));
         if let Some(what) = said.what {
             *row.whats.entry(what).or_default() += weight;
         }

@@ -1,6 +1,6 @@
 //! What is known about the recording as a whole.
 
-use crate::{Energy, Loss, Nanos, ProcessId, Profile, StackId, Thread};
+use crate::{Energy, Loss, Nanos, Profile, StackId};
 
 /// What made the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -156,39 +156,6 @@ impl Profile {
             (None, None) => None,
             (user, system) => Some((Nanos(user.unwrap_or(0)), Nanos(system.unwrap_or(0)))),
         }
-    }
-
-    /// The program that a process was before it became this one by `exec`.
-    pub fn program_before(&self, process: ProcessId) -> Option<ProcessId> {
-        let process = self.processes.get(process.index())?;
-        let before = process.parent?;
-        let is_same = self.processes.get(before.index())?.pid == process.pid;
-        is_same.then_some(before)
-    }
-
-    /// How many processes there were. One that becomes another program by `exec` has a row for each, and is
-    /// one process.
-    pub fn process_count(&self) -> usize {
-        let ids = (0..self.processes.len()).map(ProcessId::from_index);
-        ids.filter(|&id| self.program_before(id).is_none()).count()
-    }
-
-    /// How many threads there were. The main thread goes on when a process becomes another program.
-    pub fn thread_count(&self) -> usize {
-        let is_main = |thread: &&Thread| {
-            let process = self.processes.get(thread.process.index());
-            process.is_some_and(|process| process.pid == thread.tid)
-        };
-        let threads = || self.threads.iter().map(|(_, thread)| thread);
-        let mut has_main = vec![false; self.processes.len()];
-        for thread in threads().filter(is_main) {
-            has_main[thread.process.index()] = true;
-        }
-        let goes_on = |thread: &&Thread| {
-            let before = self.program_before(thread.process);
-            is_main(thread) && before.is_some_and(|before| has_main[before.index()])
-        };
-        self.threads.len() - threads().filter(goes_on).count()
     }
 }
 

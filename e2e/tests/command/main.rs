@@ -20,6 +20,7 @@ mod cleared;
 mod collections;
 mod counters;
 mod ends;
+mod execs;
 mod gauges;
 mod generated;
 mod heap;

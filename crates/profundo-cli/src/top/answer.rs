@@ -147,7 +147,7 @@ fn source_lines(profile: &Profile, selection: &Selection, texts: &mut Texts) -> 
 }
 
 fn threads(profile: &Profile, selection: &Selection) -> Vec<Row> {
-    let several = profile.processes.len() > 1;
+    let several = profile.process_count() > 1;
     totals(profile, selection)
         .threads
         .into_iter()

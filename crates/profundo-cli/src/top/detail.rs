@@ -17,7 +17,9 @@ pub fn detail(profile: &mut Profile, part: &Part, view: View, wanted: Key) -> De
     let mut samples = part.only(view == View::Waits);
     if let Key::Thread(thread) = wanted {
         samples = part.rows.clone();
-        samples.retain(|sample| sample.thread == thread);
+        let programs = profile.programs();
+        let its = |other| programs.thread(other) == programs.thread(thread);
+        samples.retain(|sample| its(sample.thread));
     }
     with_samples(profile, samples, |profile, selection| {
         of_stacks(profile, selection, wanted)

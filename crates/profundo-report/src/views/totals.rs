@@ -3,7 +3,7 @@
 use std::io;
 
 use profundo_analysis::{Amount, Selection, Totals, command_name};
-use profundo_model::{ProcessEnd, ProcessId, Profile};
+use profundo_model::{ProcessEnd, ProcessId, Profile, Programs};
 
 use super::{BOLD, GRAY, KindColumns, heat};
 use crate::json::Json;
@@ -30,19 +30,30 @@ pub(super) fn write_processes(
     let mut line = Line::default();
     push_titles(&mut line, kinds, false, profile, "Process");
     page.line(&mut line)?;
+    let programs = profile.programs();
     for total in totals.processes.iter().take(limit) {
         let process = &profile.processes[total.process.index()];
-        let cpu = match (process.user, process.system) {
+        let cpu = match (total.user, total.system) {
             _ if is_traced => total.amount.weight,
             (None, None) => total.amount.weight - total.amount.split.waiting,
             (user, system) => user.unwrap_or_default().0 + system.unwrap_or_default().0,
         };
         push_numbers(&mut line, kinds, cpu, &total.amount, all);
         line.push_fmt(format_args!("{} ", process.pid), Style::PLAIN);
-        line.push_spaces(2 * depth(profile, total.process));
-        let threads = match total.threads {
-            1 => String::new(),
-            threads => format!("  ({threads} threads)"),
+        line.push_spaces(2 * depth(profile, &programs, total.process));
+        let mut parts = Vec::new();
+        // The copy of its parent that a fork has made is no program of its own.
+        let first = &profile.processes[programs.first(total.process).index()];
+        let ran = total.programs.len() - usize::from(first.parent.is_some());
+        if ran > 1 {
+            parts.push(format!("{ran} programs"));
+        }
+        if total.threads != 1 {
+            parts.push(format!("{} threads", total.threads));
+        }
+        let threads = match parts.is_empty() {
+            true => String::new(),
+            false => format!("  ({})", parts.join(", ")),
         };
         let end = end(process.end).map_or(String::new(), |end| format!("  {end}"));
         // A command line may be endless; what follows it must be seen.
@@ -58,10 +69,7 @@ pub(super) fn write_processes(
     }
     let rest = totals.processes.iter().skip(limit).map(|it| it.amount);
     let shown = totals.processes.len().min(limit);
-    let count = match totals.processes.len() == profile.processes.len() {
-        true => profile.process_count().saturating_sub(shown),
-        false => rest.len(),
-    };
+    let count = totals.processes.len() - shown;
     write_rest(page, rest.collect(), (count, "process"), all)
 }
 
@@ -85,8 +93,10 @@ pub(super) fn write_commands(
             name => name,
         };
         line.push(&keep_head(name, page.columns), Style::PLAIN);
-        if total.processes > 1 {
-            line.push_fmt(format_args!("  ({} processes)", total.processes), GRAY);
+        match total.processes {
+            0 => line.push("  (replaced by exec)", GRAY),
+            1 => {}
+            several => line.push_fmt(format_args!("  ({several} processes)"), GRAY),
         }
         line.truncate(page.columns);
         page.line(&mut line)?;
@@ -106,23 +116,22 @@ pub(super) fn write_threads(
 ) -> io::Result<()> {
     let profile = page.profile;
     let is_traced = Weighs::of(profile) == Weighs::Traced;
-    let waits =
-        (totals.threads.iter()).any(|total| profile.threads.get(total.thread).gil_wait.is_some());
+    let waits = (totals.threads.iter()).any(|total| total.gil_wait.is_some());
     let mut line = Line::default();
     push_titles(&mut line, kinds, waits, profile, "Thread");
     page.line(&mut line)?;
     for total in totals.threads.iter().take(limit) {
         let thread = profile.threads.get(total.thread);
         let busy = total.amount.weight - total.amount.split.waiting;
-        let cpu = match thread.cpu {
+        let cpu = match total.cpu {
             // Where the processes have the kernel's count, threads have their parts of that.
             Some(cpu) if !is_traced && profile.meta.settled.is_none() => cpu.0,
             _ => busy,
         };
         push_numbers(&mut line, kinds, cpu, &total.amount, all);
         if waits {
-            let wait = thread.gil_wait.map_or(String::new(), |it| duration(it.0));
-            let style = match (thread.gil_wait, thread.alive) {
+            let wait = total.gil_wait.map_or(String::new(), |it| duration(it.0));
+            let style = match (total.gil_wait, total.alive) {
                 (Some(wait), Some(alive)) if wait.0 * 5 > alive.0 => Style::color(Color::Yellow),
                 _ => Style::PLAIN,
             };
@@ -138,11 +147,7 @@ pub(super) fn write_threads(
         page.line(&mut line)?;
     }
     let rest = totals.threads.iter().skip(limit).map(|it| it.amount);
-    let all_threads = match totals.threads.len() == profile.threads.len() {
-        true => profile.thread_count(),
-        false => totals.threads.len(),
-    };
-    let count = all_threads.saturating_sub(totals.threads.len().min(limit));
+    let count = rest.len();
     write_rest(page, rest.collect(), (count, "thread"), all)
 }
 
@@ -169,8 +174,7 @@ fn push_numbers(line: &mut Line, kinds: KindColumns, cpu: u64, amount: &Amount, 
     line.push_spaces(2);
 }
 
-/// Writes what the rows take that are not shown. They are `count` of `noun`: a process that goes on as another
-/// program by `exec` has several rows.
+/// Writes what the rows take that are not shown. They are `count` of `noun`.
 fn write_rest(
     page: &mut Page<'_>,
     rest: Vec<Amount>,
@@ -196,10 +200,19 @@ fn write_rest(
     page.line(&mut line)
 }
 
+/// The process that started a process, whatever programs they were then.
+fn parent(profile: &Profile, programs: &Programs, process: ProcessId) -> Option<ProcessId> {
+    let parent = profile
+        .processes
+        .get(programs.first(process).index())?
+        .parent;
+    parent.map(|parent| programs.last(parent))
+}
+
 /// How many of a process's ancestors are in the recording.
-fn depth(profile: &Profile, process: ProcessId) -> usize {
+fn depth(profile: &Profile, programs: &Programs, process: ProcessId) -> usize {
     const DEEPEST: usize = 8;
-    let parent = |id: &ProcessId| profile.processes.get(id.index())?.parent;
+    let parent = |id: &ProcessId| parent(profile, programs, *id);
     std::iter::successors(parent(&process), parent)
         .take(DEEPEST)
         .count()
@@ -246,6 +259,7 @@ pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, totals: &Totals, sele
     let amount = |json: &mut Json<'_>, amount: &Amount| {
         super::told::tell_share(json, "", &amount.share(mass), amount, all);
     };
+    let programs = profile.programs();
     json.array("processes", |json| {
         for total in &totals.processes {
             let process = &profile.processes[total.process.index()];
@@ -253,9 +267,11 @@ pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, totals: &Totals, sele
                 json.number("process", u64::from(total.process.0));
                 json.number("pid", u64::from(process.pid));
                 json.text("command", profile.strings.get(process.command));
-                json.number_or_null("parent", process.parent.map(|it| u64::from(it.0)));
+                let parent = parent(profile, &programs, total.process);
+                json.number_or_null("parent", parent.map(|it| u64::from(it.0)));
                 json.text_or_null("runtime", profile.strings.get(process.runtime));
-                json.seconds("started_seconds", process.started.map(|it| it.0));
+                let first = &profile.processes[programs.first(total.process).index()];
+                json.seconds("started_seconds", first.started.map(|it| it.0));
                 json.seconds("ended_seconds", process.ended.map(|it| it.0));
                 let (exit_code, signal) = match process.end {
                     ProcessEnd::Exited(code) => (Some(code), None),
@@ -264,9 +280,22 @@ pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, totals: &Totals, sele
                 };
                 json.number_or_null("exit_code", exit_code.map(u64::from));
                 json.number_or_null("signal", signal.map(u64::from));
-                json.seconds("user_seconds", process.user.map(|it| it.0));
-                json.seconds("system_seconds", process.system.map(|it| it.0));
+                json.seconds("user_seconds", total.user.map(|it| it.0));
+                json.seconds("system_seconds", total.system.map(|it| it.0));
                 json.number("threads", total.threads);
+                json.array("former_programs", |json| {
+                    let before = total.programs.len().saturating_sub(1);
+                    for part in &total.programs[..before] {
+                        let program = &profile.processes[part.program.index()];
+                        json.row("", |json| {
+                            json.number("process", u64::from(part.program.0));
+                            json.text("command", profile.strings.get(program.command));
+                            json.seconds("user_seconds", program.user.map(|it| it.0));
+                            json.seconds("system_seconds", program.system.map(|it| it.0));
+                            amount(json, &part.amount);
+                        });
+                    }
+                });
                 amount(json, &total.amount);
             });
         }
@@ -288,9 +317,9 @@ pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, totals: &Totals, sele
                 json.number("tid", u64::from(thread.tid));
                 json.text_or_null("name", profile.strings.get(thread.name));
                 json.number("process", u64::from(thread.process.0));
-                json.seconds("alive_seconds", thread.alive.map(|it| it.0));
-                json.seconds("cpu_seconds", thread.cpu.map(|it| it.0));
-                json.seconds("gil_wait_seconds", thread.gil_wait.map(|it| it.0));
+                json.seconds("alive_seconds", total.alive.map(|it| it.0));
+                json.seconds("cpu_seconds", total.cpu.map(|it| it.0));
+                json.seconds("gil_wait_seconds", total.gil_wait.map(|it| it.0));
                 amount(json, &total.amount);
             });
         }

@@ -16,6 +16,7 @@ mod nameless;
 mod odd;
 mod options;
 mod orders;
+mod programs;
 mod properties;
 mod quality;
 mod refusals;

@@ -5,7 +5,7 @@ use std::io;
 use profundo_analysis::{
     FunctionShare, Place, Selection, Totals, WaitRow, Whole, cpu_used, garbage, traced,
 };
-use profundo_model::{Engine, FileId, Profile, Wait};
+use profundo_model::{Engine, FileId, ProcessId, Profile, Wait};
 use rustc_hash::FxHashMap;
 
 use super::{Answers, Summary};
@@ -199,7 +199,7 @@ fn has_many_of_a_kind(totals: &Totals, limit: usize) -> bool {
 /// Writes what ran, for how long, and how it ended.
 fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
     let profile = page.profile;
-    let first = profundo_model::ProcessId(0);
+    let first = ProcessId(0);
     let mut line = Line::default();
     let name = match command(profile, first) {
         "" => "The program",
@@ -244,7 +244,9 @@ fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
     if let Some(runtime) = runtime.into_iter().find(|runtime| !runtime.is_empty()) {
         parts.push(runtime.to_owned());
     }
-    if let Some(end) = profile.processes.first().and_then(|it| end(it.end)) {
+    let programs = profile.programs();
+    let last = profile.processes.get(programs.last(first).index());
+    if let Some(end) = last.and_then(|it| end(it.end)) {
         line.push(&end, Style::color(Color::Red));
         line.push(" · ", Style::PLAIN);
     }
@@ -266,14 +268,17 @@ fn write_nothing_sampled(page: &mut Page<'_>) -> io::Result<()> {
 /// How many threads there were. An engine that samples from outside knows only those that ran.
 fn threads(profile: &Profile) -> String {
     let number = counted(profile.thread_count() as u64, "thread");
+    let programs = profile.programs();
     let mut has_thread = vec![false; profile.processes.len()];
     for (_, thread) in profile.threads.iter() {
-        if let Some(has) = has_thread.get_mut(thread.process.index()) {
+        if let Some(has) = has_thread.get_mut(programs.first(thread.process).index()) {
             *has = true;
         }
     }
+    let mut firsts = (0..has_thread.len()).map(ProcessId::from_index);
+    let is_missing = |id: ProcessId| programs.first(id) == id && !has_thread[id.index()];
     let is_outside = matches!(profile.meta.engine, Engine::PerfRing | Engine::ProcPoll);
-    match is_outside && has_thread.contains(&false) {
+    match is_outside && firsts.any(is_missing) {
         true => format!("{number} that ran"),
         false => number,
     }
