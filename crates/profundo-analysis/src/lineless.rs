@@ -48,6 +48,8 @@ pub struct Lineless {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {
     Module(profundo_model::StringId, Option<Phase>),
+    /// The agent, whatever its file is called.
+    Profiler,
     Place(Option<u32>),
 }
 
@@ -75,7 +77,7 @@ pub(crate) fn lineless(
                 let row = *numbers.entry(who).or_insert_with(|| {
                     let phase = match who {
                         Who::Module(_, phase) => phase,
-                        Who::Place(_) => None,
+                        Who::Profiler | Who::Place(_) => None,
                     };
                     rows.push(Lineless {
                         module,
@@ -109,8 +111,10 @@ pub(crate) fn lineless(
         if threads.insert((row, thread)) {
             rows[row].threads.push(thread);
         }
-        let module = (rows[row].module)
-            .filter(|&module| profile.modules.get(module).role != Role::Interpreter);
+        let module = (rows[row].module).filter(|&module| {
+            let role = profile.modules.get(module).role;
+            !matches!(role, Role::Interpreter | Role::Profiler)
+        });
         let Some(module) = module else { continue };
         if let Some(frame) = tied.line_of(sample, module) {
             let key = profile.frames.get(frame);
@@ -155,23 +159,30 @@ fn alone(profile: &Profile, sample: &Sample, kind: Kind) -> StackWeight {
     }
 }
 
-/// Where a stack begins: in the outermost module that is not the system's, or in what stands for the lack of one.
+/// Where a stack begins: in the outermost module that is not the system's, or in what stands for the lack of one. The
+/// agent may stand below functions of the program (it starts threads), so what it calls is not its own.
 fn beginning(profile: &Profile, stack: StackId) -> (Who, Option<ModuleId>, Option<Place>) {
     let mut found: Option<ModuleId> = None;
     let mut system: Option<ModuleId> = None;
+    let mut agent: Option<ModuleId> = None;
     let mut place = None;
     for location in profile.stacks.locations(stack) {
         match profile.locations.get(location).module {
-            Some(module) if profile.modules.get(module).role == Role::System => {
-                system = Some(module);
-            }
-            Some(module) => found = Some(module),
+            Some(module) => match profile.modules.get(module).role {
+                Role::System => system = Some(module),
+                Role::Profiler => agent = Some(module),
+                _ => found = Some(module),
+            },
             None => place = crate::place::places(profile, location).next().or(place),
         }
     }
-    match found.or(if place.is_some() { None } else { system }) {
+    let system = if place.is_some() { None } else { system };
+    match found.or(agent).or(system) {
         Some(module) => {
             let row = profile.modules.get(module);
+            if row.role == Role::Profiler {
+                return (Who::Profiler, Some(module), None);
+            }
             let phase = (row.role == Role::Interpreter).then(|| phase(profile, stack));
             (Who::Module(row.path, phase.flatten()), Some(module), None)
         }

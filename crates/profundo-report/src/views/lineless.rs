@@ -76,7 +76,12 @@ impl<'a> Pools<'a> {
 
     /// A library's threads, as `7 threads of libopenblas.so`.
     pub(super) fn threads(&self, profile: &Profile, row: &Lineless) -> String {
-        let role = row.module.map(|module| profile.modules.get(module).role);
+        let role = role(profile, row);
+        // The agent has no threads of its own, and a reason has none at all.
+        let is_reason = matches!(row.place, Some(Place::Reason(_)));
+        if role == Some(Role::Profiler) || row.module.is_none() && is_reason {
+            return name(profile, row).to_owned();
+        }
         if role == Some(Role::Interpreter) {
             let doing = match row.phase {
                 Some(Phase::Start) => "starting",
@@ -141,8 +146,15 @@ fn take_off(amount: &mut Amount, part: &Amount) {
     from.waiting = from.waiting.saturating_sub(off.waiting);
 }
 
+fn role(profile: &Profile, row: &Lineless) -> Option<Role> {
+    row.module.map(|module| profile.modules.get(module).role)
+}
+
 /// The file of the library or the program, or what its stacks begin with.
 fn name<'a>(profile: &'a Profile, row: &Lineless) -> &'a str {
+    if role(profile, row) == Some(Role::Profiler) {
+        return "profundo itself";
+    }
     if let Some(module) = row.module {
         let path = profile.strings.get(profile.modules.get(module).path);
         return path.rsplit('/').next().unwrap_or(path);

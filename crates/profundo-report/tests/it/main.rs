@@ -1,5 +1,6 @@
 //! Reports on small profiles, letter by letter.
 
+mod agent;
 mod allocs;
 mod callers;
 mod examples;
