@@ -47,6 +47,12 @@ impl Quality {
         let used = self.used.filter(|&used| used > 0)?;
         Some(self.sampled as f64 / used as f64)
     }
+
+    /// Whether more was sampled in the kernel than is counted as spent there. The kernel divides a process's time into
+    /// user and system by its ticks, and samples are finer.
+    pub fn kernel_is_rough(&self) -> bool {
+        (self.used_in_kernel).is_some_and(|counted| self.sampled_in_kernel > counted)
+    }
 }
 
 /// The CPU time that the programs used by the kernel's count, and how much of it in the kernel, where

@@ -32,7 +32,7 @@ pub(crate) const OFTEN: u64 = 4;
 /// measured since the machine was started, now or by recordings before. `None` if it is not known.
 pub(crate) fn delivery_cost(samples: u64, cache: Option<&Path>) -> Option<u64> {
     let kept = folder(cache).map(|folder| folder.join("profundo/delivery"));
-    let before = kept.as_deref().and_then(known);
+    let before = kept.as_deref().and_then(|path| known(path, ""));
     let is_known = before.is_some_and(|(_, measured)| measured >= OFTEN);
     let before_cost = before.map(|(cost, _)| cost);
     if samples < if is_known { MANY } else { FEW } {
@@ -41,35 +41,41 @@ pub(crate) fn delivery_cost(samples: u64, cache: Option<&Path>) -> Option<u64> {
     let Some(now) = measured() else {
         return before_cost;
     };
-    Some(keep_least(kept.as_deref(), before, now))
+    Some(keep_least(kept.as_deref(), "", before, now))
 }
 
-/// The least of what was measured before, with how often it was, and now. Keeps it for later recordings.
-pub(crate) fn keep_least(path: Option<&Path>, before: Option<(u64, u64)>, now: u64) -> u64 {
+/// The least of what was measured before `of` a thing, with how often it was, and now. Keeps it for later recordings.
+pub(crate) fn keep_least(
+    path: Option<&Path>,
+    of: &str,
+    before: Option<(u64, u64)>,
+    now: u64,
+) -> u64 {
     // A busy machine makes it longer, nothing makes it shorter.
     let (cost, measured) = match before {
         Some((cost, measured)) => (cost.min(now), measured + 1),
         None => (now, 1),
     };
     if let Some(path) = path {
-        let _ = keep(path, cost, measured);
+        let _ = keep(path, of, cost, measured);
     }
     cost
 }
 
-/// What was kept, and how often it was measured, if this machine has not been started anew since.
-pub(crate) fn known(path: &Path) -> Option<(u64, u64)> {
+/// What was kept, and how often it was measured, if this machine has not been started anew since, and if it was
+/// measured of the same thing.
+pub(crate) fn known(path: &Path, of: &str) -> Option<(u64, u64)> {
     let text = fs::read_to_string(path).ok()?;
-    let (boot, numbers) = text.trim_end().split_once(' ')?;
+    let (key, numbers) = text.trim_end().split_once(' ')?;
     let (cost, measured) = numbers.split_once(' ')?;
     let cost = cost.parse().ok().filter(|cost| SANE.contains(cost))?;
-    (boot == sys::boot()?).then_some((cost, measured.parse().ok()?))
+    (key == sys::boot()? + of).then_some((cost, measured.parse().ok()?))
 }
 
-pub(crate) fn keep(path: &Path, cost: u64, measured: u64) -> io::Result<()> {
-    let boot = sys::boot().ok_or(io::ErrorKind::NotFound)?;
+pub(crate) fn keep(path: &Path, of: &str, cost: u64, measured: u64) -> io::Result<()> {
+    let key = sys::boot().ok_or(io::ErrorKind::NotFound)? + of;
     let draft = path.with_extension(std::process::id().to_string());
-    let written = fs::write(&draft, format!("{boot} {cost} {measured}\n"));
+    let written = fs::write(&draft, format!("{key} {cost} {measured}\n"));
     let kept = written.and_then(|()| fs::rename(&draft, path));
     if kept.is_err() {
         let _ = fs::remove_file(draft);
@@ -166,14 +172,14 @@ mod tests {
             return;
         }
         assert_eq!(delivery_cost(3, Some(&folder)), None);
-        keep(&path, 7000, 1).unwrap();
+        keep(&path, "", 7000, 1).unwrap();
         assert_eq!(delivery_cost(3, Some(&folder)), Some(7000));
         // No machine is as fast as this: what is measured again does not take its place.
-        keep(&path, 150, OFTEN).unwrap();
+        keep(&path, "", 150, OFTEN).unwrap();
         assert_eq!(delivery_cost(MANY, Some(&folder)), Some(150));
         for text in ["another-boot 7000 4\n", "", "7000 4"] {
             fs::write(&path, text).unwrap();
-            assert_eq!(known(&path), None);
+            assert_eq!(known(&path, ""), None);
         }
         fs::remove_dir_all(folder).unwrap();
     }

@@ -17,7 +17,10 @@ const FEW: u64 = 20;
 /// measured since the machine was started, now or by recordings before. `None` if it is not known.
 pub(crate) fn load_cost(programs: u64, agent: &Path, cache: Option<&Path>) -> Option<u64> {
     let kept = cache_folder(cache).map(|folder| folder.join("profundo/loading"));
-    let before = kept.as_deref().and_then(known);
+    // Agents differ: one that records allocations has more to be bound, one of a debug build is larger.
+    let name = agent.file_name().unwrap_or_default().to_string_lossy();
+    let of = format!("/{}", name.replace(char::is_whitespace, "_"));
+    let before = kept.as_deref().and_then(|path| known(path, &of));
     let before_cost = before.map(|(cost, _)| cost);
     let is_known = before.is_some_and(|(_, measured)| measured >= OFTEN);
     if is_known || programs < FEW {
@@ -26,7 +29,7 @@ pub(crate) fn load_cost(programs: u64, agent: &Path, cache: Option<&Path>) -> Op
     let Some(now) = measured(agent) else {
         return before_cost;
     };
-    Some(keep_least(kept.as_deref(), before, now))
+    Some(keep_least(kept.as_deref(), &of, before, now))
 }
 
 /// What a program takes more with the agent than without.
@@ -88,8 +91,11 @@ mod tests {
         // The loader goes on without a library that is not there, which takes next to nothing.
         let measured = load_cost(FEW, agent, Some(&folder));
         assert!(measured.is_none_or(|cost| cost < 2_000_000), "{measured:?}");
-        keep(&path, 300_000, OFTEN).unwrap();
+        keep(&path, "/library.so", 300_000, OFTEN).unwrap();
         assert_eq!(load_cost(FEW, agent, Some(&folder)), Some(300_000));
+        // What was measured of one agent says nothing of another.
+        let other = Path::new("/no/such/other.so");
+        assert_eq!(load_cost(FEW - 1, other, Some(&folder)), None);
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

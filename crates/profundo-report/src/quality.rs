@@ -247,6 +247,11 @@ fn sentence(quality: &Quality, overwritten: u64) -> String {
     let period = quality
         .period
         .map(|it| format!("every {:.3} ms", it.0 as f64 / 1e6));
+    // Its clocks tick in user code only. What looks for kernel time has a period of its own.
+    let period = match quality.engine == Engine::PerfSignal && quality.sampled_in_kernel > 0 {
+        true => period.map(|it| format!("{it}, in the kernel every few ms")),
+        false => period,
+    };
     let how: Vec<String> = engine
         .map(str::to_owned)
         .into_iter()
@@ -256,12 +261,14 @@ fn sentence(quality: &Quality, overwritten: u64) -> String {
         parts.push(how.join(" "));
     }
     if let Some(cost) = quality.own_cost {
-        let least = if quality.own_cost_is_least {
-            "at least "
-        } else {
-            ""
-        };
-        parts.push(format!("own cost {least}{:.1} %", cost * 100.0));
+        let cost = format!("{:.1} %", cost * 100.0);
+        parts.push(match quality.own_cost_is_least {
+            true => format!(
+                "own cost at least {cost} (longer forks, execs and ends of processes are not in it, nor what profundo \
+                 does beside the program)"
+            ),
+            false => format!("own cost {cost}"),
+        });
     }
     if let Some(margin) = quality.margin {
         parts.push(format!("shares are ± {:.1} points (95 %)", margin * 100.0));
@@ -281,8 +288,7 @@ fn time_sampled(quality: &Quality, used: u64) -> String {
     }
     if let Some(in_kernel) = quality.used_in_kernel.filter(|&it| it > 0) {
         let sampled = quality.sampled_in_kernel;
-        text += &match sampled > in_kernel {
-            // The kernel divides a process's time into user and system by ticks, and samples are finer.
+        text += &match quality.kernel_is_rough() {
             true => format!(
                 ", in the kernel {} (about {} by the kernel's ticks)",
                 exact(sampled, sampled),

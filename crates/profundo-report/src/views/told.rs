@@ -89,6 +89,7 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
         "cpu_kernel_seconds",
         used.and_then(|(_, in_kernel)| in_kernel).map(|it| it.0),
     );
+    json.is("cpu_kernel_is_rough", quality.kernel_is_rough());
     // On the wall clock, and where allocations or calls are weighed, samples do not add up to CPU time.
     let is_time = json.weighs == Weighs::Time && quality.used.is_some();
     let sampled = |time: u64| is_time.then_some(time);
@@ -118,6 +119,8 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
     json.number("stacks_truncated", quality.truncated);
     json.number("stacks_broken", quality.broken);
     json.share("own_cost_share", quality.own_cost);
+    let is_least = quality.own_cost_is_least && quality.own_cost.is_some();
+    json.is("own_cost_is_least", is_least);
     match &meta.energy {
         Some(recorded) => json.object("energy", |json| tell_energy(json, profile, recorded)),
         None => json.null("energy"),

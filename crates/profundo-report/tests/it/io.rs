@@ -36,7 +36,7 @@ fn files_and_lines_have_a_table_each() {
           67.2 MB  1.23 GB   400 ms   420 ms      442  in all
         Storage: 33.6 MB fetched from it, 1.23 GB to be written to it.
 
-        Quality: 492 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 7.6 points (95 %).
+        Quality: 492 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; shares are ± 7.6 points (95 %).
     "#]].assert_eq(&text(80));
     let short = Io::new()
         .limit(1)
@@ -57,7 +57,7 @@ fn files_and_lines_have_a_table_each() {
           67.2 MB  1.23 GB   400 ms   420 ms      442  in all
         Storage: 33.6 MB fetched from it, 1.23 GB to be written to it.
 
-        Quality: 492 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 7.6 points (95 %).
+        Quality: 492 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; shares are ± 7.6 points (95 %).
     "#]].assert_eq(&short);
 }
 

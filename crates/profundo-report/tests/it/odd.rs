@@ -248,7 +248,7 @@ fn a_filter_says_what_it_lets_through() {
                      100.0 ±0.3  100            1100  Random.randrange  random.py:319
 
         Only: file “*/random.py”, before 2.000 s: 1100 of 4960 samples (22.2 %).
-        Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 2.9 points (95 %).
+        Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; own cost 0.6 %; shares are ± 2.9 points (95 %).
     "#]].assert_eq(
         &(Functions::new()
             .choices(choices.clone())

@@ -75,6 +75,54 @@ fn no_part_is_more_than_its_whole() {
     let text = report().render(&profile).unwrap();
     let wanted = ", in the kernel 138.000 ms (about 100.000 ms by the kernel's ticks); 998 samples";
     assert!(text.contains(wanted), "{text}");
+    let of_json = told(&profile);
+    assert_eq!(of_json["cpu_kernel_seconds"], 0.1);
+    assert_eq!(of_json["cpu_kernel_sampled_seconds"], 0.138);
+    assert_eq!(of_json["cpu_kernel_is_rough"], true);
+    // As long as it is a part of that, nothing needs to be said.
+    for sample in &mut profile.samples {
+        sample.state = State::Running;
+    }
+    assert_eq!(told(&profile)["cpu_kernel_is_rough"], false);
+}
+
+#[test]
+fn the_kernel_is_sampled_by_a_clock_of_its_own() {
+    let mut profile = in_ticks(&[(900_000_000, 100_000_000)]);
+    profile.meta.period = Nanos(50_000_000);
+    let text = report().render(&profile).unwrap();
+    assert!(text.contains("; perf-signal every 50.000 ms; "), "{text}");
+    profile.samples[7].state = State::System;
+    let text = report().render(&profile).unwrap();
+    let wanted = "; perf-signal every 50.000 ms, in the kernel every few ms; ";
+    assert!(text.contains(wanted), "{text}");
+    // This one sees both.
+    profile.meta.engine = Engine::CpuTimer;
+    let text = report().render(&profile).unwrap();
+    assert!(text.contains("; cpu-timer every 50.000 ms; "), "{text}");
+}
+
+#[test]
+fn the_own_cost_of_many_short_processes_says_what_is_not_in_it() {
+    let mut profile = in_ticks(&[(1_000_000, 1_000_000); 30]);
+    profile.meta.own_cost = Some(Nanos(18_000_000));
+    let text = report().render(&profile).unwrap();
+    let wanted = "own cost at least 30.0 % (longer forks, execs and ends of processes are not in it, nor what profundo \
+                  does beside the program); ";
+    assert!(text.contains(wanted), "{text}");
+    assert_eq!(told(&profile)["own_cost_is_least"], true);
+    // One program of the same length is measured whole.
+    let mut profile = in_ticks(&[(30_000_000, 30_000_000)]);
+    profile.meta.own_cost = Some(Nanos(18_000_000));
+    let text = report().render(&profile).unwrap();
+    assert!(text.contains("; own cost 30.0 %; "), "{text}");
+    assert_eq!(told(&profile)["own_cost_is_least"], false);
+}
+
+fn told(profile: &Profile) -> serde_json::Value {
+    let json = Summary::new().json(profile).unwrap();
+    let mut told: serde_json::Value = serde_json::from_str(&json).unwrap();
+    told["recording"].take()
 }
 
 #[test]

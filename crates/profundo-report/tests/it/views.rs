@@ -147,7 +147,7 @@ fn a_summary_fits_on_a_screen() {
                 5.0        ├ zlib_compress › …
                 1.2   1.2  └ __read
 
-            Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
+            Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
             Next: profundo report x
                   profundo flame x
         "#]],
@@ -245,7 +245,7 @@ fn energy_has_a_column_and_a_sentence() {
                1.2 ±1.4            1   479 mJ      1.2  __read
 
             Energy: 80.0 J by package-0 in 5.10 s (15.7 W, the whole machine); about 40.0 J of it is this program's, by its share of the CPU time of all that ran (50.0 %).
-            Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
+            Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
         "#]],
     );
     // Of a part, its part: what it costs does not depend on what is selected.
@@ -261,7 +261,7 @@ fn energy_has_a_column_and_a_sentence() {
                      100.0 ±1.5      100       1.99 J     250  main  confidence.py:53
 
         Only: function “zlib_compress”: 250 of 4960 samples (5.0 %).
-        Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 6.2 points (95 %).
+        Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; own cost 0.6 %; shares are ± 6.2 points (95 %).
     "#]],
     );
 }
@@ -300,7 +300,7 @@ fn a_wide_screen_shows_ranges() {
                 5.0        ├ zlib_compress › …
                 1.2   1.2  └ __read
 
-            Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
+            Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
         "#]],
     );
 }
