@@ -5,6 +5,8 @@
 //! time, so it counts as a library's. A call whose result is kept, or that is given what another call returned,
 //! is work of the reader's own: nothing of that kind is in a launcher.
 
+mod runs;
+
 use std::collections::BTreeMap;
 
 use profundo_model::{
@@ -92,23 +94,26 @@ fn joined(profile: &Profile, lines: &BTreeMap<u32, StringId>) -> String {
 
 /// Marks the frames of `<string>` that are nobody's own.
 fn mark_text(profile: &Profile, is_library: &[bool], frames: &[usize], found: &mut [bool]) {
-    let commands = profile.processes.iter();
-    let commands = commands.map(|process| profile.strings.get(process.command));
-    let texts: Vec<String> = commands.filter_map(text_of_command).collect();
-    let is_started = |text: &String| text.contains(FROM_PIPE) || is_launcher(text);
-    let all_start = !texts.is_empty() && texts.iter().all(is_started);
+    let is_started = |text: String| text.contains(FROM_PIPE) || is_launcher(&text);
+    // A recording of a shell has thousands of processes and few commands.
+    let mut known: FxHashMap<StringId, Option<bool>> = FxHashMap::default();
+    let processes = profile.processes.iter().map(|process| {
+        *known.entry(process.command).or_insert_with(|| {
+            text_of_command(profile.strings.get(process.command)).map(is_started)
+        })
+    });
+    let runs = runs::Runs::of(profile, frames, &processes.collect::<Vec<_>>());
     let started = started(profile, is_library);
     for &at in frames {
         let frame = FrameId::from_index(at);
         let name = profile.function_name(frame);
+        let programs = runs.programs(at);
         found[at] = match name {
-            "<module>" => all_start || started.contains(&at),
+            "<module>" => programs.only_start() || started.contains(&at),
             // Dataclasses make methods of text; a program of one's own that is given by `-c` may have such names too.
             _ => {
                 name.starts_with("__create_fn__.")
-                    || (texts.is_empty() || all_start)
-                        && name.starts_with("__")
-                        && name.ends_with("__")
+                    || !programs.works && name.starts_with("__") && name.ends_with("__")
             }
         };
     }

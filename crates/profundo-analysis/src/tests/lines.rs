@@ -190,6 +190,44 @@ fn what_only_starts_a_library_leaves_the_time_to_its_lines() {
     assert_eq!((launched.amount.weight, launched.by.len()), (0, 0));
 }
 
+/// Two programs of `-c`: one only starts a library from its line 1, the other does so with work of its own in line 2.
+fn two_texts() -> Profile {
+    let mut profile = Profile::from_folded("").unwrap();
+    let it = &mut profile;
+    let library = "/v/lib/python3.12/site-packages/tool.py";
+    let main = it.hand_made_python(library, "main", 5, false);
+    for (pid, line, text) in [
+        (7, 1, "'from tool import main; main()'"),
+        (8, 2, "$'from tool import main\\nx = [main() for i in y]'"),
+    ] {
+        let start = it.hand_made_python("<string>", "<module>", line, true);
+        let process = it.hand_made_process(pid, &format!("/usr/bin/python3 -c {text}"));
+        let thread = it.hand_made_thread(u64::from(pid), "");
+        it.threads.get_mut(thread).process = process;
+        let stack = stack(it, &[start, main]);
+        push(it, stack, 10, State::Running);
+        it.samples.last_mut().unwrap().thread = thread;
+    }
+    profile
+}
+
+#[test]
+fn each_program_is_judged_by_its_own_text() {
+    let profile = two_texts();
+    let rows = shown(&profile, &with(Libraries::Folded));
+    let expected = [
+        "tool.py:5 10/20",
+        "<string>:1 0/10",
+        "<string>:2 10/10",
+        "elsewhere 0",
+    ];
+    assert_eq!(rows, expected);
+    let launched = lines(&profile, &all(&profile), &with(Libraries::Folded)).launched;
+    assert_eq!(launched.amount.count, 10);
+    let frame = launched.by[0].0;
+    assert_eq!(profile.frames.get(frame).line, 1);
+}
+
 /// Two threads of a program and one of a library's pool, at work at these times.
 fn pooled(waiting: &[(u64, u32, u32, bool)], pool: &[u64]) -> Profile {
     let mut profile = Profile::from_folded("").unwrap();
