@@ -21,6 +21,11 @@ pub fn of(profile: &Profile) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Whether a process sees other files than we do.
+pub fn is_apart(pid: u32) -> bool {
+    seen_by(&pid.to_string()).is_some_and(|seen| Some(seen) != seen_by("self"))
+}
+
 /// Which mounts a process sees, and what its root is among them.
 fn seen_by(pid: &str) -> Option<(PathBuf, PathBuf)> {
     let folder = Path::new("/proc").join(pid);

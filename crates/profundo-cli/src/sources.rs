@@ -1,20 +1,23 @@
 //! The hot source lines, which a recording carries so that it can be read where the files are not,
 //! or are others by then.
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 
-use profundo_model::{FileId, FrameId, Language, LocationId, Profile};
-use rustc_hash::FxHashMap;
+use profundo_analysis::is_library_file;
+use profundo_model::{FileId, FrameId, Language, LocationId, Profile, SourceFile};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use command_line::Programs;
+use disk::OnDisk;
 
 pub use in_memory::InMemory;
 
 mod command_line;
+mod disk;
 mod in_memory;
+mod in_use;
+mod places;
 mod zipped;
 
 /// Kept around a line, so that it can be understood.
@@ -23,31 +26,28 @@ const AROUND: u32 = 2;
 const SHORT_FILE: usize = 40;
 /// A longer line is data, or was made by a program.
 const LONGEST_LINE: usize = 400;
-/// A larger file as well.
-const LARGEST_FILE: u64 = 8 << 20;
 /// How much text is kept altogether.
 const MOST_BYTES: usize = 1 << 20;
+/// So many files have a fingerprint, and so many bytes are read for it.
+const MOST_FILES: usize = 2000;
+const MOST_READ: usize = 32 << 20;
 
-/// Reads the lines on which time was spent, the hottest first, as far as there is room. `weights`
-/// are those of the stacks.
+/// Reads the lines on which time was spent, the hottest first, as far as there is room, and says of their files which text
+/// ran. `weights` are those of the stacks.
 pub fn keep(profile: &mut Profile, weights: &[u64], in_memory: &InMemory) {
     let mut hot: Vec<((FileId, u32), u64)> = by_line(profile, weights).into_iter().collect();
     hot.sort_unstable_by_key(|&(place, weight)| (std::cmp::Reverse(weight), place));
-    let began = SystemTime::UNIX_EPOCH + Duration::from_nanos(profile.meta.started_at_unix);
-    let mut files: FxHashMap<FileId, Option<Vec<String>>> = FxHashMap::default();
+    let mut files = Files::default();
     let mut kept: BTreeSet<(FileId, u32)> = BTreeSet::new();
     let programs = Programs::of(profile);
     let mut room = MOST_BYTES;
-    for ((file, line), _) in hot {
+    'hot: for &((file, line), _) in &hot {
         let path = profile.strings.get(profile.files.get(file).path);
         let is_program = path == command_line::STRING;
         let texts = if is_program {
             programs.of_line(line)
-        } else if let Some(texts) = in_memory.lines(file) {
-            Some(texts)
         } else {
-            let texts = files.entry(file);
-            (texts.or_insert_with(|| read(Path::new(path), began))).as_deref()
+            files.lines(profile, in_memory, file)
         };
         let Some(texts) = texts else { continue };
         let around = if texts.len() <= SHORT_FILE {
@@ -63,7 +63,7 @@ pub fn keep(profile: &mut Profile, weights: &[u64], in_memory: &InMemory) {
                 continue;
             }
             if text.len() > room {
-                return;
+                break 'hot;
             }
             if text.len() <= LONGEST_LINE && kept.insert((file, number)) {
                 room -= text.len();
@@ -71,6 +71,79 @@ pub fn keep(profile: &mut Profile, weights: &[u64], in_memory: &InMemory) {
                 profile.sources.insert(file, number, id);
             }
         }
+    }
+    let all: Vec<FileId> = hot.into_iter().map(|((file, _), _)| file).collect();
+    profile.source_files = files.states(profile, in_memory, all);
+}
+
+/// The files that were read.
+#[derive(Debug, Default)]
+struct Files {
+    lines: FxHashMap<FileId, Option<Vec<String>>>,
+    states: BTreeMap<FileId, SourceFile>,
+    bytes: usize,
+}
+
+impl Files {
+    fn lines(
+        &mut self,
+        profile: &Profile,
+        in_memory: &InMemory,
+        file: FileId,
+    ) -> Option<&[String]> {
+        if !self.lines.contains_key(&file) {
+            let split = |text: &str| text.lines().map(str::to_owned).collect();
+            let known = in_memory.text(file).map(split);
+            let lines = known.or_else(|| {
+                self.read(profile, in_memory, file)?
+                    .text
+                    .as_deref()
+                    .map(split)
+            });
+            self.lines.insert(file, lines);
+        }
+        self.lines.get(&file)?.as_deref()
+    }
+
+    /// Reads a file of which it is not known yet which text ran.
+    fn read(&mut self, profile: &Profile, in_memory: &InMemory, file: FileId) -> Option<OnDisk> {
+        if let Some(state) = in_memory.state(file) {
+            self.states.insert(file, state);
+            return None;
+        }
+        let path = profile.strings.get(profile.files.get(file).path);
+        let since = in_memory.in_use_since(profile, file);
+        let found = OnDisk::read(Path::new(path), since, is_library_file(path));
+        self.bytes += found.text.as_ref().map_or(0, String::len);
+        self.states.extend(found.state.map(|state| (file, state)));
+        Some(found)
+    }
+
+    /// Which text of these files ran: of libraries last, since those hardly change.
+    fn states(
+        mut self,
+        profile: &Profile,
+        in_memory: &InMemory,
+        files: Vec<FileId>,
+    ) -> BTreeMap<FileId, SourceFile> {
+        let mut seen = FxHashSet::default();
+        let is_library =
+            |file: FileId| is_library_file(profile.strings.get(profile.files.get(file).path));
+        let (libraries, own): (Vec<FileId>, Vec<FileId>) = (files.into_iter())
+            .filter(|file| seen.insert(*file))
+            .partition(|file| is_library(*file));
+        for file in own.into_iter().chain(libraries) {
+            if let Some(state) = in_memory.state(file) {
+                self.states.insert(file, state);
+                continue;
+            }
+            let has_room = self.bytes < MOST_READ && self.states.len() < MOST_FILES;
+            let is_new = !self.states.contains_key(&file) && !self.lines.contains_key(&file);
+            if has_room && is_new {
+                self.read(profile, in_memory, file);
+            }
+        }
+        self.states
     }
 }
 
@@ -110,24 +183,17 @@ fn place(profile: &Profile, frame: FrameId) -> Option<(FileId, u32)> {
     (has_source && frame.line > 0 && frame.file != FileId(0)).then_some((frame.file, frame.line))
 }
 
-/// The file's lines, if it is the one that ran: not changed since the recording began.
-pub fn read(path: &Path, began: SystemTime) -> Option<Vec<String>> {
-    let bytes = match fs::metadata(path) {
-        Ok(metadata) => {
-            let is_older = metadata.modified().is_ok_and(|modified| modified <= began);
-            if !metadata.is_file() || metadata.len() > LARGEST_FILE || !is_older {
-                return None;
-            }
-            fs::read(path).ok()?
-        }
-        Err(_) => zipped::read(path, began, LARGEST_FILE)?,
-    };
-    let text = String::from_utf8_lossy(&bytes);
+/// The file's lines, if it has not changed since this instant, in nanoseconds since 1970.
+pub fn read(path: &Path, since: u64) -> Option<Vec<String>> {
+    let is_library = is_library_file(path.to_str()?);
+    let text = OnDisk::read(path, since, is_library).text?;
     Some(text.lines().map(str::to_owned).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use profundo_model::{FrameKey, LocationKind};
 

@@ -22,6 +22,7 @@ mod owner;
 mod place;
 mod read;
 mod sample;
+mod source_file;
 mod stream;
 mod traced;
 mod traffic;

@@ -1,9 +1,11 @@
 //! All tables together, and the few questions that join them.
 
+use std::collections::BTreeMap;
+
 use crate::{
     File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Growing, Heap, Language,
     LocationId, LocationKind, LocationTable, Meta, ModuleTable, Process, Sample, SampleKind,
-    SourceLines, StackTable, StringTable, TaskTable, ThreadTable, Traced, Traffic,
+    SourceFile, SourceLines, StackTable, StringTable, TaskTable, ThreadTable, Traced, Traffic,
 };
 
 /// A profile.
@@ -31,6 +33,8 @@ pub struct Profile {
     pub tasks: TaskTable,
     /// Lines of source, where they were kept.
     pub sources: SourceLines,
+    /// Which text of source files ran, where that is known.
+    pub source_files: BTreeMap<FileId, SourceFile>,
     /// What is needed only while it grows.
     pub growing: Growing,
     /// What threads have read and written, where that was recorded, in the order in which it was told.

@@ -49,6 +49,7 @@ pub use error::Error;
 pub use modules::user_cache;
 pub use options::{Calls, EngineChoice, Lines, LinesOf, Memory, Options};
 pub use perf::{FunctionCounters, Instructions};
+pub use proc::process_started;
 pub use reading::{CachedSource, SourceReader};
 pub use recorder::{ChildLimit, Recorder, WakeHandle};
 pub use session::{Remains, SessionHandle, find_remains, find_session, salvage};

@@ -5,6 +5,8 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::sys;
+
 /// A file of a process's directory; empty if it cannot be read.
 pub(crate) fn read(pid: u32, name: &str) -> Vec<u8> {
     // These files do not tell how long they are, and the kernel makes the text anew at each call.
@@ -63,6 +65,8 @@ pub(crate) struct Stat {
     pub(crate) resident: u64,
     /// What `wait` will say, once it has ended.
     pub(crate) status: i32,
+    /// When the process began, in nanoseconds since the machine was started.
+    pub(crate) started: u64,
 }
 
 impl Stat {
@@ -111,7 +115,15 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
             .get(49)
             .and_then(|field| field.parse().ok())
             .unwrap_or(0),
+        started: ticks(19)? * per_tick,
     })
+}
+
+/// When a process began, in nanoseconds since 1970, as exact as the kernel tells it: to a hundredth of a second.
+pub fn process_started(pid: u32) -> Option<u64> {
+    let since_boot = stat(pid)?.started;
+    let ago = sys::nanoseconds(libc::CLOCK_BOOTTIME).checked_sub(since_boot)?;
+    sys::nanoseconds(libc::CLOCK_REALTIME).checked_sub(ago)
 }
 
 pub(crate) fn ticks_per_second() -> u64 {

@@ -1,10 +1,11 @@
 //! The text of source lines: from the profile, which may carry them, and otherwise from the disk,
 //! as long as the file there is the one that ran.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use profundo_model::{FileId, Profile};
+use profundo_model::{FileId, Fingerprint, Profile, SourceFile};
 
 /// A file that is larger is data, or a trap.
 const LARGEST: u64 = 16 << 20;
@@ -19,12 +20,18 @@ pub(crate) struct Source {
 }
 
 /// Why there is no text on the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Problem {
     /// There is no such file.
     Missing,
     /// The file is not the one that ran.
     Changed,
+    /// The file was written since the recording, which does not say what it held.
+    Newer,
+    /// The file was written while the program ran.
+    Rewritten,
+    /// The program ran another file of this name.
+    Apart,
 }
 
 impl Problem {
@@ -32,7 +39,9 @@ impl Problem {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Missing => "source not found",
-            Self::Changed => "source changed since the recording",
+            Self::Changed | Self::Newer => "source changed since the recording",
+            Self::Rewritten => "source written while the program ran",
+            Self::Apart => "another file of this name ran",
         }
     }
 
@@ -40,7 +49,27 @@ impl Problem {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
-            Self::Changed => "changed",
+            Self::Changed | Self::Newer => "changed",
+            Self::Rewritten => "rewritten",
+            Self::Apart => "apart",
+        }
+    }
+
+    /// What a reader has to know who opens the files with this problem; nothing where they just are not there.
+    fn advice(self, are_several: bool) -> Option<&'static str> {
+        match (self, are_several) {
+            (Self::Missing | Self::Newer, _) => None,
+            (Self::Changed, false) => Some(
+                "has changed since it ran, or is another file: its text here is the one that ran",
+            ),
+            (Self::Changed, true) => Some(
+                "have changed since they ran, or are other files: their text here is the one that ran",
+            ),
+            (Self::Rewritten, _) => {
+                Some("changed while the program ran: lines that may not have run are left out")
+            }
+            (Self::Apart, false) => Some("on this machine is not the file that ran"),
+            (Self::Apart, true) => Some("on this machine are not the files that ran"),
         }
     }
 }
@@ -87,21 +116,56 @@ impl Source {
     }
 }
 
-/// The lines of a file on the disk that has not changed since the recording.
+/// A sentence for each problem of these files.
+pub(crate) fn sentences<'a>(files: impl IntoIterator<Item = (&'a Source, String)>) -> Vec<String> {
+    let mut names: BTreeMap<Problem, BTreeSet<String>> = BTreeMap::new();
+    for (source, name) in files {
+        if let Some(problem) = source.problem {
+            names.entry(problem).or_default().insert(name);
+        }
+    }
+    let sentences = names.into_iter().filter_map(|(problem, names)| {
+        let advice = problem.advice(names.len() > 1)?;
+        let names: Vec<String> = names.into_iter().collect();
+        let (last, others) = names.split_last()?;
+        Some(match others {
+            [] => format!("{last} {advice}."),
+            others => format!("{} and {last} {advice}.", others.join(", ")),
+        })
+    });
+    sentences.collect()
+}
+
+/// The lines of a file on the disk, if they are the ones that ran.
 fn read(profile: &Profile, file: FileId, path: &Path) -> Result<Vec<String>, Problem> {
     let metadata = std::fs::metadata(path).map_err(|_| Problem::Missing)?;
     if !metadata.is_file() || metadata.len() > LARGEST {
         return Err(Problem::Missing);
     }
+    match profile.source_files.get(&file) {
+        Some(SourceFile::Ran(ran)) => {
+            if metadata.len() != ran.size {
+                return Err(Problem::Changed);
+            }
+            let bytes = std::fs::read(path).map_err(|_| Problem::Missing)?;
+            return match Fingerprint::of(&bytes) == *ran {
+                true => Ok(lines_of(&bytes)),
+                false => Err(Problem::Changed),
+            };
+        }
+        Some(SourceFile::Rewritten) => return Err(Problem::Rewritten),
+        Some(SourceFile::Apart) => return Err(Problem::Apart),
+        // Older recordings say nothing of files, and others not of all.
+        None => {}
+    }
     let started = u128::from(profile.meta.started_at_unix);
     let modified = metadata.modified().ok();
     let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     if started > 0 && modified.is_some_and(|time| time.as_nanos() > started) {
-        return Err(Problem::Changed);
+        return Err(Problem::Newer);
     }
     let bytes = std::fs::read(path).map_err(|_| Problem::Missing)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let lines = lines_of(&bytes);
     let mut kept = profile.sources.iter().filter(|row| row.0 == file);
     let is_same = kept.all(|(_, number, text)| {
         let index = (number as usize).wrapping_sub(1);
@@ -114,6 +178,11 @@ fn read(profile: &Profile, file: FileId, path: &Path) -> Result<Vec<String>, Pro
     } else {
         Err(Problem::Changed)
     }
+}
+
+fn lines_of(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    text.lines().map(str::to_owned).collect()
 }
 
 /// A line as it is shown: tabs as spaces, without what follows the last word.

@@ -2,7 +2,6 @@
 //! that a page and a report say the same.
 
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 
 use profundo_analysis::{
     Filter, Libraries, LinesOptions, Place, Selection, Shown, Split, lines, shares, totals, waits,
@@ -229,9 +228,8 @@ impl Texts {
             return None;
         }
         let lines = self.0.entry(file).or_insert_with(|| {
-            let began = SystemTime::UNIX_EPOCH + Duration::from_nanos(profile.meta.started_at_unix);
             let path = profile.strings.get(profile.files.get(file).path);
-            sources::read(Path::new(path), began)
+            sources::read(Path::new(path), profile.meta.started_at_unix)
         });
         let text = lines.as_ref()?.get(line.checked_sub(1)? as usize)?.trim();
         (!text.is_empty() && text.len() <= LONGEST_LINE).then_some(text)

@@ -18,6 +18,7 @@ mod names;
 mod options;
 mod refused;
 mod short_processes;
+mod source_text;
 mod terminal;
 mod time;
 mod top;

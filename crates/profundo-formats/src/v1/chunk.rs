@@ -37,6 +37,7 @@ pub(super) const PROCESSES: Kind = *b"PROC";
 pub(super) const THREADS: Kind = *b"THRD";
 pub(super) const TASKS: Kind = *b"TASK";
 pub(super) const SOURCES: Kind = *b"SRCE";
+pub(super) const SOURCE_FILES: Kind = *b"SRCF";
 pub(super) const CODES: Kind = *b"CODE";
 pub(super) const MAPPINGS: Kind = *b"MAPS";
 pub(super) const TRAFFIC: Kind = *b"TRAF";

@@ -11,7 +11,7 @@ use super::chunk::{self, Next, Packed, Unpacker};
 use super::code::value_of;
 use super::column::Columns;
 use super::sample::LastSeen;
-use super::{gauge, growing, heap, meta, name, owner, place, sample, traced, traffic};
+use super::{gauge, growing, heap, meta, name, owner, place, sample, source_file, traced, traffic};
 use crate::{Damage, Error, Warning};
 
 /// Reads the chunks from `offset` on.
@@ -80,6 +80,7 @@ pub(super) struct Decoder {
     pub(super) locations: Vec<LocationId>,
     pub(super) stacks: Vec<StackId>,
     pub(super) sources: usize,
+    pub(super) source_files: usize,
     /// How many ends of blocks there were.
     pub(super) ends: usize,
     /// How many blocks to which nobody pointed were told of afterwards.
@@ -98,6 +99,7 @@ impl Decoder {
             locations: Vec::new(),
             stacks: Vec::new(),
             sources: 0,
+            source_files: 0,
             ends: 0,
             unreachable: 0,
             last_seen: LastSeen::new(),
@@ -130,6 +132,7 @@ impl Decoder {
                 growing::mappings::decode,
             ),
             chunk::SOURCES => (self.sources, name::sources::decode),
+            chunk::SOURCE_FILES => (self.source_files, source_file::decode),
             chunk::TRAFFIC => (self.profile.traffic.len(), traffic::decode),
             chunk::HEAP => (0, heap::sampling::decode),
             chunk::BLOCKS => (self.profile.heap.blocks.len(), heap::blocks::decode),

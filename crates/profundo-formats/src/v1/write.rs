@@ -11,7 +11,7 @@ use profundo_model::{
 use super::chunk::{self, ChunkWriter, Kind};
 use super::column::Payload;
 use super::sample::LastSeen;
-use super::{gauge, growing, heap, meta, name, owner, place, sample, traced, traffic};
+use super::{gauge, growing, heap, meta, name, owner, place, sample, source_file, traced, traffic};
 use crate::Error;
 
 /// Samples in a chunk: at 1000 a second a cut file loses the last 16 s of one thread at most, and
@@ -317,6 +317,7 @@ impl<W: Write> Encoder<W> {
         self.files(profile, profile.files.len())?;
         self.strings(profile, profile.strings.len())?;
         self.sources(profile)?;
+        self.source_files(profile)?;
         self.traced(profile)
     }
 
@@ -350,6 +351,17 @@ impl<W: Write> Encoder<W> {
         self.strings(profile, strings.0)?;
         self.written.sources = rows.end;
         self.emit(profile, chunk::SOURCES, rows, name::sources::encode)
+    }
+
+    fn source_files(&mut self, profile: &Profile) -> Result<(), Error> {
+        let mut files = Need::default();
+        for file in profile.source_files.keys() {
+            files.row(file.index());
+        }
+        self.files(profile, files.0)?;
+        let rows = 0..profile.source_files.len();
+        let encode = source_file::encode;
+        self.emit(profile, chunk::SOURCE_FILES, rows, encode)
     }
 
     pub(super) fn strings(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {

@@ -18,6 +18,7 @@ pub fn dump(profile: &Profile) -> String {
         threads,
         tasks,
         sources,
+        source_files,
         growing,
         traffic,
         heap,
@@ -37,6 +38,7 @@ pub fn dump(profile: &Profile) -> String {
     table(&mut out, "thread", threads.iter().map(|(_, row)| row));
     table(&mut out, "task", tasks.iter().map(|(_, row)| row));
     table(&mut out, "source", sources.iter());
+    table(&mut out, "source file", source_files.iter());
     table(&mut out, "code", growing.codes.iter());
     table(&mut out, "mapping", growing.mappings.iter());
     table(&mut out, "traffic", traffic.iter());

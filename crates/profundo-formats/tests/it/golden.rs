@@ -65,6 +65,10 @@ fn the_writer_writes_as_ever() {
         "full-traced-unreadable",
         &crate::write(&crate::small::traced()),
     );
+    same_bytes(
+        "full-source-files",
+        &crate::write(&crate::small::with_source_files()),
+    );
     let (whole, cut) = crate::stream::small();
     same_bytes("streamed-unreadable", &whole);
     same_bytes("streamed-cut-unreadable", &whole[..cut]);

@@ -5,9 +5,10 @@ use proptest::prelude::*;
 
 use profundo_model::{
     Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, File, FileId,
-    Frame, FrameId, Gauge, Gil, Language, Line, LocationId, LocationKind, Loss, Meta, Module,
-    ModuleId, Nanos, Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind,
-    StackId, State, StringId, Task, TaskId, Thread, ThreadId, Tracing, Traffic, Wait,
+    Fingerprint, Frame, FrameId, Gauge, Gil, Language, Line, LocationId, LocationKind, Loss, Meta,
+    Module, ModuleId, Nanos, Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample,
+    SampleKind, SourceFile, StackId, State, StringId, Task, TaskId, Thread, ThreadId, Tracing,
+    Traffic, Wait,
 };
 
 use crate::dump::dump;
@@ -219,6 +220,13 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 let file = FileId(pick(row[4], profile.files.len()));
                 let text = string(&profile, row[6]);
                 profile.sources.insert(file, row[5] as u32, text);
+                let (size, hash) = (row[0], row[1]);
+                let state = match row[5] % 3 {
+                    0 => SourceFile::Ran(Fingerprint { size, hash }),
+                    1 => SourceFile::Rewritten,
+                    _ => SourceFile::Apart,
+                };
+                profile.source_files.insert(file, state);
             }
             profile
         },

@@ -1,10 +1,10 @@
 //! A small profile in which every field of every table holds something.
 
 use profundo_model::{
-    Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, FrameId, FrameKey,
-    Gauge, Gil, Language, Line, LocationKind, Loss, Meta, Module, Nanos, Process, ProcessEnd,
-    ProcessId, Profile, Reason, Role, Sample, SampleKind, StackId, State, Task, Thread, ThreadId,
-    Traffic, Wait,
+    Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, Fingerprint,
+    FrameId, FrameKey, Gauge, Gil, Language, Line, LocationKind, Loss, Meta, Module, Nanos,
+    Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind, SourceFile, StackId,
+    State, Task, Thread, ThreadId, Traffic, Wait,
 };
 
 /// The same, of a machine that counts its energy.
@@ -24,6 +24,21 @@ pub fn with_energy() -> Profile {
         machine_cpu: Nanos(6_000_000_000),
         program_cpu: Nanos(4_900_000_000),
     });
+    profile
+}
+
+/// The same, whose source files are known.
+pub fn with_source_files() -> Profile {
+    let mut profile = small();
+    let states = [
+        SourceFile::Ran(Fingerprint::of(b"x = 1\n")),
+        SourceFile::Rewritten,
+        SourceFile::Apart,
+    ];
+    for (number, state) in states.into_iter().enumerate() {
+        let file = profile.file(&format!("/srv/{number}.py"), "", "");
+        profile.source_files.insert(file, state);
+    }
     profile
 }
 

@@ -10,7 +10,7 @@ use crate::line::{Line, Style};
 use crate::names::Names;
 use crate::palette::Color;
 use crate::printer::Page;
-use crate::source::{Source, shown};
+use crate::source::{Source, sentences, shown};
 use crate::units::{bar, counted, percent, plus_minus};
 use crate::views::lineless::Pools;
 use crate::views::{
@@ -95,6 +95,10 @@ impl Lines {
         if let (true, Some(problem)) = (has_blank, source.problem) {
             line.push_fmt(format_args!("({})", problem.text()), GRAY);
             page.line(&mut line)?;
+        } else {
+            for sentence in sentences([(&source, names.file(file.file))]) {
+                page.sentence(&sentence)?;
+            }
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::line::{Line, Style};
 use crate::names::Names;
 use crate::palette::Color;
 use crate::printer::Page;
-use crate::source::{Source, shown};
+use crate::source::{Source, sentences, shown};
 use crate::units::{counted, duration, percent};
 use crate::views::functions::push_name;
 use crate::views::lineless::Pools;
@@ -186,6 +186,10 @@ impl Summary {
             line.push(&text, GRAY);
             line.truncate(page.columns);
             page.line(&mut line)?;
+        }
+        let shown = (sources.iter()).map(|(file, source)| (source, names.file(*file)));
+        for sentence in sentences(shown) {
+            page.sentence(&sentence)?;
         }
         Ok(())
     }
