@@ -29,8 +29,8 @@ const LONGEST_LINE: usize = 400;
 /// How much text is kept altogether.
 const MOST_BYTES: usize = 1 << 20;
 /// So many files have a fingerprint, and so many bytes are read for it.
-const MOST_FILES: usize = 2000;
-const MOST_READ: usize = 32 << 20;
+const MOST_FILES: usize = 600;
+const MOST_READ: usize = 8 << 20;
 
 /// Reads the lines on which time was spent, the hottest first, as far as there is room, and says of their files which text
 /// ran. `weights` are those of the stacks.
