@@ -232,10 +232,16 @@ impl Keeper {
             if is_over {
                 break;
             }
-            let profile = self.ingest.as_ref().map_or(&self.done, Ingest::profile);
             if due.is_none() && (is_asked || Instant::now() >= next) {
                 due = Some(Due::now());
             }
+            if due.is_some()
+                && let Some(ingest) = &mut self.ingest
+            {
+                // No file has names for functions of the kernel and of compilers at run time: they were told.
+                ingest.name_generated();
+            }
+            let profile = self.ingest.as_ref().map_or(&self.done, Ingest::profile);
             match &mut due {
                 // A page of text stays as it is printed, so it waits for its names.
                 Some(due) if !self.is_eager && !due.is_late() => {

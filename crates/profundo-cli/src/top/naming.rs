@@ -93,7 +93,15 @@ impl Naming {
         for index in 0..profile.locations.len() {
             let id = LocationId::from_index(index);
             let location = profile.locations.get(id);
+            let is_named = |frames: &[FrameId]| {
+                let mut names = frames.iter().map(|&frame| profile.function_name(frame));
+                names.any(|name| !name.is_empty())
+            };
             match self.plain.get_mut(index) {
+                // What no file has a name for was told of meanwhile.
+                Some(plain) if is_named(&location.frames) && !is_named(plain) => {
+                    *plain = location.frames.clone();
+                }
                 Some(plain) if !plain.is_empty() => {
                     if matches!(location.kind, LocationKind::Code(_)) && location.frames != *plain {
                         profile.locations.set_frames(id, plain);

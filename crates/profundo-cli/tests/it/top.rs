@@ -148,6 +148,29 @@ fn a_program_that_dies_of_a_signal_is_followed() {
 }
 
 #[test]
+fn functions_of_the_kernel_have_names() {
+    let folder = Folder::new();
+    let mut command = Command::new("dd");
+    command.args(["if=/dev/zero", "of=/dev/null", "bs=16"]);
+    let Ok(child) = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn() else {
+        return skip("no dd");
+    };
+    let busy = Busy(child);
+    if !may_attach(&folder, &busy.pid()) {
+        return;
+    }
+    // Who may not see the kernel has one row for it.
+    let recording = folder.said(&["attach", &busy.pid(), "-d", "1"]);
+    if !recording.succeeded().out.contains("[kernel] ") {
+        return skip("this user may not see the kernel");
+    }
+    // On a busy machine one second may have hardly any samples.
+    let said = folder.said(&["top", "--once", "-i", "3", &busy.pid()]);
+    assert!(said.succeeded().out.contains("[kernel] "), "{said:#?}");
+    assert!(!said.out.contains("[unknown function]"), "{said:#?}");
+}
+
+#[test]
 fn plain_text_of_a_process_comes_once() {
     let folder = Folder::new();
     let busy = Busy::new();

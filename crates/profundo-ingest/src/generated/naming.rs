@@ -130,7 +130,9 @@ pub(crate) fn name_unnamed(profile: &mut Profile, owners: &mut Owners) {
     owners.prepare();
     for index in 0..profile.locations.len() {
         let id = LocationId::from_index(index);
-        if profile.locations.get(id).frames.is_empty() {
+        // What was looked for in files may have a frame without a name.
+        let mut frames = profile.locations.get(id).frames.iter();
+        if frames.all(|&frame| profile.function_name(frame).is_empty()) {
             let timeline = timeline(profile, owners, id);
             if let Some(&(_, Some(frame))) = timeline.iter().rfind(|(_, frame)| frame.is_some()) {
                 profile.locations.set_frames(id, &[frame]);

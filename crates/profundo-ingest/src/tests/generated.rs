@@ -356,6 +356,13 @@ fn a_look_meanwhile_names_what_is_known() {
     let mut ingest = begun();
     sample(&mut ingest, 1, 2000, &[JIT + 4]);
     ingest.name_generated();
+    // No file has a name for it.
+    let profile = ingest.profile_mut();
+    let nameless = profile.frame(profundo_model::FrameKey::default());
+    let all = profile.locations.iter().map(|(id, _)| id);
+    for id in all.collect::<Vec<_>>() {
+        profile.locations.set_frames(id, &[nameless]);
+    }
     tell(&mut ingest, 1, vec![code(JIT, 0x10, "f", 0)]);
     ingest.name_generated();
     let names = |ingest: &Ingest| {

@@ -26,12 +26,13 @@ pub(super) struct Generated {
 impl Recorder {
     /// Looks at all programs, if it is time to.
     pub(super) fn look_at_generated_code(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        // Those who watch live want names together with the samples, and looking in a table costs little.
+        self.tell_kernel_names(false, sink);
         let monotonic = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         if monotonic.saturating_sub(self.generated.looked) < OFTEN {
             return;
         }
         self.generated.looked = monotonic;
-        self.tell_kernel_names(false, sink);
         let keys: Vec<u32> = self.programs.keys().copied().collect();
         for key in keys {
             self.look_at_code_of(key, sink);
