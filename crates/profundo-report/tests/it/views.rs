@@ -56,6 +56,17 @@ fn waiting_has_a_column_and_a_table() {
 }
 
 #[test]
+fn nothing_is_hidden_where_threads_only_wait() {
+    let mut profile = waiting();
+    profile
+        .samples
+        .retain(|sample| sample.state == State::WallWaiting);
+    let said = Summary::new().look(look()).render(&profile).unwrap();
+    assert!(said.contains("Where threads wait"), "{said}");
+    assert!(!said.contains("Warning"), "{said}");
+}
+
+#[test]
 fn stacks_are_told_thread_by_thread() {
     let mut profile = waiting();
     profile

@@ -67,7 +67,11 @@ impl Summary {
             launched::write(page, &answers.launched, selection.mass(profile))?;
             page.plain("")?;
         }
-        if answers.functions.is_empty() {
+        let split = selection.split(profile);
+        let was_on_cpu = split.sum() > split.waiting;
+        if answers.functions.is_empty() && !was_on_cpu {
+            // Nothing is hidden: where threads wait has a table of its own.
+        } else if answers.functions.is_empty() {
             let text = format!(" {}", Warning::OnlyC.text(true));
             page.marked("Warning:", Color::Yellow, &text)?;
         } else {
