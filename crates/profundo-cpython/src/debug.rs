@@ -23,6 +23,8 @@ pub enum Refusal {
     Symbol = 4,
     /// It was loaded at run time, and asking it for its thread state could then allocate.
     Late = 5,
+    /// The file that it lies in cannot be opened.
+    File = 6,
 }
 
 impl Refusal {
@@ -34,6 +36,7 @@ impl Refusal {
             Self::Offsets,
             Self::Symbol,
             Self::Late,
+            Self::File,
         ];
         all.into_iter().find(|&refusal| refusal as u32 == code)
     }

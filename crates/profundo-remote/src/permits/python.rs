@@ -19,6 +19,7 @@ pub(crate) fn why_not(refusal: Refusal) -> &'static str {
         Refusal::Offsets => "it does not tell its own layout as its version should",
         Refusal::Symbol => "its symbols were removed",
         Refusal::Late => "it was loaded too late",
+        Refusal::File => "its file cannot be opened",
     }
 }
 

@@ -39,14 +39,21 @@ struct Symbols {
 }
 
 impl Interpreter {
-    /// Looks for one in what is mapped into a process. `None`: there is none, or not yet.
+    /// Looks for one in what is mapped into a process. `None`: there is none, or not yet, or the process ends.
     pub(crate) fn find(
         pid: u32,
         list: &ModuleList,
         memory: &mut PageMemory,
     ) -> Option<Result<Self, Refusal>> {
         let module = list.interpreter()?;
-        Some(Self::of(pid, list, module, memory))
+        memory.begin_anew(pid);
+        let found = Self::of(pid, list, module, memory);
+        if found.is_err() {
+            // A process that ends has no memory any more, which says nothing about its interpreter.
+            memory.begin_anew(pid);
+            memory.word(module.info.start)?;
+        }
+        Some(found)
     }
 
     fn of(
@@ -55,7 +62,7 @@ impl Interpreter {
         module: &Loaded,
         memory: &mut PageMemory,
     ) -> Result<Self, Refusal> {
-        let elf = open_module(pid, module).ok_or(Refusal::Symbol)?;
+        let elf = open_module(pid, module).ok_or(Refusal::File)?;
         let symbols = Symbols::read(&elf, module.info.bias);
         if symbols.runtime == 0 || symbols.code_type == 0 {
             // The oldest ones have no `_PyRuntime`.
@@ -64,7 +71,6 @@ impl Interpreter {
                 _ => Refusal::Symbol,
             });
         }
-        memory.begin_anew(pid);
         let (minor, version) = match symbols.version {
             0 => old_version(&elf, &module.info.path).ok_or(Refusal::Version)?,
             place => {
@@ -192,7 +198,56 @@ pub(crate) fn minor_in_name(path: &str) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+
     use super::*;
+    use crate::modules::{Store, Told};
+    use crate::session::Directory;
+
+    #[test]
+    fn a_process_that_has_ended_says_nothing_about_its_interpreter() {
+        let program = "import sys; print('begun', flush=True); sys.stdin.read()";
+        let mut command = Command::new("python3");
+        command.args(["-c", program]);
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let Ok(mut child) = child else {
+            if let Some(path) = std::env::var_os("PROFUNDO_SKIP_FILE") {
+                let mut file = OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(path)
+                    .unwrap();
+                writeln!(file, "skipped: no python3").unwrap();
+            }
+            return;
+        };
+        let mut line = String::new();
+        let output = child.stdout.take().map(BufReader::new);
+        output.unwrap().read_line(&mut line).unwrap();
+        assert_eq!(line, "begun\n");
+        let pid = child.id();
+        let directory = Directory::create(None).unwrap();
+        let cache = directory.path().join("cache");
+        let mut store = Store::create(directory.path(), Some(&cache)).unwrap();
+        let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap();
+        let mut list = ModuleList::default();
+        list.refresh(pid, &maps, 5, &Told::default(), &mut store);
+        let mut memory = PageMemory::default();
+        let found = Interpreter::find(pid, &list, &mut memory);
+        assert!(found.is_some());
+        child.kill().unwrap();
+        // It stays as it is until it is waited for.
+        while crate::proc::stat(pid).is_some_and(|stat| !stat.has_ended()) {
+            std::thread::yield_now();
+        }
+        let found = Interpreter::find(pid, &list, &mut memory);
+        assert!(found.is_none(), "{found:?}");
+        child.wait().unwrap();
+        let found = Interpreter::find(pid, &list, &mut memory);
+        assert!(found.is_none(), "{found:?}");
+    }
 
     #[test]
     fn versions_are_told_from_texts() {
