@@ -45,12 +45,13 @@ mod unseen;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
 use launch::Unstarted;
 use options::{Arguments, Verb};
+use profundo_remote::permits::enough_descriptors;
 
 /// Wrong usage.
 const USAGE: u8 = 2;
@@ -96,7 +97,27 @@ fn main() -> ExitCode {
     }
 }
 
+/// Whether it begins a recording.
+fn records(verb: &Verb) -> bool {
+    matches!(
+        verb,
+        Verb::Run(_)
+            | Verb::Record(_)
+            | Verb::Attach(_)
+            | Verb::Peek(_)
+            | Verb::Top(_)
+            | Verb::Trace(_)
+            | Verb::GcLog(_)
+            | Verb::TrackAllocation(_)
+    )
+}
+
 fn answer(verb: Verb) -> Result<ExitCode> {
+    if records(&verb)
+        && let Err(gap) = enough_descriptors()
+    {
+        bail!("{gap}");
+    }
     match verb {
         Verb::Run(options) => run::run(&options),
         Verb::Record(options) => run::record(&options),

@@ -41,7 +41,23 @@ pub(crate) fn pidfd_open(pid: u32) -> io::Result<OwnedFd> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the descriptor was just made and is nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
+    unless_last(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
+}
+
+/// So many descriptors are left for files that are read and closed again, such as those in `/proc`. Where clocks
+/// took all, nothing could be read any more, and each file that cannot be opened would seem to have a reason of its own.
+pub(crate) const DESCRIPTORS_KEPT_FREE: u64 = 10;
+
+/// Closes a descriptor that is kept for long, if there are hardly any left.
+pub(crate) fn unless_last(descriptor: OwnedFd) -> io::Result<OwnedFd> {
+    // The kernel gives the smallest number that is free.
+    let number = descriptor.as_raw_fd() as u64;
+    match limit(libc::RLIMIT_NOFILE) {
+        Some((most, _)) if number + DESCRIPTORS_KEPT_FREE >= most => {
+            Err(io::Error::from_raw_os_error(libc::EMFILE))
+        }
+        _ => Ok(descriptor),
+    }
 }
 
 /// Which of the processes have ended of which we hold descriptors.

@@ -128,6 +128,82 @@ while True: sum(range(1000))
     assert!(found > 0, "everything could be read");
 }
 
+/// Four busy children of one that sleeps.
+const FOUR: &str = "
+import os, time
+def burn():
+    while True: sum(range(1000))
+children = []
+for _ in range(4):
+    child = os.fork()
+    if child == 0: burn()
+    children.append(child)
+print('begun', flush=True)
+import sys; sys.stdin.read()
+for child in children: os.kill(child, 9)
+";
+
+#[test]
+fn too_few_descriptors_are_named_and_few_are_enough() {
+    let Some(version) = pythons_for("few descriptors").into_iter().next() else {
+        return;
+    };
+    let _alone = alone();
+    let with_limit = |limit: u32, words: &[&str]| {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -n {limit}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script]).arg(profundo()).args(words);
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    let mut command = Command::new(&version.path);
+    command.args(["-c", FOUR]);
+    let running = Running::start(command);
+    let pid = running.pid();
+    let file = scratch().join("few-descriptors.profundo");
+    let path = file.to_str().unwrap();
+    for limit in [6, 12, 16, 32, 34, 40] {
+        for words in [
+            &["attach", &pid, "-d", "1", "-o", path][..],
+            &["record", "-o", path, "--", "sh", "-c", "ulimit -n"][..],
+        ] {
+            let _ = std::fs::remove_file(&file);
+            let output = with_limit(limit, words);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            if !output.status.success() {
+                assert!(limit < 40, "{limit}: {said}");
+                assert_eq!(output.status.code(), Some(1), "{limit}: {said}");
+                assert!(
+                    said.contains("too few file descriptors") && said.contains("RLIMIT_NOFILE"),
+                    "{limit}: {said}"
+                );
+                assert_eq!(said.lines().count(), 1, "{limit}: {said}");
+                assert!(!file.exists());
+                continue;
+            }
+            assert!(limit >= 28, "{limit}: {output:?}");
+            let took = Duration::from_secs(1);
+            let recording = Recording::read(&file, took, took);
+            if words[0] == "record" {
+                // The program has the limit that it would have without us.
+                assert_eq!(
+                    String::from_utf8_lossy(&output.stdout),
+                    format!("{limit}\n")
+                );
+                continue;
+            }
+            assert!(!recording.profile.samples.is_empty(), "{limit}: {output:?}");
+            // Who is not sampled is named, for the right reason.
+            let notes = recording.profile.meta.notes.join("; ");
+            let processes = recording.profile.processes.len();
+            let is_told = notes.contains("too many open files");
+            assert!(processes == 5 || is_told, "{limit}: {processes}, {notes}");
+            assert!(!notes.contains("not read"), "{limit}: {notes}");
+        }
+    }
+    let _ = std::fs::remove_file(&file);
+    assert_eq!(running.end().1, Some(0));
+}
+
 /// A program that lies where only it sees it.
 const HIDDEN: &str =
     "mount -t tmpfs none /mnt && cp \"$0\" /mnt/hidden_program && exec /mnt/hidden_program";

@@ -49,7 +49,7 @@ fn open(attr: &mut perf_event_attr, pid: u32, cpu: i32) -> io::Result<OwnedFd> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the descriptor was just made and is nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
+    crate::sys::unless_last(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }
 
 fn control(event: &OwnedFd, request: u64, argument: usize) -> io::Result<()> {

@@ -12,21 +12,57 @@ const PLENTY: u64 = 65536;
 /// Programs have threads in this number without anybody being astonished.
 const THREADS: u64 = 256;
 
+/// What a recorder opens before it opens a clock, with what it keeps free.
+const FEWEST: u64 = 18 + crate::sys::DESCRIPTORS_KEPT_FREE;
+
+/// Whether there are descriptors enough for a recorder. What it lacks is known before it begins.
+pub fn enough_descriptors() -> Result<(), Gap> {
+    match crate::sys::limit(libc::RLIMIT_NOFILE) {
+        // A recorder raises the limit as far as it may.
+        Some((_, most)) if most < THREADS => match free_below(most) {
+            free if free < FEWEST => Err(too_few(&Settings::read(), most, free)),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// How many numbers of descriptors are free.
+fn free_below(most: u64) -> u64 {
+    // SAFETY: a call without pointers, which changes nothing.
+    let is_free = |number: &u64| unsafe { libc::fcntl(*number as i32, libc::F_GETFD) } < 0;
+    (0..most).filter(is_free).count() as u64
+}
+
+fn too_few(settings: &Settings, most: u64, free: u64) -> Gap {
+    Gap {
+        why: format!(
+            "there are too few file descriptors: profundo needs {FEWEST}, and of the {most} that are permitted \
+             (RLIMIT_NOFILE) {free} are free"
+        ),
+        mend: Some(more(settings, PLENTY)),
+    }
+}
+
 /// No more files can be opened.
 pub(super) fn too_many(settings: &Settings) -> Gap {
     let most = settings.files;
     let wanted = PLENTY.max(most.saturating_mul(4)).min(1 << 20);
     let why =
         format!("too many open files: each thread wants one on each CPU, and the limit is {most}");
-    let mend = match settings.container {
+    Gap {
+        why,
+        mend: Some(more(settings, wanted)),
+    }
+}
+
+/// How the limit is raised.
+fn more(settings: &Settings, wanted: u64) -> Mend {
+    match settings.container {
         // What ordinary users may have at most was taken already.
         _ if settings.has(capability::RESOURCE) => Mend::Command(format!("ulimit -n {wanted}")),
         None => Mend::Command(format!("sudo prlimit --nofile={wanted} --pid $$")),
         Some(_) => settings.container_with(&format!("--ulimit nofile={wanted}")),
-    };
-    Gap {
-        why,
-        mend: Some(mend),
     }
 }
 

@@ -20,6 +20,7 @@ mod target;
 mod traffic;
 
 pub(crate) use energy::refused as energy_refused;
+pub use files::enough_descriptors;
 pub use gap::{Finding, Gap, Mend, Verdict};
 pub(crate) use gauge::refused as gauge_refused;
 pub(crate) use perf::refused as perf_refused;

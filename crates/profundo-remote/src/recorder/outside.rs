@@ -126,8 +126,8 @@ pub(super) fn is_closed_to_agents(pid: u32, have_agent: bool) -> bool {
     executable_of(pid).is_some_and(|elf| elf.interpreter().is_none())
 }
 
-/// Why a process that takes no agent is not sampled from outside either, and what helps.
-fn why_unsampled(pid: u32, error: &std::io::Error) -> String {
+/// Why a process is not sampled from outside, and what helps.
+fn why_unsampled(pid: u32, has_agent: bool, error: &std::io::Error) -> String {
     let name = proc::command_line(pid);
     let not_permitted = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
     match proc::effective_user(pid) {
@@ -135,10 +135,15 @@ fn why_unsampled(pid: u32, error: &std::io::Error) -> String {
             "{name} (process {pid}) has the rights of another user (setuid), so it ran as always \
              but could not be sampled; root can do it: sudo profundo run -- …"
         ),
-        _ => format!(
-            "{name} (process {pid}) takes no agent, and cannot be sampled from outside: {}",
-            perf_refused(error)
-        ),
+        _ => {
+            let refused = perf_refused(error);
+            let others = if has_agent {
+                "takes no agent, and "
+            } else {
+                ""
+            };
+            format!("{name} (process {pid}) {others}cannot be sampled from outside: {refused}")
+        }
     }
 }
 
@@ -150,10 +155,10 @@ impl Recorder {
 
     /// Begins to sample a process from outside.
     pub(super) fn begin_outside(&mut self, pid: u32, parent: u32, sink: &mut dyn FnMut(Event<'_>)) {
-        let pidfd = sys::pidfd_open(pid);
-        if pidfd.is_err() {
-            return;
-        }
+        let pidfd = match sys::pidfd_open(pid) {
+            Ok(pidfd) => Some(pidfd),
+            Err(error) => return self.tell_unsampled(pid, &error, sink),
+        };
         if self.options.agent.is_some() {
             self.note_special(pid);
         }
@@ -174,7 +179,7 @@ impl Recorder {
         outside.process = reads.then(|| Box::new(Process::held_at_most(most_held)));
         let way = Way::Outside(outside);
         let mut program = Program::new(self.keys, pid, started, way, Default::default());
-        program.pidfd = pidfd.ok();
+        program.pidfd = pidfd;
         self.outside.processes += 1;
         let maps = proc::read(pid, "maps");
         program
@@ -191,12 +196,22 @@ impl Recorder {
         }
         self.enter(program, parent, sink);
         if let Err(error) = opened
-            && sys::is_alive(pid)
             && self.engine != Engine::Wall
-            && !self.told.unreachable
         {
-            self.told.unreachable = true;
-            sink(Event::Note(why_unsampled(pid, &error)));
+            self.tell_unsampled(pid, &error, sink);
+        }
+    }
+
+    /// Says that a process cannot be sampled, if it goes on and this is the first one.
+    fn tell_unsampled(
+        &mut self,
+        pid: u32,
+        error: &std::io::Error,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        if sys::is_alive(pid) && !std::mem::replace(&mut self.told.unreachable, true) {
+            let has_agent = self.options.agent.is_some();
+            sink(Event::Note(why_unsampled(pid, has_agent, error)));
         }
     }
 
