@@ -1,5 +1,7 @@
 //! The code objects of one process: which function and line an instruction belongs to.
 
+use std::path::{Path, PathBuf};
+
 use profundo_cpython::lines;
 use profundo_model::{
     CodeObject, Frame, Language, LocationId, LocationKind, ProcessId, Profile, StringId,
@@ -21,9 +23,47 @@ struct Object {
 #[derive(Debug, Default)]
 pub(crate) struct Codes {
     objects: FxHashMap<u32, Object>,
+    /// The working directory that the process began with; empty if it is not known.
+    directory: String,
+    command: String,
 }
 
 impl Codes {
+    /// Takes in where the process began, and with which command line.
+    pub(crate) fn began(&mut self, directory: String, command: &str) {
+        self.directory = directory;
+        self.command = command.to_owned();
+    }
+
+    /// Where the process began; empty if that is not known.
+    pub(crate) fn directory(&self) -> &str {
+        &self.directory
+    }
+
+    /// The file of a code object. Up to Python 3.8 the main program has the name that it was given on the command line,
+    /// and modules of a relative folder in `sys.path` have one that begins there: both begin in the directory in which
+    /// the process began. Other relative names (`<string>`, `fast.pyx`) are no files of that directory.
+    fn path(&self, name: String) -> String {
+        let is_special = name.is_empty() || name.starts_with(['/', '<']);
+        if is_special || !self.directory.starts_with('/') {
+            return name;
+        }
+        let is_given = || {
+            self.command
+                .split_ascii_whitespace()
+                .any(|word| word == name)
+        };
+        if !name.ends_with(".py") && !is_given() {
+            return name;
+        }
+        // Without the dots of `./app.py`.
+        let path: PathBuf = Path::new(&self.directory)
+            .join(&name)
+            .components()
+            .collect();
+        path.into_os_string().into_string().unwrap_or(name)
+    }
+
     /// Takes in a code object. Whether its number was another one's until now.
     pub(crate) fn tell(
         &mut self,
@@ -32,7 +72,7 @@ impl Codes {
         code: &Code<'_>,
         names: &mut Qualified,
     ) -> bool {
-        let path: String = code.file.characters().collect();
+        let path = self.path(code.file.characters().collect());
         let name: String = code.name.characters().collect();
         let (minor, first_line) = (code.head.minor, code.head.first_line);
         let file = profile.file(&path, "", "");
@@ -111,5 +151,35 @@ impl Object {
             .column
             .and_then(|column| u16::try_from(column + 1).ok());
         (u32::try_from(line).unwrap_or(0), column.unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_files_begin_where_the_process_began() {
+        let mut codes = Codes::default();
+        let path = |codes: &Codes, name: &str| codes.path(name.to_owned());
+        assert_eq!(path(&codes, "app.py"), "app.py");
+        codes.began("/srv/site".into(), "python3.8 ./tool a.pyx");
+        for (name, expected) in [
+            ("app.py", "/srv/site/app.py"),
+            ("./app.py", "/srv/site/app.py"),
+            ("lib/./a.py", "/srv/site/lib/a.py"),
+            ("../a.py", "/srv/site/../a.py"),
+            ("./tool", "/srv/site/tool"),
+            ("/x/app.py", "/x/app.py"),
+            ("<string>", "<string>"),
+            (
+                "<frozen importlib._bootstrap>",
+                "<frozen importlib._bootstrap>",
+            ),
+            ("fast.pyx", "fast.pyx"),
+            ("", ""),
+        ] {
+            assert_eq!(path(&codes, name), expected);
+        }
     }
 }

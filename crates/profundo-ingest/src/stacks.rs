@@ -61,6 +61,16 @@ impl Stacks {
         self.forget();
     }
 
+    /// Takes in where the process began, and with which command line.
+    pub(crate) fn began(&mut self, directory: String, command: &str) {
+        self.codes.began(directory, command);
+    }
+
+    /// Where the process began; empty if that is not known.
+    pub(crate) fn directory(&self) -> &str {
+        self.codes.directory()
+    }
+
     /// Takes in a code object of a process.
     pub(crate) fn code(
         &mut self,

@@ -21,6 +21,41 @@ pub(crate) fn command_line(pid: u32) -> String {
     profundo_wire::command::line(&read(pid, "cmdline"))
 }
 
+/// The working directory; empty if it is not known.
+pub(crate) fn directory(pid: u32) -> String {
+    let path = fs::read_link(format!("/proc/{pid}/cwd")).ok();
+    let path = path.and_then(|path| path.into_os_string().into_string().ok());
+    path.unwrap_or_default()
+}
+
+/// The working directory that a process began with that has run for a while: the present one, or else what the shell
+/// has left in the environment, where the files are that its command line names.
+pub(crate) fn first_directory(pid: u32) -> String {
+    let present = directory(pid);
+    let environment = read(pid, "environ");
+    let mut entries = environment.split(|&byte| byte == 0);
+    let first = entries.find_map(|entry| std::str::from_utf8(entry.strip_prefix(b"PWD=")?).ok());
+    let Some(first) = first.filter(|it| it.starts_with('/') && *it != present) else {
+        return present;
+    };
+    let command = read(pid, "cmdline");
+    let words = command.split(|&byte| byte == 0).skip(1);
+    let words: Vec<&str> = words
+        .filter_map(|word| std::str::from_utf8(word).ok())
+        .collect();
+    let has_files = |folder: &str| {
+        let root = format!("/proc/{pid}/root{folder}");
+        let mut files = words
+            .iter()
+            .filter(|word| !word.is_empty() && !word.starts_with('/'));
+        files.any(|word| Path::new(&root).join(word).is_file())
+    };
+    match !has_files(&present) && has_files(first) {
+        true => first.to_owned(),
+        false => present,
+    }
+}
+
 /// The names of the environment variables, without those that we have put there.
 pub(crate) fn environment_names(pid: u32, agent: Option<&Path>) -> Vec<String> {
     let bytes = read(pid, "environ");

@@ -130,6 +130,10 @@ impl Program {
             pid: self.pid,
             parent,
             command: self.command.clone(),
+            directory: match self.way {
+                Way::Agent(_) => proc::directory(self.pid),
+                Way::Outside(_) => proc::first_directory(self.pid),
+            },
             environment: proc::environment_names(self.pid, agent),
             started: self.started,
         }));

@@ -374,6 +374,8 @@ pub struct ProcessInfo {
     pub parent: u32,
     /// The command line.
     pub command: String,
+    /// The working directory that it began with, as far as that is known; else empty.
+    pub directory: String,
     /// The names of its environment variables.
     pub environment: Vec<String>,
     /// When it began, on the cycle counter.

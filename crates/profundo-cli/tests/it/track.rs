@@ -150,6 +150,52 @@ fn lines_of_c_have_every_byte() {
     assert_eq!(mem_files(folder.path()).len(), 1);
 }
 
+/// Up to 3.8 the main program has the name that it was given, and modules of a relative folder have one that begins there.
+#[test]
+fn relative_files_are_found_where_the_program_began() {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let versions = home.and_then(|home| fs::read_dir(home.join(".pyenv/versions")).ok());
+    let versions = versions.into_iter().flatten().flatten();
+    let is_old = |path: &PathBuf| {
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        name.is_some_and(|name| name.starts_with("3.8."))
+    };
+    let Some(old) = versions.map(|entry| entry.path()).find(is_old) else {
+        return skip("there is no Python 3.8 of pyenv's");
+    };
+    let folder = Folder::new();
+    folder.file(
+        "app.py",
+        "import os, sys\nsys.path[0] = 'lib'\nimport part\nos.chdir('/')\nprint(part.make(8000000))\nx = bytearray(50000)\n",
+    );
+    fs::create_dir(folder.path().join("lib")).unwrap();
+    folder.file(
+        "lib/part.py",
+        "def make(n):\n    return len(bytearray(n))\n",
+    );
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let mut command = folder.profundo(&["track-allocation", "--"]);
+    let said = command
+        .arg(old.join("bin/python3"))
+        .arg("app.py")
+        .output()
+        .unwrap();
+    assert!(said.status.success(), "{said:?}");
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "8000000\n");
+    for (place, line, least) in [
+        (folder.path().to_owned(), "bytearray(50000)", 50_000),
+        (folder.path().join("lib"), "bytearray(n)", 8_000_000),
+    ] {
+        let [file] = &mem_files(&place)[..] else {
+            panic!("one file in {place:?}: {said:?}")
+        };
+        let [found] = numbers(&fs::read_to_string(file).unwrap(), [line]);
+        assert!(found.is_some_and(|bytes| bytes >= least), "{found:?}");
+    }
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     let folder = Folder::new();

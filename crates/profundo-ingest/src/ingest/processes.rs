@@ -7,9 +7,22 @@ use super::Ingest;
 
 impl Ingest {
     pub(super) fn process(&mut self, info: &ProcessInfo) {
-        let parent = self.processes.get(&info.parent).map(|program| program.id);
+        let parent = self.processes.get(&info.parent);
+        // The child of a fork goes on with its parent's code, wherever its directory is by then.
+        let forker = parent.filter(|parent| {
+            self.profile
+                .strings
+                .get(self.profile.processes[parent.id.index()].command)
+                == info.command
+        });
+        let directory = match forker.map(|forker| forker.stacks.directory()) {
+            Some(directory) if !directory.is_empty() => directory.to_owned(),
+            _ => info.directory.clone(),
+        };
+        let parent = parent.map(|program| program.id);
         let ((program, ..), profile) = self.program(info.key);
         program.started = info.started;
+        program.stacks.began(directory, &info.command);
         let id = program.id;
         let is_resumed = program.is_resumed;
         let row = &mut profile.processes[id.index()];

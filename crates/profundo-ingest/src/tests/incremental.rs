@@ -41,6 +41,7 @@ pub(super) fn process(key: u32, pid: u32, parent: u32) -> Event<'static> {
         pid,
         parent,
         command: format!("program {key}"),
+        directory: String::new(),
         environment: vec!["PATH".into(), "HOME".into()],
         started: 1000 + u64::from(key),
     })
