@@ -8,6 +8,7 @@
 //! To add a program: write an [`Entry`] into the list of the module that it fits, or of a new one that
 //! [`entries`] names. [`entry`] says what an entry is made of.
 
+mod attached;
 mod entry;
 mod forks;
 mod load;
@@ -36,6 +37,7 @@ fn entries() -> Vec<Entry> {
         sanitizers::entries(),
         loaders::entries(),
         servers::entries(),
+        attached::entries(),
         python::entries(),
         forks::entries(),
     ]

@@ -21,9 +21,12 @@ pub struct Entry {
     pub prepare: String,
     /// Lines of bash that are run for both sides, in a folder of their own beside `$HERE`, where
     /// `prepare` was run. `$P` stands before the program under test: it is the profiler, or nothing.
-    /// `until_true COMMAND…` waits for a server. What is written and the exit code are compared.
+    /// `until_true COMMAND…` waits for a server. What is written and the exit code are compared. In an entry that
+    /// attaches, `$P PID` attaches to a process, or does nothing.
     pub script: String,
-    /// Options of `profundo record`. The entry is run once for each.
+    /// Whether the profiler attaches to programs that run already.
+    pub attaches: bool,
+    /// Options of `profundo record`, or of `attach`. The entry is run once for each.
     pub modes: Vec<String>,
     /// Whether root runs it as the user `nobody`.
     pub is_unprivileged: bool,
@@ -41,6 +44,7 @@ impl Entry {
             needs: Vec::new(),
             prepare: String::new(),
             script: script.into(),
+            attaches: false,
             modes: vec![String::new()],
             is_unprivileged: false,
             even: None,
@@ -63,6 +67,12 @@ impl Entry {
     /// Which options of `record` it is run with.
     pub fn modes(mut self, modes: &[&str]) -> Self {
         self.modes = modes.iter().map(|&it| it.to_owned()).collect();
+        self
+    }
+
+    /// The profiler attaches to what the script has started.
+    pub fn attaches(mut self) -> Self {
+        self.attaches = true;
         self
     }
 

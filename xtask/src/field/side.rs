@@ -112,12 +112,12 @@ impl Field {
     pub fn compare(&self, entry: &Entry, mode: &str, place: &Path) -> Result<(), Failure> {
         let recording = place.join("recording.profundo");
         let _ = fs::remove_file(&recording);
-        let profundo = format!(
-            "{} record -o {} {mode} --",
-            self.profundo.display(),
-            recording.display()
-        );
-        let plain = self.side(entry, place, "")?;
+        let (profundo, file) = (self.profundo.display(), recording.display());
+        let (without, profundo) = match entry.attaches {
+            true => ("true", format!("{profundo} attach -o {file} {mode}")),
+            false => ("", format!("{profundo} record -o {file} {mode} --")),
+        };
+        let plain = self.side(entry, place, without)?;
         let recorded = self.side(entry, place, &profundo)?;
         if plain != recorded {
             return Err(Failure(difference(&plain, &recorded)));
