@@ -49,7 +49,9 @@ sys.exit(7)
 
 #[test]
 fn deep_recursion_is_read() {
-    for version in one_more((3, 8), pythons_for("deep recursion")) {
+    // A frame of 3.8 has three native ones, and one of 3.10 has two, so either walk may be the one that is cut earlier.
+    let versions = one_more((3, 8), pythons_for("deep recursion"));
+    for version in one_more((3, 10), versions) {
         let _alone = alone();
         let mut command = Command::new(&version.path);
         command.args(["-c", DEEP]);

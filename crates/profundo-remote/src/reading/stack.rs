@@ -284,18 +284,15 @@ impl Reader {
         self.memory.again(wanted);
         self.memory.lay_over(place.registers.sp, copy);
         (*sample, *stack) = self.once(head, place, modules, python);
-        let loops = loops.map_or(0, |ranges| {
-            let is_loop = |(index, address): (usize, &u64)| {
+        let loops: Vec<usize> = loops.map_or_else(Vec::new, |ranges| {
+            let is_loop = |&(index, address): &(usize, &u64)| {
                 // All but the first are return addresses.
                 ranges.hold(address.wrapping_sub(u64::from(index > 0)))
             };
-            self.native
-                .iter()
-                .enumerate()
-                .filter(|&it| is_loop(it))
-                .count()
+            let native = self.native.iter().enumerate();
+            native.filter(is_loop).map(|(index, _)| index).collect()
         });
-        let fits = fits(&self.python, sample.end, loops);
+        let fits = fits(&self.python, (sample.end, stack.python_end), &loops);
         let stays = self.stays(copy, place.registers.sp);
         // One that was cut because it is deep is as good as a whole one.
         let is_broken = stack.python_end == PythonEnd::Broken;
@@ -424,24 +421,30 @@ impl Observer for Noted<'_> {
 
 /// Whether each run of the evaluation loop has its native frame, and nearly each native frame of the loop a
 /// run: the innermost may just be beginning or ending. Where the native walk ended early, the outer runs may
-/// have theirs beyond its end.
-fn fits(python: &[u64], end: End, loops: usize) -> bool {
+/// have their frames beyond its end. Where the interpreter's walk ended early, native frames further out than
+/// the last run belong to runs that were not read. `loops` are the indices of the native frames of the loop.
+fn fits(python: &[u64], (end, python_end): (End, PythonEnd), loops: &[usize]) -> bool {
     let mut entries = python
         .iter()
         .filter_map(|&word| match PythonWord::from_word(word) {
-            PythonWord::Entry { native } => Some(native.is_some()),
+            PythonWord::Entry { native } => Some(native),
             PythonWord::Frame { .. } => None,
         });
-    let found = entries.clone().filter(|&has_home| has_home).count();
-    if loops > found + 1 {
+    let found = entries.clone().flatten().count();
+    let outermost = entries.clone().flatten().max().map(usize::from);
+    let is_read = |&&index: &&usize| match python_end {
+        PythonEnd::Truncated => outermost.is_some_and(|outermost| index <= outermost),
+        _ => true,
+    };
+    if loops.iter().filter(is_read).count() > found + 1 {
         return false;
     }
     match end {
-        End::Root => entries.all(|has_home| has_home),
+        End::Root => entries.all(|native| native.is_some()),
         // None that has its frame behind one that has not.
         _ => !entries
-            .skip_while(|&has_home| has_home)
-            .any(|has_home| has_home),
+            .skip_while(|native| native.is_some())
+            .any(|native| native.is_some()),
     }
 }
 
@@ -509,16 +512,43 @@ mod tests {
         };
         let frame = frame.to_word();
         let both = [frame, entry(0), frame, frame, entry(3)];
-        assert!(fits(&both, End::Root, 2));
-        assert!(fits(&both, End::Root, 3), "one is being entered");
-        assert!(!fits(&both, End::Root, 4), "two have no run");
+        let root = (End::Root, PythonEnd::Whole);
+        let cut = (End::Truncated, PythonEnd::Whole);
+        assert!(fits(&both, root, &[0, 3]));
+        assert!(fits(&both, root, &[0, 1, 3]), "one is being entered");
+        assert!(!fits(&both, root, &[0, 1, 2, 3]), "two have no run");
         let lost = [frame, entry(0), frame, entry(None)];
-        assert!(!fits(&lost, End::Root, 1));
-        assert!(fits(&lost, End::Truncated, 1), "it may be further out");
+        assert!(!fits(&lost, root, &[0]));
+        assert!(fits(&lost, cut, &[0]), "it may be further out");
         let inner = [frame, entry(None), frame, entry(3)];
-        assert!(!fits(&inner, End::Truncated, 1));
+        assert!(!fits(&inner, cut, &[3]));
         // A generator that was read when it was suspended leads nowhere.
-        assert!(!fits(&[frame, entry(0)], End::Root, 5));
-        assert!(fits(&[], End::Root, 1));
+        assert!(!fits(&[frame, entry(0)], root, &[0, 2, 4, 6, 8]));
+        assert!(fits(&[], root, &[0]));
+    }
+
+    #[test]
+    fn loops_beyond_a_cut_have_runs_that_were_not_read() {
+        let frame = PythonWord::Frame {
+            code: 1,
+            offset: 0,
+            is_call: true,
+        };
+        let frame = frame.to_word();
+        let python = [frame, entry(0), frame, entry(2)];
+        let loops = [0, 2, 4, 6, 8, 10];
+        for end in [End::Root, End::Truncated] {
+            assert!(fits(&python, (end, PythonEnd::Truncated), &loops));
+            assert!(!fits(&python, (end, PythonEnd::Whole), &loops));
+        }
+        // Within what was read they go together all the same.
+        let apart = [frame, entry(0), frame, entry(8)];
+        assert!(!fits(
+            &apart,
+            (End::Truncated, PythonEnd::Truncated),
+            &loops
+        ));
+        let lost = [frame, entry(0), frame, entry(None)];
+        assert!(!fits(&lost, (End::Root, PythonEnd::Truncated), &loops));
     }
 }
