@@ -32,11 +32,14 @@ pub struct Quality {
     pub engine: Engine,
     /// The nominal time between two samples.
     pub period: Option<Nanos>,
-    /// The profiler's own cost as a share of the program's CPU time.
+    /// The profiler's own cost as a share of the program's CPU time. Of a program that is read from outside: for
+    /// how long its threads were held.
     pub own_cost: Option<f64>,
     /// Whether it is more than that: what longer forks and ends of processes take is not counted, and here are many
     /// short ones.
     pub own_cost_is_least: bool,
+    /// CPU time that the profiler's own process used until the recording ended, where it read from outside.
+    pub recorder_cpu: Option<u64>,
     /// To how much at most a share is sure, to either side, in the selection's samples.
     pub margin: Option<f64>,
 }
@@ -102,6 +105,7 @@ pub fn quality(profile: &Profile, selection: &Selection) -> Quality {
             .zip(cpu_used(profile).filter(|(cpu, _)| cpu.0 > 0))
             .map(|(own, (cpu, _))| own.0 as f64 / cpu.0 as f64),
         own_cost_is_least: has_short_processes(profile),
+        recorder_cpu: meta.recorder_cpu.map(|cpu| cpu.0),
         margin,
     }
 }

@@ -70,6 +70,7 @@ fn tell(output: &str, samples: usize, found: usize) {
 fn finish(profile: Profile, remains: Option<&Remains>) -> Result<Profile> {
     let cpu = profile.meta.cpu;
     let cost = profile.meta.own_cost;
+    let recorder_cpu = profile.meta.recorder_cpu;
     let now = profundo_remote::now();
     // A clock that has begun anew since then cannot be compared.
     let start = remains
@@ -118,6 +119,7 @@ fn finish(profile: Profile, remains: Option<&Remains>) -> Result<Profile> {
     // Nobody knows how much there was to be sampled.
     profile.meta.cpu = cpu;
     profile.meta.own_cost = cost;
+    profile.meta.recorder_cpu = recorder_cpu;
     if profile.samples.is_empty() && profile.processes.is_empty() {
         bail!("nothing had been recorded yet; there is nothing to recover");
     }

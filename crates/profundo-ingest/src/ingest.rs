@@ -352,6 +352,7 @@ impl Ingest {
         // On the wall clock the samples are not meant to add up to CPU time.
         meta.cpu = is_cpu.then_some(Nanos(finish.cpu));
         meta.own_cost = finish.own_cost.map(Nanos);
+        meta.recorder_cpu = finish.recorder_cpu.map(Nanos);
         if self.profile.stacks.len() >= self.most_stacks {
             self.profile.meta.notes.push(format!(
                 "the program has more than {} different stacks and prefixes: of those that came later \

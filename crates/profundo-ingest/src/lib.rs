@@ -97,6 +97,7 @@ pub fn ingest(recording: &Recording) -> Profile {
         duration: recording.duration,
         cpu: recording.cpu,
         own_cost: recording.own_cost,
+        recorder_cpu: None,
     });
     profile.meta.buffer_was_full = recording.buffer_was_full;
     profile

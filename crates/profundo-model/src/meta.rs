@@ -92,8 +92,12 @@ pub struct Meta {
     /// How much CPU time the engine could have sampled, by the kernel's count: for
     /// `perf-signal` user time, for `cpu-timer` user and system time.
     pub cpu: Option<Nanos>,
-    /// The time our handler took on the program's threads, delivery by the kernel included.
+    /// The time our handler took on the program's threads, delivery by the kernel included. Of a program that is
+    /// read from outside: how long its threads were held.
     pub own_cost: Option<Nanos>,
+    /// CPU time that the profiler's own process used until the recording ended. Known of programs that are read
+    /// from outside.
+    pub recorder_cpu: Option<Nanos>,
     /// The energy that the machine has used, where it was asked for and can be read.
     pub energy: Option<Energy>,
     /// What the samples stood for before their weights were made to add up to the CPU time of their

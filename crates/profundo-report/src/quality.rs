@@ -260,20 +260,33 @@ fn sentence(quality: &Quality, overwritten: u64) -> String {
     if !how.is_empty() {
         parts.push(how.join(" "));
     }
-    if let Some(cost) = quality.own_cost {
-        let cost = format!("{:.1} %", cost * 100.0);
-        parts.push(match quality.own_cost_is_least {
-            true => format!(
-                "own cost at least {cost} (longer forks, execs and ends of processes are not in it, nor what profundo \
-                 does beside the program)"
-            ),
-            false => format!("own cost {cost}"),
-        });
-    }
+    parts.extend(own_cost(quality));
     if let Some(margin) = quality.margin {
         parts.push(format!("shares are ± {:.1} points (95 %)", margin * 100.0));
     }
     parts.join("; ")
+}
+
+/// What profiling has cost: of a program that is read from outside, how long it was held, and what the other process
+/// has used.
+fn own_cost(quality: &Quality) -> Option<String> {
+    let cost = quality.own_cost.map(|cost| cost * 100.0);
+    if let Some(cpu) = quality.recorder_cpu {
+        let held =
+            cost.map(|cost| format!("the program was held for {cost:.1} % of its CPU time, "));
+        let held = held.unwrap_or_default();
+        return Some(format!(
+            "own cost: {held}profundo itself used {} CPU",
+            duration(cpu)
+        ));
+    }
+    cost.map(|cost| match quality.own_cost_is_least {
+        true => format!(
+            "own cost at least {cost:.1} % (longer forks, execs and ends of processes are not in it, nor what profundo \
+             does beside the program)"
+        ),
+        false => format!("own cost {cost:.1} %"),
+    })
 }
 
 /// The CPU time that was sampled and the CPU time that was used, whose quotient is the share beside them.

@@ -449,8 +449,11 @@ pub struct Finish {
     pub duration: u64,
     /// CPU time that the engine could have sampled, of all processes, in nanoseconds.
     pub cpu: u64,
-    /// What our handlers cost on the programs' threads, delivery included, in nanoseconds.
+    /// What our handlers cost on the programs' threads, delivery included, in nanoseconds. Of programs that are
+    /// read from outside: how long their threads were held.
     pub own_cost: Option<u64>,
+    /// CPU time that the recorder's own process has used, in nanoseconds; of programs that are read from outside.
+    pub recorder_cpu: Option<u64>,
 }
 
 /// A collection of garbage. Of what is not known it says 0.

@@ -76,6 +76,66 @@ fn deep_recursion_is_read() {
     }
 }
 
+/// CPU time of a process in seconds, and whether it has ended and nobody has waited for it yet.
+fn cpu_of(pid: u32) -> (f64, bool) {
+    const TICK: f64 = 0.01;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    let ticks = |at: usize| fields[at].parse::<f64>().unwrap();
+    ((ticks(11) + ticks(12)) * TICK, fields[0] == "Z")
+}
+
+#[test]
+fn the_cost_of_attaching_is_what_the_recorder_used() {
+    const SECONDS: f64 = 3.0;
+    let Some(version) = pythons_for("cost of attaching").into_iter().next() else {
+        return;
+    };
+    let _alone = alone();
+    let mut command = Command::new(&version.path);
+    command.args(["-c", DEEP]);
+    let running = Running::start(command);
+    let file = scratch().join("attached-cost.profundo");
+    let mut command = Command::new(profundo());
+    command.args(["attach", &running.pid(), "-d", "3", "-r", "1000", "-o"]);
+    command.arg(&file).stdout(Stdio::piped());
+    let began = std::time::Instant::now();
+    let recorder = command.spawn().unwrap();
+    // What it had used when it certainly was still recording, and what it used in all.
+    let mut while_recording = 0.0;
+    let mut in_all = 0.0;
+    while in_all == 0.0 {
+        let (cpu, has_ended) = cpu_of(recorder.id());
+        match has_ended {
+            true => in_all = cpu,
+            false if began.elapsed().as_secs_f64() < SECONDS => while_recording = cpu,
+            false => {}
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = recorder.wait_with_output().unwrap();
+    let took = Duration::from_secs(3);
+    let recording = Recording::read(&file, took, took);
+    let _ = std::fs::remove_file(&file);
+    let said = recording.profile.meta.recorder_cpu.unwrap().0 as f64 / 1e9;
+    assert!(while_recording > 0.0, "it reads deep stacks");
+    // The kernel tells user and system time in whole ticks.
+    assert!(
+        while_recording <= said && said <= in_all + 0.02,
+        "{while_recording} {said} {in_all}"
+    );
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("own cost: the program was held for "),
+        "{text}"
+    );
+    assert!(
+        text.contains(" % of its CPU time, profundo itself used "),
+        "{text}"
+    );
+    assert_eq!(running.end(), (String::new(), Some(7)));
+}
+
 #[test]
 fn without_perf_events_no_function_is_blamed_for_what_is_not_read() {
     /// There are not enough descriptors for a clock of each thread on each CPU, so threads are looked at.

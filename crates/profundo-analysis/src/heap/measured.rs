@@ -29,6 +29,7 @@ pub fn measured(mut profile: Profile, measure: Measure) -> Profile {
     // What is known about the samples of time.
     meta.cpu = None;
     meta.own_cost = None;
+    meta.recorder_cpu = None;
     meta.energy = None;
     meta.loss = Default::default();
     meta.buffer_was_full = false;

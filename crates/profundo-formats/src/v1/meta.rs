@@ -21,6 +21,7 @@ const ENERGY_DURATION: u8 = 11;
 const MACHINE_CPU: u8 = 12;
 const PROGRAM_CPU: u8 = 13;
 const ENERGY_ZONES: u8 = 14;
+const RECORDER_CPU: u8 = 15;
 
 /// The flag of a zone that is no part of another one.
 const COUNTED: u64 = 1;
@@ -44,6 +45,9 @@ pub(super) fn encode(meta: &Meta) -> Result<Payload, Error> {
     }
     if let Some(own_cost) = meta.own_cost {
         number(OWN_COST, own_cost.0);
+    }
+    if let Some(recorder_cpu) = meta.recorder_cpu {
+        number(RECORDER_CPU, recorder_cpu.0);
     }
     payload.plain(LOSS, loss_counts(&meta.loss).into_iter());
     payload.plain(
@@ -76,6 +80,7 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
         duration: Nanos(number(DURATION)?),
         cpu: known(CPU)?,
         own_cost: known(OWN_COST)?,
+        recorder_cpu: known(RECORDER_CPU)?,
         buffer_was_full: number(BUFFER_WAS_FULL)? != 0,
         ..Meta::default()
     };

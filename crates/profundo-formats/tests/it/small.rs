@@ -93,6 +93,7 @@ pub fn small() -> Profile {
             duration: Nanos(5_000_000_000),
             cpu: Some(Nanos(4_900_000_000)),
             own_cost: Some(Nanos(0)),
+            recorder_cpu: Some(Nanos(7)),
             loss: Loss {
                 buffer_full: 1,
                 overwritten: 2,

@@ -161,6 +161,7 @@ pub(super) fn finish(ingest: Ingest) -> Profile {
         duration: 8000,
         cpu: 7000,
         own_cost: Some(3),
+        recorder_cpu: Some(4),
     })
 }
 

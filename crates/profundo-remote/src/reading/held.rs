@@ -23,8 +23,10 @@ const LONG_PATIENCE: Duration = Duration::from_millis(300);
 #[derive(Debug, Default)]
 pub(crate) struct Stopper {
     looker: Looker,
-    /// Threads that were asked to stop and have not done so yet.
-    late: Vec<i32>,
+    /// Threads that were asked to stop and have not done so yet, and when that was last seen.
+    late: Vec<(i32, Instant)>,
+    /// For how long those that stopped too late were held, at most, in nanoseconds.
+    held_late: u64,
     /// Whether to wait for a thread that has to wait for a CPU.
     pub(crate) is_patient: bool,
     /// Whether to do so for a while.
@@ -75,7 +77,7 @@ impl Stopper {
     /// Holds a thread that runs.
     pub(crate) fn hold(&mut self, pid: u32, tid: u32) -> Result<Held, NotHeld> {
         self.let_late_ones_go();
-        if self.late.contains(&(tid as i32)) {
+        if self.is_late(tid as i32) {
             return Err(NotHeld::Late);
         }
         match self.looker.look(pid, tid) {
@@ -96,7 +98,7 @@ impl Stopper {
         let id = tid as i32;
         // One that has not stopped yet is ours already: nobody else has it.
         self.let_late_ones_go();
-        if self.late.contains(&id) {
+        if self.is_late(id) {
             return Err(NotHeld::Late);
         }
         if request(libc::PTRACE_SEIZE, id, 0, 0).is_err() {
@@ -109,10 +111,10 @@ impl Stopper {
             return Err(NotHeld::Gone);
         }
         let (signal, since) = match self.wait(id) {
-            Some((Stop::Held { signal }, since)) => (signal, since),
-            Some((Stop::Gone, _)) => return Err(NotHeld::Gone),
-            None => {
-                self.late.push(id);
+            Ok((Stop::Held { signal }, since)) => (signal, since),
+            Ok((Stop::Gone, _)) => return Err(NotHeld::Gone),
+            Err(running) => {
+                self.late.push((id, running));
                 return Err(NotHeld::Late);
             }
         };
@@ -139,8 +141,8 @@ impl Stopper {
         }
     }
 
-    /// Waits until it has stopped. The time is that when it had not yet.
-    fn wait(&self, tid: i32) -> Option<(Stop, Instant)> {
+    /// Waits until it has stopped. The time is that when it had not yet, also if it does not stop in time.
+    fn wait(&self, tid: i32) -> Result<(Stop, Instant), Instant> {
         /// So often without giving up the CPU: it takes the other one some microseconds.
         const SPINS: u32 = 200;
         /// It waits for a CPU, so we had better leave it ours.
@@ -156,7 +158,7 @@ impl Stopper {
         loop {
             let now = Instant::now();
             if let Some(stop) = stop_of(tid, self.child) {
-                return Some((stop, running));
+                return Ok((stop, running));
             }
             running = now;
             looks += 1;
@@ -166,7 +168,7 @@ impl Stopper {
             }
             let began = *began.get_or_insert_with(Instant::now);
             match began.elapsed() {
-                waited if waited > patience => return None,
+                waited if waited > patience => return Err(running),
                 waited if waited > PATIENCE => std::thread::sleep(PAUSE),
                 _ => std::thread::yield_now(),
             }
@@ -176,15 +178,33 @@ impl Stopper {
     /// Lets those go that stopped too late. Returns whether some have still to stop.
     pub(crate) fn let_late_ones_go(&mut self) -> bool {
         let child = self.child;
-        self.late.retain(|&tid| match stop_of(tid, child) {
-            None => true,
-            Some(Stop::Gone) => false,
-            Some(Stop::Held { signal }) => {
-                let _ = request(libc::PTRACE_DETACH, tid, 0, signal as usize);
-                false
+        let held = &mut self.held_late;
+        self.late.retain_mut(|(tid, running)| {
+            let now = Instant::now();
+            match stop_of(*tid, child) {
+                None => {
+                    *running = now;
+                    true
+                }
+                Some(Stop::Gone) => false,
+                Some(Stop::Held { signal }) => {
+                    *held += running.elapsed().as_nanos() as u64;
+                    let _ = request(libc::PTRACE_DETACH, *tid, 0, signal as usize);
+                    false
+                }
             }
         });
         !self.late.is_empty()
+    }
+
+    fn is_late(&self, tid: i32) -> bool {
+        self.late.iter().any(|&(late, _)| late == tid)
+    }
+
+    /// For how long threads that stopped too late to be read were held since this was last asked, at most, in
+    /// nanoseconds: nobody knows when they stopped since they were last seen to run.
+    pub(crate) fn take_held_late(&mut self) -> u64 {
+        std::mem::take(&mut self.held_late)
     }
 }
 

@@ -187,7 +187,9 @@ impl Process {
     /// Lets go of threads that stopped too late to be read. Returns whether some have still to stop: until
     /// then this is to be called often, for who stops goes on only then.
     pub(crate) fn let_late_ones_go(&mut self) -> bool {
-        self.stopper.let_late_ones_go()
+        let has_more = self.stopper.let_late_ones_go();
+        self.counts.held += self.stopper.take_held_late();
+        has_more
     }
 
     /// Reads a thread that ran a moment ago, and appends its sample to `words`. Returns whether its
@@ -200,6 +202,7 @@ impl Process {
         modules: &[Module<'_>],
         words: &mut Vec<u64>,
     ) -> Result<bool, Unread> {
+        self.counts.held += self.stopper.take_held_late();
         let is_dear = self.counts.held > GRACE + self.counts.ran / self.most_held;
         if is_dear && !self.stopper.is_patient {
             return Err(Unread::Dear);

@@ -271,6 +271,10 @@ impl Recorder {
             true => Some(self.readings.held),
             false => delivery.map(|each| handlers + each * handled + starts),
         };
+        let recorder_cpu = self
+            .outside
+            .reads
+            .then(|| sys::nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID));
         self.tell_of_readings();
         self.say_untold();
         self.say_special();
@@ -283,6 +287,7 @@ impl Recorder {
             duration: self.ran.at(last.monotonic),
             cpu: self.cpu,
             own_cost,
+            recorder_cpu,
         }
     }
 }

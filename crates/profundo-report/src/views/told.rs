@@ -121,6 +121,7 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
     json.share("own_cost_share", quality.own_cost);
     let is_least = quality.own_cost_is_least && quality.own_cost.is_some();
     json.is("own_cost_is_least", is_least);
+    json.seconds("recorder_cpu_seconds", quality.recorder_cpu);
     match &meta.energy {
         Some(recorded) => json.object("energy", |json| tell_energy(json, profile, recorded)),
         None => json.null("energy"),

@@ -50,6 +50,26 @@ fn a_recording_says_how_good_it_is() {
     check_end(&recorded(), report().quality(false), expect![[""]]);
 }
 
+#[test]
+fn reading_from_outside_has_two_costs() {
+    let mut profile = recorded();
+    profile.meta.notes.clear();
+    profile.meta.recorder_cpu = Some(Nanos(198_000_000));
+    check_end(
+        &profile,
+        report(),
+        expect![[r#"
+        Quality: 0.998 s of 1.000 s CPU time sampled (99.8 %); 998 samples, 0 lost, 2 truncated, 0 broken; perf-signal every 1.000 ms; own cost: the program was held for 0.6 % of its CPU time, profundo itself used 198 ms CPU; shares are ± 3.1 points (95 %)."#]],
+    );
+    profile.meta.own_cost = None;
+    check_end(
+        &profile,
+        report(),
+        expect![[r#"
+        Quality: 0.998 s of 1.000 s CPU time sampled (99.8 %); 998 samples, 0 lost, 2 truncated, 0 broken; perf-signal every 1.000 ms; own cost: profundo itself used 198 ms CPU; shares are ± 3.1 points (95 %)."#]],
+    );
+}
+
 /// A recording of processes with these times in the kernel's ticks, and no thread but the first one's.
 fn in_ticks(times: &[(u64, u64)]) -> Profile {
     let mut profile = recorded();
