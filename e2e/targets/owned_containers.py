@@ -1,4 +1,4 @@
-"""Keeps containers of which it is known who owns them. It ends with its input."""
+"""Keeps containers of which it is known who owns them. Two of them grow with each line of its input. It ends with that."""
 import sys
 import types
 
@@ -42,7 +42,10 @@ def serve(**kwargs):
 
     cache.inner = inner
     print("ready", len(local), flush=True)
-    sys.stdin.read()
+    for _ in sys.stdin:
+        cache.table.extend({"number": [number]} for number in range(500))
+        cache.slots["first"].rows.extend(range(20000))
+        print("grown", flush=True)
 
 
 serve(alpha=1)

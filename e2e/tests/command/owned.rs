@@ -1,6 +1,6 @@
 //! Whose the containers of a Python process are, in tables and on the ways to them.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -87,5 +87,68 @@ fn containers_are_told_by_their_owners() {
         let ways = asked(&["heap", file, "--path", "dict of app.cache.Session"]);
         assert!(ways.contains("119 objects held like this"), "{ways}");
         std::fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
+fn what_has_grown_is_told_by_its_owners() {
+    for version in pythons_for("owned_containers.py growing") {
+        let _alone = alone();
+        let mut child = Command::new(&version.path)
+            .arg(source("owned_containers.py"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        let pid = child.id().to_string();
+        let files = ["before", "after"].map(|name| scratch().join(format!("{name}.heapsnapshot")));
+        let [before, after] = files.each_ref().map(|file| file.to_str().unwrap());
+        asked(&["snapshot", &pid, "-o", before]);
+        child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        line.clear();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "grown\n");
+        asked(&["snapshot", &pid, "-o", after]);
+        drop(child.stdin.take());
+        assert!(wait(&mut child, "owned_containers.py").success());
+
+        let told = asked(&["heap", before, after, "--json", "--limit", "1000"]);
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let types = told["types"].as_array().unwrap();
+        let of = |name: &str| types.iter().find(|row| row["type"] == name).unwrap();
+        let table = owner(of("dict"), "app.cache.table[…]");
+        assert_eq!(table["objects_before"], 50, "{version:?}");
+        assert_eq!(table["objects_now"], 550, "{version:?}");
+        assert_eq!(table["new_objects"], 500, "{version:?}");
+        let rows = owner(of("list"), "<app.cache.Slots>.rows");
+        let bytes = |when: &str| rows[when].as_u64().unwrap();
+        assert!(
+            bytes("bytes_now") > bytes("bytes_before") + 160_000,
+            "{rows:#}"
+        );
+        // It is the same list, which is larger.
+        assert_eq!(rows["new_objects"], 0, "{version:?}");
+        // What grew by owner is what grew of the type.
+        for name in ["dict", "list"] {
+            let grown = |row: &Value| {
+                let bytes = |when: &str| row[when].as_i64().unwrap();
+                bytes("bytes_now") - bytes("bytes_before")
+            };
+            let parts = of(name)["owners"].as_array().unwrap().iter();
+            assert_eq!(parts.map(grown).sum::<i64>(), grown(of(name)), "{name}");
+        }
+        let text = asked(&["heap", before, after]);
+        for row in [
+            "dict at app.cache.table[…]\n",
+            "list at <app.cache.Slots>.rows\n",
+        ] {
+            assert!(text.contains(row), "{row} in {text}");
+        }
+        for file in files {
+            std::fs::remove_file(file).unwrap();
+        }
     }
 }

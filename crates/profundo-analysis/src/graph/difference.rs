@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use profundo_model::graph::{Graph, NodeId};
 use rustc_hash::FxHashMap;
 
-use super::Types;
+use super::{SplitTypes, Types};
 
 /// How the objects of one type have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,13 +52,35 @@ pub struct Difference {
     pub largest_new: Vec<NodeId>,
 }
 
-/// An object of one of the snapshots, under the number that both have for its type.
+/// An object of one of the snapshots.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Object {
-    of: u32,
+    /// The number that both snapshots have for its type.
+    kind: u32,
     id: u64,
     size: u64,
     node: u32,
+    /// The number that both have for its row: the same, or its type with whose it is.
+    of: u32,
+}
+
+/// Numbers for names, the same in both snapshots.
+#[derive(Default)]
+struct Shared {
+    names: Vec<Box<str>>,
+    numbers: FxHashMap<Box<str>, u32>,
+}
+
+impl Shared {
+    fn numbers(&mut self, types: &Types) -> Vec<u32> {
+        let number = |name: &str| {
+            *self.numbers.entry(name.into()).or_insert_with(|| {
+                self.names.push(name.into());
+                self.names.len() as u32 - 1
+            })
+        };
+        types.names().map(number).collect()
+    }
 }
 
 /// Compares two snapshots with their types. At most `limit` new objects are told.
@@ -66,30 +88,40 @@ struct Object {
 /// An object is the same if its id and its type are. Where hardly any are the same, the snapshots
 /// are of different processes, and only numbers of objects are compared.
 pub fn difference(before: (&Graph, &Types), now: (&Graph, &Types), limit: usize) -> Difference {
-    let mut names: Vec<Box<str>> = Vec::new();
-    let mut numbers: FxHashMap<Box<str>, u32> = FxHashMap::default();
-    let mut objects = [before, now].map(|(graph, types)| {
-        let shared: Vec<u32> = types
-            .names()
-            .map(|name| {
-                *numbers.entry(name.into()).or_insert_with(|| {
-                    names.push(name.into());
-                    names.len() as u32 - 1
-                })
-            })
-            .collect();
+    compare_by([before, now], [before.1, now.1], limit)
+}
+
+/// The same, with containers in rows by their owners. One that another object owns by now is neither new nor gone.
+pub fn difference_by_owner(
+    before: (&Graph, &Types, &SplitTypes),
+    now: (&Graph, &Types, &SplitTypes),
+    limit: usize,
+) -> Difference {
+    let rows = [&before.2.types, &now.2.types];
+    compare_by([(before.0, before.1), (now.0, now.1)], rows, limit)
+}
+
+/// Compares two snapshots: objects by their types, in rows by other types.
+fn compare_by(sides: [(&Graph, &Types); 2], rows_of: [&Types; 2], limit: usize) -> Difference {
+    let (mut kinds, mut shared) = (Shared::default(), Shared::default());
+    let sides = [(sides[0], rows_of[0]), (sides[1], rows_of[1])];
+    let mut objects = sides.map(|((graph, types), rows)| {
+        let kinds = kinds.numbers(types);
+        let shared = shared.numbers(rows);
         let mut objects: Vec<Object> = (graph.nodes())
             .filter(|node| graph.size(*node) > 0)
             .map(|node| Object {
-                of: shared[types.of(node).0 as usize],
+                kind: kinds[types.of(node).0 as usize],
                 id: graph.id(node),
                 size: graph.size(node),
                 node: node.0,
+                of: shared[rows.of(node).0 as usize],
             })
             .collect();
         objects.sort_unstable();
         objects
     });
+    let names = shared.names;
     let mut rows: Vec<TypeChange> = (names.into_iter())
         .map(|name| TypeChange {
             name,
@@ -146,7 +178,7 @@ pub fn difference(before: (&Graph, &Types), now: (&Graph, &Types), limit: usize)
 /// many are the same.
 fn compare(rows: &mut [TypeChange], objects: &mut [Vec<Object>; 2]) -> u64 {
     let [before, now] = objects;
-    let key = |object: &Object| (object.of, object.id);
+    let key = |object: &Object| (object.kind, object.id);
     let mut same = 0;
     let mut new = Vec::new();
     let (mut left, mut right) = (before.iter().peekable(), now.iter().peekable());

@@ -25,7 +25,7 @@ mod tests;
 pub use alive::Alive;
 pub use biggest::{Branch, biggest, tree};
 pub use by_type::{TypeRow, by_type};
-pub use difference::{Difference, TypeChange, difference};
+pub use difference::{Difference, TypeChange, difference, difference_by_owner};
 pub use dominators::{Dominators, dominators};
 pub use duplicates::{Duplicate, Duplicates, duplicates};
 pub use expression::expression;

@@ -1,6 +1,7 @@
 //! Heaps that are small enough to be known, and dominators by their definition.
 
 mod answers;
+mod owned;
 
 use profundo_model::graph::{Builder, Graph, Label, NodeId, Sink};
 use proptest::prelude::*;

@@ -1,9 +1,14 @@
-//! What is different in a later snapshot.
+//! What is different in a later snapshot, by type and by whose the containers are.
 
 use std::io;
 
-use profundo_analysis::graph::{Difference, Types};
-use profundo_model::graph::Graph;
+use profundo_analysis::graph::{
+    Alive, Difference, Owners, SplitTypes, TypeChange, TypeId, Types, difference,
+    difference_by_owner,
+};
+use profundo_model::graph::{Graph, NodeId};
+
+use rustc_hash::FxHashMap;
 
 use super::object;
 use super::sheet::Sheet;
@@ -12,13 +17,94 @@ use super::told::{tell_head, tell_snapshot};
 use crate::json::Json;
 use crate::units::{bytes, counted, short_count};
 
+/// A snapshot whose containers have owners.
+struct Side<'a> {
+    graph: &'a Graph,
+    types: Types,
+    owners: Owners,
+    split: SplitTypes,
+}
+
+impl<'a> Side<'a> {
+    fn new(graph: &'a Graph) -> Self {
+        let types = Types::new(graph);
+        let owners = Owners::new(graph, &Alive::new(graph));
+        let split = SplitTypes::new(graph, &types, &owners);
+        Self {
+            graph,
+            types,
+            owners,
+            split,
+        }
+    }
+
+    /// The type and the owner that a row has in its name.
+    fn parts(&self) -> impl Iterator<Item = (&str, (&str, Option<&str>))> {
+        let rows = self.split.types.names().enumerate();
+        rows.map(|(row, name)| {
+            let (of, owner) = self.split.whole(TypeId(row as u32));
+            let owner = owner.map(|owner| self.owners.name(owner));
+            (name, (self.types.name(of), owner))
+        })
+    }
+}
+
+/// Two snapshots of one program.
+pub(super) struct Compared<'a> {
+    before: Side<'a>,
+    now: Side<'a>,
+    /// By type, and containers by owner.
+    by_owner: Difference,
+    limit: usize,
+}
+
+impl<'a> Compared<'a> {
+    /// Compares two snapshots. At most `limit` new objects are told.
+    pub(super) fn new(before: &'a Graph, now: &'a Graph, limit: usize) -> Self {
+        let (before, now) = (Side::new(before), Side::new(now));
+        let by_owner = difference_by_owner(
+            (before.graph, &before.types, &before.split),
+            (now.graph, &now.types, &now.split),
+            limit,
+        );
+        Self {
+            before,
+            now,
+            by_owner,
+            limit,
+        }
+    }
+
+    fn by_type(&self) -> Difference {
+        let sides = [&self.before, &self.now].map(|side| (side.graph, &side.types));
+        difference(sides[0], sides[1], self.limit)
+    }
+
+    /// An object with whose it is.
+    fn shown(&self, node: NodeId) -> String {
+        let Side {
+            graph,
+            types,
+            owners,
+            ..
+        } = &self.now;
+        let shown = object::shown(graph, types, node);
+        let Some(owner) = owners.of(node) else {
+            return shown;
+        };
+        let at = shown.rfind(" @").unwrap_or(shown.len());
+        let (of, id) = shown.split_at(at);
+        format!("{of} {}{id}", owners.phrase(owner))
+    }
+}
+
 pub(super) fn write(
     sheet: &mut Sheet<'_>,
-    [before, now]: [&Graph; 2],
-    types: &Types,
-    found: &Difference,
+    compared: &Compared<'_>,
     limit: usize,
 ) -> io::Result<()> {
+    let [before, now] = [compared.before.graph, compared.now.graph];
+    let found = &compared.by_owner;
     let [before_bytes, now_bytes] = found.bytes;
     // As many as each snapshot has by itself, those without a size among them.
     let [before_count, now_count] = [before, now].map(|it| it.node_count() as u64);
@@ -68,7 +154,7 @@ pub(super) fn write(
     sheet.titles(&["Bytes"], "Object")?;
     for node in &found.largest_new {
         sheet.bytes(now.size(*node));
-        sheet.text(&object::shown(now, types, *node))?;
+        sheet.text(&compared.shown(*node))?;
     }
     Ok(())
 }
@@ -83,37 +169,54 @@ fn signed(number: i128, shown: fn(u64) -> String) -> String {
     }
 }
 
-pub(super) fn tell(
-    json: &mut Json<'_>,
-    graphs: [&Graph; 2],
-    types: &Types,
-    found: &Difference,
-    limit: usize,
-) {
+pub(super) fn tell(json: &mut Json<'_>, compared: &Compared<'_>, limit: usize) {
+    let found = compared.by_type();
+    let (before, now) = (&compared.before, &compared.now);
     tell_head(json, "heap_difference");
-    for (key, graph) in ["before", "now"].into_iter().zip(graphs) {
-        json.row(key, |json| tell_snapshot(json, graph));
+    for (key, side) in [("before", before), ("now", now)] {
+        json.row(key, |json| tell_snapshot(json, side.graph));
     }
     json.is("has_stable_ids", found.has_stable_ids);
+    let parts: FxHashMap<&str, (&str, Option<&str>)> = before.parts().chain(now.parts()).collect();
+    let mut owners: FxHashMap<&str, Vec<(Option<&str>, &TypeChange)>> = FxHashMap::default();
+    for row in &compared.by_owner.types {
+        let (of, owner) = parts.get(&*row.name).copied().unwrap_or((&row.name, None));
+        owners.entry(of).or_default().push((owner, row));
+    }
     json.array("types", |json| {
         for row in found.types.iter().take(limit) {
-            json.row("", |json| {
+            json.object("", |json| {
                 json.text("type", &row.name);
-                json.number("objects_before", row.count[0]);
-                json.number("objects_now", row.count[1]);
-                json.number("bytes_before", row.bytes[0]);
-                json.number("bytes_now", row.bytes[1]);
-                let known = |number| found.has_stable_ids.then_some(number);
-                json.number_or_null("new_objects", known(row.new[0]));
-                json.number_or_null("new_bytes", known(row.new[1]));
-                json.number_or_null("gone_objects", known(row.gone[0]));
-                json.number_or_null("gone_bytes", known(row.gone[1]));
+                tell_change(json, row, found.has_stable_ids);
+                let rows = owners.get(&*row.name).map_or(&[][..], Vec::as_slice);
+                // A type that nobody owns is one part, which says nothing.
+                let has_owners = rows.iter().any(|(owner, _)| owner.is_some());
+                json.array("owners", |json| {
+                    for (owner, row) in rows.iter().filter(|_| has_owners) {
+                        json.row("", |json| {
+                            json.text_or_null("owner", owner.unwrap_or(""));
+                            tell_change(json, row, found.has_stable_ids);
+                        });
+                    }
+                });
             });
         }
     });
     json.array("largest_new", |json| {
         for node in &found.largest_new {
-            json.row("", |json| object::tell(json, graphs[1], types, *node));
+            json.row("", |json| object::tell(json, now.graph, &now.types, *node));
         }
     });
+}
+
+fn tell_change(json: &mut Json<'_>, row: &TypeChange, has_stable_ids: bool) {
+    json.number("objects_before", row.count[0]);
+    json.number("objects_now", row.count[1]);
+    json.number("bytes_before", row.bytes[0]);
+    json.number("bytes_now", row.bytes[1]);
+    let known = |number| has_stable_ids.then_some(number);
+    json.number_or_null("new_objects", known(row.new[0]));
+    json.number_or_null("new_bytes", known(row.new[1]));
+    json.number_or_null("gone_objects", known(row.gone[0]));
+    json.number_or_null("gone_bytes", known(row.gone[1]));
 }

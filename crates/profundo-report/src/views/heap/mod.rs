@@ -11,12 +11,13 @@ use std::io::{self, Write};
 
 use profundo_analysis::graph::{
     Alive, Branch, Dominators, Duplicates, Owners, Paths, SplitTypes, Target, TypeRow, Types,
-    biggest, by_type, difference, dominators, duplicates, paths, tree,
+    biggest, by_type, dominators, duplicates, paths, tree,
 };
 use profundo_model::graph::{Graph, NodeId};
 
 use crate::json::Json;
 use crate::{Error, Look};
+use difference::Compared;
 use sheet::Sheet;
 
 /// What is asked of a heap snapshot.
@@ -153,12 +154,10 @@ impl HeapSnapshot {
         now: &Graph,
         out: impl Write,
     ) -> Result<(), Error> {
-        let types = [Types::new(before), Types::new(now)];
-        let [old, new] = &types;
-        let found = difference((before, old), (now, new), self.rows(10));
+        let compared = Compared::new(before, now, self.rows(10));
         let mut out = io::BufWriter::new(out);
         let mut sheet = Sheet::new(&self.look, &mut out);
-        difference::write(&mut sheet, [before, now], new, &found, self.rows(30))?;
+        difference::write(&mut sheet, &compared, self.rows(30))?;
         Ok(out.flush()?)
     }
 
@@ -169,12 +168,10 @@ impl HeapSnapshot {
         now: &Graph,
         mut out: impl Write,
     ) -> Result<(), Error> {
-        let types = [Types::new(before), Types::new(now)];
-        let [old, new] = &types;
-        let found = difference((before, old), (now, new), self.rows(100));
+        let compared = Compared::new(before, now, self.rows(100));
         let limit = self.rows(usize::MAX);
         Json::document(&mut out, |json| {
-            difference::tell(json, [before, now], new, &found, limit);
+            difference::tell(json, &compared, limit);
         })?;
         Ok(out.flush()?)
     }
