@@ -112,6 +112,8 @@ struct Plan {
     used: Option<(u64, u64)>,
     /// Whether it used so much that it must have samples.
     is_long: bool,
+    /// Whether its samples show time in the kernel, where it has some.
+    sees_the_kernel: bool,
 }
 
 impl Plan {
@@ -125,6 +127,7 @@ impl Plan {
             why: Reason::TooShort,
             used: None,
             is_long: false,
+            sees_the_kernel: true,
         };
         if process.user.is_none() && process.system.is_none() {
             return plan;
@@ -150,8 +153,8 @@ impl Plan {
             (plan.user, plan.system) = (user, system);
             return plan;
         }
-        let sees_the_kernel = sampled.system > 0 || system / period.max(1) < LONG;
-        let (for_samples, unseen) = match sees_the_kernel {
+        plan.sees_the_kernel = sampled.system > 0 || system / period.max(1) < LONG;
+        let (for_samples, unseen) = match plan.sees_the_kernel {
             true => (all, 0),
             false => (user, system),
         };
@@ -161,7 +164,7 @@ impl Plan {
         };
         plan.system = unseen;
         let rest = for_samples - plan.to;
-        let in_kernel = match sees_the_kernel {
+        let in_kernel = match plan.sees_the_kernel {
             true => system.saturating_sub(sampled.system).min(rest),
             false => 0,
         };
@@ -175,9 +178,10 @@ impl Plan {
     }
 
     /// What the samples say was sampled. One sample of a process that is shorter than a period stands for no more than
-    /// the process used.
+    /// the process used, and samples that do not see the kernel for no more than its time outside.
     fn counted(&self, sampled: Sampled) -> Sampled {
-        if self.is_long || self.from <= self.to {
+        let may_be_more = self.is_long && self.sees_the_kernel;
+        if may_be_more || self.from <= self.to {
             return sampled;
         }
         let part = |it: u64| {

@@ -8,6 +8,7 @@ use profundo_wire::{End, SampleHead};
 
 use crate::ingest;
 
+mod bounded;
 mod cleared;
 mod gauges;
 mod generated;

@@ -71,6 +71,21 @@ fn weight_of(profile: &Profile, id: u32) -> u64 {
     own.map(|it| it.weight.0).sum()
 }
 
+/// The clocks of some engines stand still in the kernel: their samples cannot stand for its time too.
+#[test]
+fn samples_outside_of_the_kernel_stand_for_no_time_in_it() {
+    let mut profile = shell();
+    profile.samples.clear();
+    profile.processes.clear();
+    profile.threads = Default::default();
+    process(&mut profile, (1, "app"), (70 * MS + 1, 30 * MS), 100);
+    settle(&mut profile);
+    let found = quality(&profile, &all(&profile));
+    let missing = missing(&profile).unwrap();
+    assert_eq!(missing.sum(), 30 * MS);
+    assert_eq!(found.sampled + missing.sum(), found.used.unwrap());
+}
+
 /// Processes of half a period, of which every second one has a sample: that is 50 % of the time, not 100 %.
 #[test]
 fn a_sample_stands_for_no_more_than_its_short_process() {
