@@ -263,6 +263,23 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
         count_freed(exact, home, local, shade, 1, (now, false));
     }
     local.follow(given.address, 0);
+    count_cost(home, now);
+}
+
+/// Counts what keeping account took since this instant. One of so many calls stands for all, because asking for the time
+/// twice would make each of them longer.
+#[inline(always)]
+fn count_cost(home: Home, began: u64) {
+    const ONE_OF: u64 = 16;
+    /// The last four bits of the clock may stand still on some machines.
+    const BITS: u32 = 4;
+    /// Beyond this the thread waited, or another one had its CPU.
+    const LONGEST: u64 = 1 << 16;
+    if (began >> BITS).is_multiple_of(ONE_OF) {
+        let spent = clock::now().saturating_sub(began).min(LONGEST);
+        let counters = &home.ring().header.counters;
+        counters.cycles.fetch_add(spent * ONE_OF, Ordering::Relaxed);
+    }
 }
 
 /// Lets go of a block that may be about to be freed. Returns what it was.
@@ -283,7 +300,11 @@ pub fn let_go(exact: &'static Exact, address: u64) -> Option<Gone> {
 pub fn freed(exact: &'static Exact, shade: Shade, at_once: bool) {
     let local = local();
     if let Some(home) = enter(exact, local) {
-        local.alone(|| count_freed(exact, home, local, shade, 1, (clock::now(), at_once)));
+        local.alone(|| {
+            let now = clock::now();
+            count_freed(exact, home, local, shade, 1, (now, at_once));
+            count_cost(home, now);
+        });
     }
 }
 
