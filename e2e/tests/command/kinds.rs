@@ -60,6 +60,18 @@ fn linked_statically() {
     }
 }
 
+/// An engine that works inside of programs is no refusal of the kernel's.
+#[test]
+fn linked_statically_with_an_engine_that_needs_an_agent() {
+    if let Some(target) = c("hot.c", &["-static"]) {
+        let program = Program::new(target).options(&["--engine", "cpu-timer"]);
+        let (recording, _) = program.same_with(without_preload);
+        let notes = &recording.profile.meta.notes;
+        let said = "the engine cpu-timer samples by its agent alone";
+        assert!(notes.iter().any(|note| note.contains(said)), "{notes:?}");
+    }
+}
+
 #[test]
 fn linked_statically_at_no_fixed_place() {
     if let Some(target) = c("hot.c", &["-static-pie"]) {

@@ -11,6 +11,7 @@ use crate::copied::modules;
 use crate::kernel::KernelNames;
 use crate::loading::why_nothing;
 use crate::modules::{Told, cache_folder, executable_of};
+use crate::options::EngineChoice;
 use crate::outside::Outside;
 use crate::perf::{Gathered, Record, Sample, Sampled, Sampler, kernel_is_permitted};
 use crate::permits::perf_refused;
@@ -126,9 +127,30 @@ pub(super) fn is_closed_to_agents(pid: u32, have_agent: bool) -> bool {
     executable_of(pid).is_some_and(|elf| elf.interpreter().is_none())
 }
 
+/// Why a process is not sampled from outside.
+#[derive(Debug)]
+enum Unsampled {
+    /// The kernel refuses.
+    Refused(std::io::Error),
+    /// The engine that was asked for works inside of programs only.
+    EngineIsInside,
+}
+
+impl From<std::io::Error> for Unsampled {
+    fn from(error: std::io::Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
 /// Why a process is not sampled from outside, and what helps.
-fn why_unsampled(pid: u32, has_agent: bool, error: &std::io::Error) -> String {
+fn why_unsampled(pid: u32, has_agent: bool, why: &Unsampled) -> String {
     let name = proc::command_line(pid);
+    let Unsampled::Refused(error) = why else {
+        return format!(
+            "{name} (process {pid}) takes no agent, and the engine cpu-timer samples by its agent alone: without \
+             --engine the process is sampled from outside"
+        );
+    };
     let not_permitted = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
     match proc::effective_user(pid) {
         Some(user) if not_permitted && user != sys::user() => format!(
@@ -157,7 +179,7 @@ impl Recorder {
     pub(super) fn begin_outside(&mut self, pid: u32, parent: u32, sink: &mut dyn FnMut(Event<'_>)) {
         let pidfd = match sys::pidfd_open(pid) {
             Ok(pidfd) => Some(pidfd),
-            Err(error) => return self.tell_unsampled(pid, &error, sink),
+            Err(error) => return self.tell_unsampled(pid, &error.into(), sink),
         };
         if self.options.agent.is_some() {
             self.note_special(pid);
@@ -167,9 +189,11 @@ impl Recorder {
         let opened = if self.aimed == Some(pid) && !self.is_polling() {
             Ok(())
         } else if self.can_sample_outside() {
-            self.open_outside(pid)
+            self.open_outside(pid).map_err(Unsampled::from)
+        } else if self.options.engine == EngineChoice::CpuTimer {
+            Err(Unsampled::EngineIsInside)
         } else {
-            Err(std::io::Error::from_raw_os_error(libc::EPERM))
+            Err(std::io::Error::from_raw_os_error(libc::EPERM).into())
         };
         let mut outside = Outside::of(pid);
         outside.tells_calls = self.options.wall.is_some() && self.options.traffic;
@@ -203,15 +227,10 @@ impl Recorder {
     }
 
     /// Says that a process cannot be sampled, if it goes on and this is the first one.
-    fn tell_unsampled(
-        &mut self,
-        pid: u32,
-        error: &std::io::Error,
-        sink: &mut dyn FnMut(Event<'_>),
-    ) {
+    fn tell_unsampled(&mut self, pid: u32, why: &Unsampled, sink: &mut dyn FnMut(Event<'_>)) {
         if sys::is_alive(pid) && !std::mem::replace(&mut self.told.unreachable, true) {
             let has_agent = self.options.agent.is_some();
-            sink(Event::Note(why_unsampled(pid, has_agent, error)));
+            sink(Event::Note(why_unsampled(pid, has_agent, why)));
         }
     }
 
