@@ -208,8 +208,9 @@ fn a_dump_tells_where_every_thread_is() {
             told["threads"].as_array().unwrap().clone()
         };
         let mut dumps = std::iter::repeat_with(dump).take(5);
-        let threads = dumps.find(|threads| threads.len() == 3);
-        let threads = threads.expect("three threads");
+        let was_held = |thread: &Value| !thread.to_string().contains("[failed to stop the thread]");
+        let threads = dumps.find(|threads| threads.len() == 3 && threads.iter().all(was_held));
+        let threads = threads.expect("three threads that were held");
         let functions = |name: &str| -> Vec<String> {
             let thread = threads.iter().find(|thread| thread["name"] == name);
             let thread = thread.unwrap_or_else(|| panic!("{name}: {threads:#?}"));

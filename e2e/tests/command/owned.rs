@@ -122,7 +122,9 @@ fn what_has_grown_is_told_by_its_owners() {
         let table = owner(of("dict"), "app.cache.table[…]");
         assert_eq!(table["objects_before"], 50, "{version:?}");
         assert_eq!(table["objects_now"], 550, "{version:?}");
-        assert_eq!(table["new_objects"], 500, "{version:?}");
+        // A new dictionary may lie where one of a module was freed meanwhile, and is the same object then.
+        let new = table["new_objects"].as_u64().unwrap();
+        assert!((490..=500).contains(&new), "{version:?}: {new}");
         let rows = owner(of("list"), "<app.cache.Slots>.rows");
         let bytes = |when: &str| rows[when].as_u64().unwrap();
         assert!(

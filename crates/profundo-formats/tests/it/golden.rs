@@ -69,6 +69,7 @@ fn the_writer_writes_as_ever() {
         "full-source-files",
         &crate::write(&crate::small::with_source_files()),
     );
+    same_bytes("full-attached", &crate::write(&crate::small::attached()));
     let (whole, cut) = crate::stream::small();
     same_bytes("streamed-unreadable", &whole);
     same_bytes("streamed-cut-unreadable", &whole[..cut]);

@@ -42,6 +42,13 @@ pub fn with_source_files() -> Profile {
     profile
 }
 
+/// The same, recorded from outside.
+pub fn attached() -> Profile {
+    let mut profile = small();
+    profile.meta.recorder_cpu = Some(Nanos(7));
+    profile
+}
+
 /// The same, with calls and lines that were counted.
 pub fn traced() -> Profile {
     let mut profile = small();
@@ -93,7 +100,7 @@ pub fn small() -> Profile {
             duration: Nanos(5_000_000_000),
             cpu: Some(Nanos(4_900_000_000)),
             own_cost: Some(Nanos(0)),
-            recorder_cpu: Some(Nanos(7)),
+            recorder_cpu: None,
             loss: Loss {
                 buffer_full: 1,
                 overwritten: 2,
