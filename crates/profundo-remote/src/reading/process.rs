@@ -76,6 +76,9 @@ pub(crate) struct Counts {
     /// How long threads were held, in nanoseconds, and how long they had run by then.
     pub(crate) held: u64,
     pub(crate) ran: u64,
+    /// How long threads were held at most that stopped too late to be read, in nanoseconds. On a busy machine most of it
+    /// is time in which they had no CPU, so it says nothing about whether a reading is too dear.
+    pub(crate) held_late: u64,
     /// CPU time that reading the threads has taken.
     pub(crate) spent: u64,
 }
@@ -90,6 +93,7 @@ impl Counts {
         self.refused += other.refused;
         self.held += other.held;
         self.ran += other.ran;
+        self.held_late += other.held_late;
         self.spent += other.spent;
     }
 }
@@ -188,7 +192,7 @@ impl Process {
     /// then this is to be called often, for who stops goes on only then.
     pub(crate) fn let_late_ones_go(&mut self) -> bool {
         let has_more = self.stopper.let_late_ones_go();
-        self.counts.held += self.stopper.take_held_late();
+        self.counts.held_late += self.stopper.take_held_late();
         has_more
     }
 
@@ -202,7 +206,7 @@ impl Process {
         modules: &[Module<'_>],
         words: &mut Vec<u64>,
     ) -> Result<bool, Unread> {
-        self.counts.held += self.stopper.take_held_late();
+        self.counts.held_late += self.stopper.take_held_late();
         let is_dear = self.counts.held > GRACE + self.counts.ran / self.most_held;
         if is_dear && !self.stopper.is_patient {
             return Err(Unread::Dear);

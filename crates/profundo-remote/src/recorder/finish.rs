@@ -268,7 +268,7 @@ impl Recorder {
         };
         let starts = self.cost_of_starts + loading * self.loads;
         let own_cost = match self.outside.reads {
-            true => Some(self.readings.held),
+            true => Some(self.readings.held + self.readings.held_late),
             false => delivery.map(|each| handlers + each * handled + starts),
         };
         let recorder_cpu = self
