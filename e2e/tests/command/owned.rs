@@ -143,10 +143,8 @@ fn what_has_grown_is_told_by_its_owners() {
             assert_eq!(parts.map(grown).sum::<i64>(), grown(of(name)), "{name}");
         }
         let text = asked(&["heap", before, after]);
-        for row in [
-            "dict at app.cache.table[…]\n",
-            "list at <app.cache.Slots>.rows\n",
-        ] {
+        // What is longer than the page is wide is cut.
+        for row in ["dict at app.cache.table[…]\n", "list at <app.cache.Slots>."] {
             assert!(text.contains(row), "{row} in {text}");
         }
         for file in files {
