@@ -97,7 +97,8 @@ E",
         )
         .modes(&["", "--wall"])
         .shape(Shape::Seconds(0.1))
-        .shape(Shape::Hot("work", 5.0))
+        // With waits the idle workers and the master have most of the time.
+        .shape(Shape::Hot("work", 2.0))
         .shape(Shape::NoNote("symbols were removed"))
 }
 
@@ -129,7 +130,6 @@ events { worker_connections 64; }
 http { access_log off; gzip on; gzip_types *; server { listen unix:$HERE/s; root $HERE; } }
 E",
     )
-    .modes(&["", "--wall"])
     .shape(Shape::Hot("ngx_http_core_run_phases", 30.0))
 }
 
@@ -137,7 +137,7 @@ fn pipeline() -> Entry {
     Entry::new(
         "attach-pipeline",
         r#"
-sh -c 'yes abcdefg | tr a b | head -c 2000000000 | sed s/c/d/ | cksum' & M=$!
+sh -c 'yes abcdefg | tr a b | head -c 300000000 | sed s/c/d/ | cksum' & M=$!
 $P $M -d 3 >$HERE/report; echo "attached: $?"
 wait $M; echo "ended: $?"
 "#,
@@ -177,7 +177,8 @@ if __name__ == '__main__':
 E",
         )
         .modes(&["", "--wall"])
-        .shape(Shape::Hot("work", 20.0))
+        // With waits the master's threads have most of the time.
+        .shape(Shape::Hot("work", 8.0))
 }
 
 /// An interpreter that has forked two busy children.
