@@ -38,6 +38,10 @@ fn half_a_million_stacks_keep_their_lines() {
     let stacks = profile.heap.sites.len();
     assert!(stacks > 1 << 19, "{stacks}");
     assert_eq!(not_kept(profile), 0);
+    // The program does hardly anything else, so most of its time is what the counting takes.
+    let (user, system) = profile.cpu_used().unwrap();
+    let (own, used) = (profile.meta.own_cost.unwrap().0, user.0 + system.0);
+    assert!(own > used / 4 && own < used, "{own} of {used} ns");
 }
 
 /// The command does not run at all while the children do, as on a machine that has too much to do.

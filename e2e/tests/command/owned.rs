@@ -1,13 +1,13 @@
 //! Whose the containers of a Python process are, in tables and on the ways to them.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
 use crate::command::profundo;
 use crate::program::{alone, wait};
-use crate::targets::{pythons_for, scratch, source};
+use crate::targets::{Python, pythons_for, scratch, source};
 
 fn asked(arguments: &[&str]) -> String {
     let output = Command::new(profundo()).args(arguments).output().unwrap();
@@ -21,20 +21,26 @@ fn owner<'a>(of: &'a Value, owner: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no {owner} in {of:#}"))
 }
 
+/// The program, when it has made its containers.
+fn begin(version: &Python) -> (Child, BufReader<ChildStdout>) {
+    let mut child = Command::new(&version.path)
+        .arg(source("owned_containers.py"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready 1000\n");
+    (child, output)
+}
+
 #[test]
 fn containers_are_told_by_their_owners() {
     for version in pythons_for("owned_containers.py by owner") {
         let _alone = alone();
-        let mut child = Command::new(&version.path)
-            .arg(source("owned_containers.py"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        output.read_line(&mut line).unwrap();
-        assert_eq!(line, "ready 1000\n");
+        let (mut child, _output) = begin(&version);
         let pid = child.id().to_string();
         let file = scratch().join("owned.heapsnapshot");
         let file = file.to_str().unwrap();
@@ -94,21 +100,13 @@ fn containers_are_told_by_their_owners() {
 fn what_has_grown_is_told_by_its_owners() {
     for version in pythons_for("owned_containers.py growing") {
         let _alone = alone();
-        let mut child = Command::new(&version.path)
-            .arg(source("owned_containers.py"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        output.read_line(&mut line).unwrap();
+        let (mut child, mut output) = begin(&version);
         let pid = child.id().to_string();
         let files = ["before", "after"].map(|name| scratch().join(format!("{name}.heapsnapshot")));
         let [before, after] = files.each_ref().map(|file| file.to_str().unwrap());
         asked(&["snapshot", &pid, "-o", before]);
         child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
-        line.clear();
+        let mut line = String::new();
         output.read_line(&mut line).unwrap();
         assert_eq!(line, "grown\n");
         asked(&["snapshot", &pid, "-o", after]);

@@ -83,7 +83,7 @@ impl Shared {
     }
 }
 
-/// Compares two snapshots with their types. At most `limit` new objects are told.
+/// Compares two snapshots with their types. Lists at most `limit` new objects.
 ///
 /// An object is the same if its id and its type are. Where hardly any are the same, the snapshots
 /// are of different processes, and only numbers of objects are compared.

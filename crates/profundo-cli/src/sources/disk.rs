@@ -27,7 +27,7 @@ pub(super) struct OnDisk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Version {
     modified: SystemTime,
-    /// Nobody can set it, so it also shows an older text that was put in place with its own time.
+    /// The kernel alone sets it, so it also shows that an older text was put in place with its own time.
     changed: SystemTime,
     size: u64,
 }

@@ -122,6 +122,7 @@ impl InMemory {
         if has_several {
             self.forget(file, SourceFile::Apart);
         } else if self.spent > MOST_TIME {
+            // The end of the recording reads what is on the disk then.
         } else if let Some(path) = path {
             self.read(file, &path, since, is_library);
         } else if !is_file && !has_text {

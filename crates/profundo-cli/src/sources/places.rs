@@ -18,7 +18,7 @@ const MOST_LINKS: usize = 40;
 /// Where a process finds a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Under the same name as we do, or nobody can say.
+    /// Under the same name as we do, or it is not known where.
     Here,
     /// In a file system of its own: the path by which we find it while the process lives.
     Elsewhere(PathBuf),

@@ -238,7 +238,7 @@ impl Keeper {
             if due.is_some()
                 && let Some(ingest) = &mut self.ingest
             {
-                // No file has names for functions of the kernel and of compilers at run time: they were told.
+                // The recorder names functions of the kernel and of compilers at run time; no file has their names.
                 ingest.name_generated();
             }
             let profile = self.ingest.as_ref().map_or(&self.done, Ingest::profile);

@@ -98,7 +98,7 @@ impl Naming {
                 names.any(|name| !name.is_empty())
             };
             match self.plain.get_mut(index) {
-                // What no file has a name for was told of meanwhile.
+                // The recorder has named it meanwhile; no file has its name.
                 Some(plain) if is_named(&location.frames) && !is_named(plain) => {
                     *plain = location.frames.clone();
                 }

@@ -165,7 +165,7 @@ fn without_source_nothing_of_it_is_kept() {
     let recording = folder.path().join("x.profundo");
     let (profile, _) = profundo_formats::read_file(&recording).unwrap();
     assert!(profile.sources.is_empty() && profile.source_files.is_empty());
-    // The text is the disk's, as long as nobody has written there.
+    // The text is the disk's, as long as the file has not been written again.
     assert!(shown(&folder, &[]).contains("# old"));
     fs::write(&path, program("pass")).unwrap();
     let touched = shown(&folder, &[]);

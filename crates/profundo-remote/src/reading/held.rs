@@ -202,7 +202,7 @@ impl Stopper {
     }
 
     /// For how long threads that stopped too late to be read were held since this was last asked, at most, in
-    /// nanoseconds: nobody knows when they stopped since they were last seen to run.
+    /// nanoseconds: they stopped at an unknown instant after they were last seen to run.
     pub(crate) fn take_held_late(&mut self) -> u64 {
         std::mem::take(&mut self.held_late)
     }

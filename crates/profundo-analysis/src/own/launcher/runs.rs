@@ -50,7 +50,7 @@ impl Runs {
             frames: FxHashMap::default(),
             all,
         };
-        // Where all processes are alike, nobody needs to look.
+        // Where all processes are alike, the stacks need not be read.
         if processes.windows(2).any(|two| two[0] != two[1]) {
             found.look_at_stacks(profile, frames, processes);
         }

@@ -59,7 +59,7 @@ pub(super) struct Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    /// Compares two snapshots. At most `limit` new objects are told.
+    /// Compares two snapshots. Lists at most `limit` new objects.
     pub(super) fn new(before: &'a Graph, now: &'a Graph, limit: usize) -> Self {
         let (before, now) = (Side::new(before), Side::new(now));
         let by_owner = difference_by_owner(
