@@ -4,7 +4,7 @@
 mod bytes;
 mod threads;
 
-use profundo_model::{LocationId, LocationKind, Meta, Profile, Reason, SampleKind};
+use profundo_model::{LocationId, LocationKind, Meta, Profile, Reason, SampleKind, StackId};
 
 use crate::quality::quality;
 use crate::{Filter, Selection};
@@ -142,21 +142,40 @@ fn roots(profile: &Profile) -> Vec<LocationId> {
 
 /// Time of a selection whose stacks could not be read, of all that its samples stand for.
 pub fn unread(profile: &Profile, selection: &Selection) -> Missing {
+    Missing {
+        of: Whole::Cpu,
+        used: selection.weight(profile),
+        causes: unread_causes(profile, selection, |_, weight| weight),
+    }
+}
+
+/// Why stacks could not be read, with the time of each cause. `of` says what a stack's weight counts.
+fn unread_causes(
+    profile: &Profile,
+    selection: &Selection,
+    of: impl Fn(StackId, u64) -> u64,
+) -> Vec<(Cause, u64)> {
     let mut causes: Vec<(Cause, u64)> = Vec::new();
     let roots = roots(profile);
     for stack in selection.stacks(profile) {
         let leaf = profile.stacks.get(stack.stack).location;
         let root = roots.get(stack.stack.index()).copied().unwrap_or(leaf);
         if let Some(reason) = why_unread(profile, leaf, root) {
-            add(&mut causes, Cause::Row(reason), stack.weight);
+            add(
+                &mut causes,
+                Cause::Row(reason),
+                of(stack.stack, stack.weight),
+            );
         }
     }
     sort(&mut causes);
-    Missing {
-        of: Whole::Cpu,
-        used: selection.weight(profile),
-        causes,
-    }
+    causes
+}
+
+/// `part` of a `whole`, of this weight.
+fn part_of(weight: u64, part: u64, whole: u64) -> u64 {
+    let product = u128::from(weight) * u128::from(part);
+    (product / u128::from(whole.max(1))) as u64
 }
 
 fn add(causes: &mut Vec<(Cause, u64)>, cause: Cause, weight: u64) {
@@ -197,15 +216,22 @@ pub fn missing(profile: &Profile) -> Option<Missing> {
     }
     let all = Selection::new(profile, &Filter::default());
     let quality = quality(profile, &all);
-    let found = unread(profile, &all);
-    let used = quality.used.unwrap_or(0).max(found.used);
-    let unread = found.sum();
-    let mut causes = found.causes;
+    let weight = all.weight(profile);
+    let used = quality.used.unwrap_or(0).max(weight);
     let counted: u64 = (all.stacks(profile).iter())
         .filter(|stack| profile.is_counted(stack.stack))
         .map(|stack| stack.weight)
         .sum();
-    // What samples were scaled up by is in their rows already, and must not count twice.
+    // Samples of short processes are scaled up, and what they are scaled up by was not sampled.
+    let scaled = weight.saturating_sub(counted);
+    let sampled = quality.sampled.min(scaled);
+    let mut causes = unread_causes(profile, &all, |stack, weight| {
+        match profile.is_counted(stack) {
+            true => weight,
+            false => part_of(weight, sampled, scaled),
+        }
+    });
+    let unread = causes.iter().map(|(_, weight)| *weight).sum();
     let unsampled = (quality.used.unwrap_or(0))
         .saturating_sub(quality.sampled)
         .saturating_sub(counted)

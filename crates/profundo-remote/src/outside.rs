@@ -43,6 +43,8 @@ pub(crate) struct Outside {
     pub(crate) sampled: u64,
     /// Nanoseconds that its clocks have counted, if they are its alone: what could have been sampled.
     pub(crate) counted: Option<u64>,
+    /// What the process had used when its clocks were opened, in user code and in the kernel.
+    pub(crate) used_before: (u64, u64),
     /// Whether a child has its clocks.
     pub(crate) has_heirs: bool,
     /// Whether time in the kernel is sampled too.

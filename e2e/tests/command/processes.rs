@@ -1,7 +1,9 @@
 //! Programs that start programs.
 
+use std::time::Duration;
+
 use crate::program::Program;
-use crate::targets::{c, source, tool};
+use crate::targets::{c, pythons_for, source, tool};
 
 #[test]
 fn a_storm_of_forks() {
@@ -11,6 +13,42 @@ fn a_storm_of_forks() {
     let recording = Program::new(target).slack(6.0).same();
     recording.is_tree().processes("fork_storm", 300);
     recording.hot("burn_in_child", 20.0);
+}
+
+/// Children that got no room to record in are sampled from outside, or their time is at least known.
+#[test]
+fn children_that_a_busy_recorder_does_not_answer() {
+    /// Forty children take 0.2 s each, and twelve in Python 0.4 s each.
+    const WORK: f64 = 8.0;
+    const WORK_IN_PYTHON: f64 = 4.8;
+    let Some(target) = c("starved_forks.c", &[]) else {
+        return;
+    };
+    let recorded = |program: Program, work: f64| {
+        let (recording, _) = program.slack(5.0).same_with(|mut outcome| {
+            outcome.files.clear();
+            outcome
+        });
+        let (user, system) = recording.profile.cpu_used().unwrap();
+        let used = Duration::from_nanos(user.0 + system.0).as_secs_f64();
+        assert!(used > work * 0.9, "{used} s; {}", recording.outline());
+        recording
+    };
+    let native = || Program::new(target.clone()).without_recorder();
+    let recording = recorded(native(), WORK);
+    let seconds = recording.processes("starved_forks", 41).seconds();
+    assert!(seconds > WORK * 0.4, "{seconds} s");
+    let inside = native().options(&["--engine", "cpu-timer"]);
+    recorded(inside, WORK).processes("starved_forks", 41);
+    let path = source("starved_forks.py");
+    for python in pythons_for("starved_forks.py") {
+        let program = Program::new(&python.path).with(&[&path]);
+        let recording = recorded(program.without_recorder(), WORK_IN_PYTHON);
+        let seconds = recording.processes("starved_forks", 13).seconds();
+        assert!(seconds > WORK_IN_PYTHON * 0.6, "{seconds} s");
+        // A thread that has to wait for a CPU is not held until it gets one, so not all of it can be read.
+        recording.hot("burn_in_child", 25.0);
+    }
 }
 
 #[test]

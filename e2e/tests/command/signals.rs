@@ -1,6 +1,6 @@
 //! Programs that have signals of their own, among them the one that we use.
 
-use crate::program::{Program, told};
+use crate::program::Program;
 use crate::recording::Recording;
 use crate::targets::{c, source, tool};
 
@@ -115,19 +115,7 @@ fn a_recorder_that_does_not_answer_holds_nobody_up() {
     let Some(target) = c("stopped_recorder.c", &[]) else {
         return;
     };
-    let program = Program::new(&target).meanwhile(|child, folder| {
-        let recorder = child.id() as i32;
-        let is_recorded = told(folder, "ready") != recorder;
-        let send = |signal| {
-            // SAFETY: the process is our child, and was not waited for.
-            is_recorded.then(|| unsafe { libc::kill(recorder, signal) });
-        };
-        send(libc::SIGSTOP);
-        std::fs::write(folder.join("go"), "").unwrap();
-        told(folder, "done");
-        send(libc::SIGCONT);
-        std::fs::write(folder.join("on"), "").unwrap();
-    });
+    let program = Program::new(&target).without_recorder();
     let (recording, outcome) = program.slack(5.0).same_with(|mut outcome| {
         outcome.files.clear();
         outcome

@@ -48,14 +48,20 @@ fn take(profile: &mut Profile, thread: ThreadId, stack: StackId, state: State) {
     });
 }
 
-/// A shell that ran for long, a process that has two samples of its three milliseconds, and many that have
-/// none.
-fn shell() -> Profile {
+/// A profile with one stack, and no processes yet.
+fn empty() -> Profile {
     let mut profile = Profile::from_folded("main;work 1").unwrap();
     profile.samples.clear();
     profile.threads = Default::default();
     profile.processes.clear();
     profile.meta.engine = Engine::PerfSignal;
+    profile
+}
+
+/// A shell that ran for long, a process that has two samples of its three milliseconds, and many that have
+/// none.
+fn shell() -> Profile {
+    let mut profile = empty();
     process(&mut profile, (1, "sh script.sh"), (100 * MS, 0), 100);
     process(&mut profile, (2, "/usr/bin/sed s/a/b/"), (3 * MS + 1, 0), 2);
     for pid in 3..103 {
@@ -74,10 +80,7 @@ fn weight_of(profile: &Profile, id: u32) -> u64 {
 /// The clocks of some engines stand still in the kernel: their samples cannot stand for its time too.
 #[test]
 fn samples_outside_of_the_kernel_stand_for_no_time_in_it() {
-    let mut profile = shell();
-    profile.samples.clear();
-    profile.processes.clear();
-    profile.threads = Default::default();
+    let mut profile = empty();
     process(&mut profile, (1, "app"), (70 * MS + 1, 30 * MS), 100);
     settle(&mut profile);
     let found = quality(&profile, &all(&profile));
@@ -89,10 +92,7 @@ fn samples_outside_of_the_kernel_stand_for_no_time_in_it() {
 /// Processes of half a period, of which every second one has a sample: that is 50 % of the time, not 100 %.
 #[test]
 fn a_sample_stands_for_no_more_than_its_short_process() {
-    let mut profile = shell();
-    profile.samples.clear();
-    profile.processes.clear();
-    profile.threads = Default::default();
+    let mut profile = empty();
     for pid in 1..=100 {
         process(
             &mut profile,
@@ -255,6 +255,32 @@ fn stacks_that_could_not_be_read_are_missing_too() {
         ]
     );
     assert!(found.is_grave(MS));
+}
+
+/// Of 40 ms, ten samples were lost and ten are unreadable. The other twenty stand for the lost ones too.
+#[test]
+fn what_could_not_be_read_is_not_scaled_up() {
+    let mut profile = empty();
+    process(&mut profile, (1, "app"), (40 * MS, 0), 20);
+    let broken = profundo_model::LocationKind::Reason(Reason::PythonBroken);
+    let location = profile.locations.intern(broken, None);
+    let stack = profile.stacks.intern(None, location);
+    for _ in 0..10 {
+        take(&mut profile, ThreadId(0), stack, State::Running);
+    }
+    settle(&mut profile);
+    assert_eq!(all(&profile).weight(&profile), 40 * MS);
+    let found = missing(&profile).unwrap();
+    let wanted = [
+        (Cause::Missed, 10 * MS),
+        (Cause::Row(Reason::PythonBroken), 10 * MS),
+    ];
+    for (cause, weight) in wanted {
+        let of = found.causes.iter().find(|(it, _)| *it == cause);
+        let found = of.map_or(0, |(_, weight)| *weight);
+        assert!(found.abs_diff(weight) < 100, "{cause:?}: {found} ns");
+    }
+    assert!(found.sum() <= 20 * MS);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! and a piece of the stack at each tick of a task clock.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
@@ -28,6 +28,8 @@ pub(crate) struct Sampler {
     events: Vec<(u32, u32, OwnedFd)>,
     /// Threads that were sampled since the period was last changed.
     sampled: RefCell<HashSet<u32>>,
+    /// By process, how many times the period of the others its clocks have.
+    rarer: HashMap<u32, u64>,
     what: Sampled,
 }
 
@@ -73,13 +75,26 @@ impl Sampler {
             rings,
             events: Vec::new(),
             sampled: RefCell::default(),
+            rarer: HashMap::new(),
             what,
         })
+    }
+
+    /// The clocks of a process have so many times the period of the others'.
+    pub(crate) fn sample_rarer(&mut self, pid: u32, times: u64) {
+        if times > 1 {
+            self.rarer.insert(pid, times);
+        }
+    }
+
+    fn period_of(&self, pid: u32, usual: u64) -> u64 {
+        usual.saturating_mul(self.rarer.get(&pid).copied().unwrap_or(1))
     }
 
     /// Samples the threads of a process, and those that they start. What was executed by them is
     /// another matter.
     pub(crate) fn add(&mut self, pid: u32, tids: &[u32], period: u64) -> io::Result<()> {
+        let period = self.period_of(pid, period);
         for &tid in tids {
             for (cpu, ring, _) in &self.rings {
                 let mut attr = attributes(period, self.what);
@@ -127,14 +142,15 @@ impl Sampler {
     /// Closes the clocks of a process.
     pub(crate) fn remove(&mut self, pid: u32) {
         self.events.retain(|(owner, ..)| *owner != pid);
+        self.rarer.remove(&pid);
     }
 
     /// Changes the period of the clocks that tick: to change that of one that sleeps would wake a CPU.
     pub(crate) fn set_period(&self, nanoseconds: u64) {
         let sampled = std::mem::take(&mut *self.sampled.borrow_mut());
-        for (_, tid, event) in &self.events {
+        for (pid, tid, event) in &self.events {
             if sampled.contains(tid) {
-                set_period(event, nanoseconds);
+                set_period(event, self.period_of(*pid, nanoseconds));
             }
         }
     }

@@ -1,11 +1,13 @@
 //! A process that runs already: it is sampled from outside, and its threads are read.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use profundo_cpython::Refusal;
 use profundo_wire::recording::{Engine, Event};
 
 use super::Recorder;
+use super::outside::Begun;
 use crate::copied::modules;
 use crate::error::Error;
 use crate::modules::ModuleList;
@@ -13,9 +15,14 @@ use crate::permits::{Gap, may_be_read, perf_refused, python_unread};
 use crate::proc;
 use crate::program::{Program, Way};
 use crate::reading::Counts;
+use crate::sys;
 
 /// How long the tables of large files are waited for, so that the first stacks are whole.
 const TABLES: Duration = Duration::from_millis(1500);
+
+/// How often it is looked whether a thread has stopped that was asked to. It may have to wait for a CPU until
+/// it does, and is let go at once.
+const LATE: Duration = Duration::from_micros(200);
 
 impl Recorder {
     /// Tries whether a process may be attached to, and how its threads can be sampled: from then on
@@ -57,14 +64,14 @@ impl Recorder {
         // A thread that was sampled goes on at once.
         crate::sys::ask_for_short_slices();
         let running = std::mem::replace(&mut self.running, false);
-        self.begin_outside(pid, 0, sink);
+        self.begin_outside(pid, 0, Begun::Before, sink);
         let mut tids = proc::threads(pid);
         tids.extend(self.begin_children(pid, sink));
         for &other in others {
             // A process that was named may be a child of another one.
             if self.program_of(other).is_none() {
                 may_be_read(other).map_err(Error::Refused)?;
-                self.begin_outside(other, 0, sink);
+                self.begin_outside(other, 0, Begun::Before, sink);
                 tids.extend(proc::threads(other));
                 tids.extend(self.begin_children(other, sink));
             }
@@ -116,7 +123,7 @@ impl Recorder {
             let Some(parent) = self.program_of(parent) else {
                 continue;
             };
-            self.begin_outside(child, parent, sink);
+            self.begin_outside(child, parent, Begun::Before, sink);
             tids.extend(proc::threads(child));
         }
         tids
@@ -176,10 +183,25 @@ impl Recorder {
         }
     }
 
+    /// Waits until a process rings, so long at most.
+    pub(super) fn wait_for_the_bell(&mut self, most: Duration) {
+        let began = Instant::now();
+        let mut some_have_to_stop = true;
+        while some_have_to_stop {
+            let mut left = most.saturating_sub(began.elapsed());
+            some_have_to_stop = self.outside.is_active() && self.let_late_ones_go();
+            if some_have_to_stop {
+                left = left.min(LATE);
+            }
+            let doorbell = &self.control().doorbell;
+            sys::futex_wait(doorbell, self.bell, left);
+            let has_rung = doorbell.load(Ordering::Relaxed) != self.bell;
+            some_have_to_stop &= !has_rung && began.elapsed() < most;
+        }
+    }
+
     /// Reads threads as they are sampled, for so long.
     pub(super) fn read_within(&mut self, most: Duration, sink: &mut dyn FnMut(Event<'_>)) {
-        /// A thread that was asked to stop, and has to wait for a CPU until it does, may stop at any time.
-        const LATE: Duration = Duration::from_micros(200);
         let began = Instant::now();
         loop {
             let mut left = most.saturating_sub(began.elapsed());

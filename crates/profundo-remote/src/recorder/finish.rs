@@ -123,7 +123,7 @@ impl Recorder {
         {
             // Clocks that children have inherited count more than the process has used; its samples stand for less.
             let counted = outside.counted.unwrap_or(outside.sampled);
-            let before = program.times_before;
+            let before = outside.used_before;
             let system = match outside.sees_the_kernel {
                 true => program.times.1.saturating_sub(before.1),
                 false => 0,

@@ -3,13 +3,14 @@
 use profundo_wire::recording::{Event, HowEnded};
 
 use super::Recorder;
+use super::outside::Begun;
 use crate::perf::Record;
 use crate::proc;
 use crate::program::Way;
 use crate::session::{forget_copy, is_copy};
 use crate::sys;
 
-/// A process that has executed something gets this long for its agent to say hello.
+/// A process that has begun, or executed something, gets this long for its agent to say hello.
 const HELLO_WITHIN: u64 = 100_000_000;
 
 /// Nanoseconds between two looks at `/proc`.
@@ -30,12 +31,18 @@ pub(super) struct Newcomer {
     executed: u64,
     /// Whether what it executes has been looked at.
     looked: bool,
+    /// Whether it has clocks that count from outside, because its parent has.
+    inherits_clocks: bool,
     seen: u64,
 }
 
 impl Recorder {
     /// Waits for a process to say who it is.
     pub(super) fn expect(&mut self, pid: u32, parent: u32, command: String, began: u64) {
+        let inherits_clocks = match self.programs.get(&parent) {
+            Some(program) => matches!(program.way, Way::Outside(_)),
+            None => false,
+        };
         let newcomer = Newcomer {
             parent,
             command,
@@ -43,6 +50,7 @@ impl Recorder {
             ended: None,
             executed: 0,
             looked: false,
+            inherits_clocks,
             seen: sys::nanoseconds(libc::CLOCK_MONOTONIC),
         };
         self.newcomers.insert(pid, newcomer);
@@ -171,6 +179,7 @@ impl Recorder {
             ended: None,
             executed: time,
             looked: false,
+            inherits_clocks: false,
             seen: time,
         };
         self.newcomers.insert(pid, newcomer);
@@ -221,20 +230,18 @@ impl Recorder {
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let mut outside = Vec::new();
         let mut ended = Vec::new();
-        for (&pid, newcomer) in &mut self.newcomers {
+        let mut newcomers = std::mem::take(&mut self.newcomers);
+        for (&pid, newcomer) in &mut newcomers {
             if newcomer.executed == 0 {
-                // The kernel takes its word back when a process gets another user's rights.
-                let before = match self.programs.get(&newcomer.parent) {
-                    Some(program) => program.pid,
-                    None => std::process::id(),
-                };
-                if now.saturating_sub(newcomer.seen) > HELLO_WITHIN
-                    && proc::runs_another_program(pid, before)
-                {
-                    outside.push((pid, newcomer.parent));
+                let waited = now.saturating_sub(newcomer.seen);
+                if waited <= HELLO_WITHIN {
                     continue;
                 }
-                if now.saturating_sub(newcomer.seen) > FORGOTTEN && Some(pid) != self.root {
+                if self.is_another(pid, newcomer) {
+                    outside.push((pid, newcomer.parent, Begun::Before));
+                } else if self.has_no_agent(pid, newcomer) {
+                    outside.push((pid, newcomer.parent, Begun::ByFork));
+                } else if waited > FORGOTTEN && Some(pid) != self.root {
                     ended.push(pid);
                 }
                 continue;
@@ -243,18 +250,36 @@ impl Recorder {
             if !newcomer.looked || late {
                 newcomer.looked = true;
                 if late || super::outside::is_closed_to_agents(pid, self.options.agent.is_some()) {
-                    outside.push((pid, newcomer.parent));
+                    outside.push((pid, newcomer.parent, Begun::Before));
                 }
             }
         }
+        self.newcomers = newcomers;
         for pid in ended {
             self.newcomers.remove(&pid);
         }
-        for (pid, parent) in outside {
-            self.begin_outside(pid, parent, sink);
+        for (pid, parent, begun) in outside {
+            self.begin_outside(pid, parent, begun, sink);
             // It is in the books now, or gone.
             self.newcomers.remove(&pid);
         }
+    }
+
+    /// Whether the child of a fork is on its own: its agent got no ring, and its parent's clocks are not its.
+    fn has_no_agent(&self, pid: u32, newcomer: &Newcomer) -> bool {
+        Some(pid) != self.root
+            && !newcomer.inherits_clocks
+            && !self.rings.has(pid, self.directory.control())
+    }
+
+    /// Whether a process runs another file than its parent, although the kernel has not told that it executed
+    /// one: it takes its word back when a process gets another user's rights.
+    fn is_another(&self, pid: u32, newcomer: &Newcomer) -> bool {
+        let before = match self.programs.get(&newcomer.parent) {
+            Some(program) => program.pid,
+            None => std::process::id(),
+        };
+        proc::runs_another_program(pid, before)
     }
 
     /// Without the kernel's word: looks for new children, and for processes that run another

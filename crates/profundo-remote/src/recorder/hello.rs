@@ -87,8 +87,10 @@ impl Recorder {
         if let Some(kept) = self.directory.keys().0.get(index) {
             kept.store(key, Ordering::Relaxed);
         }
-        let parent = self.parent_of(&program, forked, sink);
-        if !forked {
+        // A child may come to its agent late, when it is sampled from outside already.
+        let goes_on = !forked || self.is_sampled_outside(pid);
+        let parent = self.parent_of(&program, goes_on, sink);
+        if goes_on {
             // An exec goes on with the times of the program before.
             match self.times_at_exec.remove(&pid) {
                 // The one ends where the other begins, so that both add up.
@@ -144,11 +146,20 @@ impl Recorder {
         self.programs.insert(program.key, program);
     }
 
+    /// Whether a process that lives is sampled from outside.
+    fn is_sampled_outside(&self, pid: u32) -> bool {
+        let of_pid = self.program_of(pid).and_then(|key| self.programs.get(&key));
+        of_pid.is_some_and(|program| {
+            let ended = sys::which_ended(program.pidfd.iter());
+            matches!(program.way, Way::Outside(_)) && ended == [false]
+        })
+    }
+
     /// Which program forked this one, or was replaced by it.
     fn parent_of(
         &mut self,
         program: &Program,
-        forked: bool,
+        goes_on: bool,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> u32 {
         let Some(agent) = program.agent() else {
@@ -164,13 +175,12 @@ impl Recorder {
         let mut parent = None;
         for key in replaced {
             // A fork in a process known before: that one has ended, and its number was used again.
-            let how = if forked {
-                HowEnded::Unknown
-            } else {
-                HowEnded::Replaced
+            let how = match goes_on {
+                true => HowEnded::Replaced,
+                false => HowEnded::Unknown,
             };
             self.end_program(key, how, sink);
-            parent = Some(key).filter(|_| !forked);
+            parent = Some(key).filter(|_| goes_on);
         }
         let newcomer = self.newcomers.get(&pid).map(|newcomer| newcomer.parent);
         let by_pid = self

@@ -374,7 +374,7 @@ impl Recorder {
             if self.outside.reads {
                 self.read_within(wait, sink);
             } else {
-                sys::futex_wait(&self.control().doorbell, self.bell, wait);
+                self.wait_for_the_bell(wait);
             }
             self.look_at_waits(sink);
             let has_rung = self.control().doorbell.load(Ordering::Relaxed) != self.bell;

@@ -127,6 +127,20 @@ pub(super) fn is_closed_to_agents(pid: u32, have_agent: bool) -> bool {
     executable_of(pid).is_some_and(|elf| elf.interpreter().is_none())
 }
 
+/// How often the child of a fork is sampled, in nanoseconds, and one whose threads are read: the recorder had
+/// no time for its agent, so it has none for many samples either.
+const CHILD_PERIOD: u64 = 4_000_000;
+const READING_PERIOD: u64 = 10_000_000;
+
+/// How a process began that is to be sampled from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begun {
+    /// By an exec, or before the recording: what it has used so far is not counted.
+    Before,
+    /// By the fork of a process that has an agent. The child's found no ring, so it records nothing.
+    ByFork,
+}
+
 /// Why a process is not sampled from outside.
 #[derive(Debug)]
 enum Unsampled {
@@ -176,20 +190,35 @@ impl Recorder {
     }
 
     /// Begins to sample a process from outside.
-    pub(super) fn begin_outside(&mut self, pid: u32, parent: u32, sink: &mut dyn FnMut(Event<'_>)) {
+    pub(super) fn begin_outside(
+        &mut self,
+        pid: u32,
+        parent: u32,
+        begun: Begun,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
         let pidfd = match sys::pidfd_open(pid) {
             Ok(pidfd) => Some(pidfd),
             Err(error) => return self.tell_unsampled(pid, &error.into(), sink),
         };
-        if self.options.agent.is_some() {
+        if self.options.agent.is_some() && begun == Begun::Before {
             self.note_special(pid);
         }
         self.keys += 1;
         let started = profundo_probe::clock::now();
+        let of_parent = self.programs.get(&parent);
+        // The parent's agent would have read what it runs in Python.
+        let reads_too = begun == Begun::ByFork && of_parent.is_none_or(|it| it.runtime_told);
         let opened = if self.aimed == Some(pid) && !self.is_polling() {
             Ok(())
         } else if self.can_sample_outside() {
-            self.open_outside(pid).map_err(Unsampled::from)
+            let period = self.clock_plan().period.max(1);
+            let times = match begun {
+                Begun::Before => 1,
+                Begun::ByFork if reads_too => READING_PERIOD.div_ceil(period),
+                Begun::ByFork => CHILD_PERIOD.div_ceil(period),
+            };
+            self.open_rarer(pid, times).map_err(Unsampled::from)
         } else if self.options.engine == EngineChoice::CpuTimer {
             Err(Unsampled::EngineIsInside)
         } else {
@@ -199,7 +228,7 @@ impl Recorder {
         outside.tells_calls = self.options.wall.is_some() && self.options.traffic;
         outside.sees_the_kernel = self.outside.kernel;
         let most_held = self.options.most_held;
-        let reads = self.outside.reads;
+        let reads = self.outside.reads || reads_too;
         outside.process = reads.then(|| Box::new(Process::held_at_most(most_held)));
         let way = Way::Outside(outside);
         let mut program = Program::new(self.keys, pid, started, way, Default::default());
@@ -210,19 +239,26 @@ impl Recorder {
             .modules
             .refresh(pid, &maps, started, &Told::default(), &mut self.store);
         program.read_times();
-        program.times_before = program.times;
+        if let Way::Outside(outside) = &mut program.way {
+            outside.used_before = program.times;
+        }
+        if begun == Begun::Before {
+            program.times_before = program.times;
+        }
         if opened.is_ok() {
-            program.user.go(program.times.0);
-            program.system.go(program.times.1);
+            program.user.go(program.times_before.0);
+            program.system.go(program.times_before.1);
             if !self.running {
                 program.pause();
             }
         }
         self.enter(program, parent, sink);
-        if let Err(error) = opened
+        if let Err(why) = opened
             && self.engine != Engine::Wall
+            // Of an agent that got no ring another note says so.
+            && !(begun == Begun::ByFork && matches!(why, Unsampled::EngineIsInside))
         {
-            self.tell_unsampled(pid, &error, sink);
+            self.tell_unsampled(pid, &why, sink);
         }
     }
 
@@ -235,6 +271,11 @@ impl Recorder {
     }
 
     pub(super) fn open_outside(&mut self, pid: u32) -> std::io::Result<()> {
+        self.open_rarer(pid, 1)
+    }
+
+    /// The same, with so many times the period of the others.
+    fn open_rarer(&mut self, pid: u32, times: u64) -> std::io::Result<()> {
         if self.is_polling() {
             self.poll_process(pid);
             return Ok(());
@@ -242,6 +283,7 @@ impl Recorder {
         let period = self.clock_plan().period;
         let running = self.running;
         let sampler = self.outside.open()?;
+        sampler.sample_rarer(pid, times);
         // Threads that start meanwhile are inherited, or found in the next round.
         let mut seen: Vec<u32> = Vec::new();
         for _ in 0..4 {

@@ -136,11 +136,14 @@ impl Recorder {
         if starved != self.told.starved {
             let more = starved.wrapping_sub(self.told.starved);
             self.told.starved = starved;
-            let calls = self.options.calls.as_ref();
-            sink(Event::Note(starved_note(
-                more,
-                calls.map(|it| it.lines.is_some()),
-            )));
+            let lost = match &self.options.calls {
+                Some(calls) if calls.lines.is_some() => Lost::Lines,
+                Some(_) => Lost::Calls,
+                None if self.can_sample_outside() => Lost::Moments,
+                None => Lost::Samples,
+            };
+            let are_allocations = self.options.memory.is_some();
+            sink(Event::Note(starved_note(more, lost, are_allocations)));
         }
         let unmapped = self.control().unmapped.load(Ordering::Relaxed);
         let more = unmapped.wrapping_sub(std::mem::replace(&mut self.told.unmapped, unmapped));
@@ -168,17 +171,35 @@ impl Recorder {
     }
 }
 
-/// What is said of processes that had no room: where calls or lines are counted, which of them.
-fn starved_note(count: u32, are_lines: Option<bool>) -> String {
-    let (processes, was, their) = match count {
+/// What is lost of processes that had no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    /// Their first moments: then they are sampled from outside.
+    Moments,
+    /// All of their samples.
+    Samples,
+    Calls,
+    Lines,
+}
+
+/// What is said of processes that had no room.
+fn starved_note(count: u32, lost: Lost, are_allocations: bool) -> String {
+    let (processes, were, their) = match count {
         1 => ("1 process".to_owned(), "was", "its"),
         several => (format!("{several} processes"), "were", "their"),
     };
-    let began = format!("{processes} began when no ring was free");
-    match are_lines {
-        None => format!("{began}, and {was} not sampled"),
-        Some(false) => format!("{began}: {their} calls were not counted"),
-        Some(true) => format!("{began}: {their} lines were not counted"),
+    let began = format!("{processes} began while the recorder was busy");
+    let and_allocations = match are_allocations {
+        true => format!("; {their} allocations were not recorded"),
+        false => String::new(),
+    };
+    match lost {
+        Lost::Moments => format!(
+            "{began}, and {were} sampled from outside after a tenth of a second{and_allocations}"
+        ),
+        Lost::Samples => format!("{began}, and {were} not sampled{and_allocations}"),
+        Lost::Calls => format!("{began}: {their} calls were not counted"),
+        Lost::Lines => format!("{began}: {their} lines were not counted"),
     }
 }
 
@@ -200,12 +221,15 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_what_was_wanted() {
+        assert_eq!(
+            starved_note(1, Lost::Samples, false),
+            "1 process began while the recorder was busy, and was not sampled"
+        );
         assert!(
-            starved_note(1, None)
-                .ends_with("1 process began when no ring was free, and was not sampled")
+            starved_note(2, Lost::Moments, true).ends_with("; their allocations were not recorded")
         );
         assert!(unmapped_note(2).starts_with("2 processes could not map"));
-        assert!(starved_note(2, Some(false)).ends_with(": their calls were not counted"));
-        assert!(starved_note(1, Some(true)).ends_with(": its lines were not counted"));
+        assert!(starved_note(2, Lost::Calls, false).ends_with(": their calls were not counted"));
+        assert!(starved_note(1, Lost::Lines, false).ends_with(": its lines were not counted"));
     }
 }

@@ -9,7 +9,7 @@ use crate::traced::{counted_lines, lines_once, traced};
 #[test]
 fn processes_that_are_missing_are_said_above_the_table() {
     let mut profile = traced();
-    let note = "3 processes began when no ring was free: their calls were not counted";
+    let note = "3 processes began while the recorder was busy: their calls were not counted";
     profile.meta.notes.push(note.into());
     let text = Trace::new().render(&profile).unwrap();
     let first = text.lines().next().unwrap();
