@@ -600,9 +600,9 @@ impl Ingest {
                 .entry(stack)
                 .or_insert((head.clock, head.clock));
             *seen = (seen.0.min(head.clock), seen.1.max(head.clock));
-            if !python.is_empty() {
-                self.generated.walked.insert(id);
-            }
+        }
+        if !python.is_empty() {
+            self.generated.walked.insert(id);
         }
         true
     }

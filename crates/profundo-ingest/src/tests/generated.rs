@@ -28,6 +28,13 @@ fn jit() -> ModuleInfo {
 }
 
 fn program(ingest: &mut Ingest, key: u32, parent: u32) {
+    begin_process(ingest, key, parent);
+    let modules = vec![jit(), module("/bin/app", 0x3000, 0, u64::MAX)];
+    let process = key;
+    ingest.event(Event::Modules { process, modules });
+}
+
+fn begin_process(ingest: &mut Ingest, key: u32, parent: u32) {
     ingest.event(Event::Process(ProcessInfo {
         key,
         pid: 70 + key,
@@ -35,17 +42,18 @@ fn program(ingest: &mut Ingest, key: u32, parent: u32) {
         started: 1000,
         ..ProcessInfo::default()
     }));
-    let modules = vec![jit(), module("/bin/app", 0x3000, 0, u64::MAX)];
-    let process = key;
-    ingest.event(Event::Modules { process, modules });
 }
 
-fn begun() -> Ingest {
-    let mut ingest = Ingest::new(Start {
+fn new() -> Ingest {
+    Ingest::new(Start {
         period: 1000,
         started: at(1000),
         ..Start::default()
-    });
+    })
+}
+
+fn begun() -> Ingest {
+    let mut ingest = new();
     program(&mut ingest, 1, 0);
     ingest
 }
@@ -296,59 +304,83 @@ fn the_kernels_functions_are_those_of_all() {
     assert_eq!(profile.samples[0].stack, profile.samples[1].stack);
 }
 
+/// A sample with these native frames, in a Python function.
+fn python_sample(ingest: &mut Ingest, clock: u64, frames: &[u64]) {
+    let text = u64::from_ne_bytes(*b"f.py\0\0\0\0");
+    let code = CodeHead {
+        minor: 12,
+        number: 1,
+        first_line: 1,
+        file: (TextKind::One, 4),
+        name: (TextKind::One, 4),
+        ..CodeHead::default()
+    };
+    let frame = PythonWord::Frame {
+        code: 1,
+        offset: 0,
+        is_call: false,
+    };
+    let python = [frame, PythonWord::Entry { native: Some(0) }].map(|it| it.to_word());
+    let head = SampleHead {
+        python: python.len() as u16,
+        ..head(clock, 1, 0, End::Root, frames.len() as u16)
+    };
+    let words = [
+        &code.to_words()[..],
+        &[text, text],
+        &head.to_words()[..],
+        frames,
+        &python,
+    ];
+    ingest.event(Event::Words {
+        process: 1,
+        words: &words.concat(),
+    });
+}
+
+/// The name and the language of the outermost frame of the last sample.
+fn outermost(profile: &Profile) -> (String, Language) {
+    let stack = profile.samples.iter().last().unwrap().stack;
+    let root = profile.stacks.locations(stack).last().unwrap();
+    let frame = profile.locations.get(root).frames[0];
+    let name = profile.function_name(frame).to_owned();
+    (name, profile.frames.get(frame).language)
+}
+
 #[test]
 fn a_trampoline_is_shown_where_it_is_all_there_is() {
-    let python = |walks: bool| {
-        let mut ingest = begun();
-        let mut words = Vec::new();
-        if walks {
-            let text = u64::from_ne_bytes(*b"f.py\0\0\0\0");
-            let head = CodeHead {
-                minor: 12,
-                number: 1,
-                first_line: 1,
-                file: (TextKind::One, 4),
-                name: (TextKind::One, 4),
-                ..CodeHead::default()
-            };
-            words.extend(head.to_words());
-            words.extend([text, text]);
-        }
-        let frame = PythonWord::Frame {
-            code: 1,
-            offset: 0,
-            is_call: false,
-        };
-        let entry = PythonWord::Entry { native: Some(0) };
-        let python = [frame.to_word(), entry.to_word()];
-        let python = if walks { &python[..] } else { &[] };
-        let head = SampleHead {
-            python: python.len() as u16,
-            ..head(2000, 1, 0, End::Root, 2)
-        };
-        words.extend(head.to_words());
-        words.extend([0x3010, JIT + 4]);
-        words.extend(python);
-        ingest.event(Event::Words {
-            process: 1,
-            words: &words,
-        });
-        tell(&mut ingest, 1, vec![code(JIT, 0x10, "py::f:/x/f.py", 0)]);
-        ingest.event(Event::Clock(at(4000)));
-        let profile = finish(ingest);
-        let root = profile
-            .stacks
-            .locations(profile.samples[0].stack)
-            .last()
-            .unwrap();
-        let frame = profile.locations.get(root).frames[0];
-        (
-            profile.function_name(frame).to_owned(),
-            profile.frames.get(frame).language,
-        )
-    };
-    assert_eq!(python(false), ("f".into(), Language::Python));
-    assert_eq!(python(true), ("f".into(), Language::Runtime));
+    let stack = [0x3010, JIT + 4];
+    let trampoline = || vec![code(JIT, 0x10, "py::f:/x/f.py", 0)];
+    let mut alone = begun();
+    sample(&mut alone, 1, 2000, &stack);
+    tell(&mut alone, 1, trampoline());
+    alone.event(Event::Clock(at(4000)));
+    assert_eq!(outermost(&finish(alone)), ("f".into(), Language::Python));
+    let mut walked = begun();
+    python_sample(&mut walked, 2000, &stack);
+    tell(&mut walked, 1, trampoline());
+    walked.event(Event::Clock(at(4000)));
+    assert_eq!(outermost(&finish(walked)), ("f".into(), Language::Runtime));
+}
+
+/// On a busy machine, samples come before it is known where the program's code lies.
+#[test]
+fn a_trampoline_is_known_as_one_before_its_module_is() {
+    let mut ingest = new();
+    begin_process(&mut ingest, 1, 0);
+    python_sample(&mut ingest, 2000, &[0x3010, JIT + 4]);
+    let modules = vec![jit(), module("/bin/app", 0x3000, 0, u64::MAX)];
+    ingest.event(Event::Modules {
+        process: 1,
+        modules,
+    });
+    tell(&mut ingest, 1, vec![code(JIT, 0x10, "py::f:/x/f.py", 0)]);
+    ingest.name_generated();
+    ingest.event(Event::Clock(at(4000)));
+    let profile = finish(ingest);
+    assert_eq!(outermost(&profile), ("f".into(), Language::Runtime));
+    let mut frames = profile.frames.iter();
+    assert!(!frames.any(|it| it.language == Language::Python && it.line == 0));
 }
 
 #[test]
