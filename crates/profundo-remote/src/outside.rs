@@ -182,7 +182,9 @@ impl Outside {
                 continue;
             };
             process.counts.ran += own;
-            let read = process.read_sampled(sample, reading, unsettled.samples(of), modules, words);
+            let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+            let waited = unsettled.since_read(of, now);
+            let read = process.read_sampled(sample, reading, waited, modules, words);
             if read == Err(Unread::Moved) {
                 let mut kept = Vec::new();
                 let what = (reading.number, clock, PythonEnd::Broken);

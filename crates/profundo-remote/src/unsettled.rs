@@ -9,9 +9,8 @@ use std::collections::HashMap;
 
 use profundo_wire::{SAMPLE_HEAD_WORDS, SampleHead};
 
-/// After so many samples of a thread that could not be read, their time is recorded as it is.
-const TRIES: u32 = 20;
-/// The same after so many nanoseconds, for a thread that is not sampled any more.
+/// After so many nanoseconds in which a thread could not be read, the time of its samples is recorded as it is. One
+/// that has to wait for a CPU, or whose deep stack takes long, is read some times a second still.
 const LONGEST: u64 = 1_000_000_000;
 
 /// A thread, and whether its time is the kernel's.
@@ -34,6 +33,14 @@ pub(crate) struct Unreadable {
     pub(crate) words: Vec<u64>,
 }
 
+/// How long a thread has not been read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Waited {
+    /// So many samples of it.
+    pub(crate) samples: u32,
+    pub(crate) nanoseconds: u64,
+}
+
 /// What no reading stands for yet.
 #[derive(Debug, Default)]
 pub(crate) struct Unsettled {
@@ -46,9 +53,13 @@ impl Unsettled {
         self.threads.get(&of).map_or(0, |time| time.weight)
     }
 
-    /// How many samples of the thread could not be read since one could.
-    pub(crate) fn samples(&self, of: Of) -> u32 {
-        self.threads.get(&of).map_or(0, |time| time.samples)
+    /// How many samples of the thread could not be read since one could, and for how long.
+    pub(crate) fn since_read(&self, of: Of, now: u64) -> Waited {
+        let time = self.threads.get(&of);
+        time.map_or_else(Waited::default, |time| Waited {
+            samples: time.samples,
+            nanoseconds: now.saturating_sub(time.since),
+        })
     }
 
     /// The thread was read: that reading stands for all.
@@ -57,7 +68,7 @@ impl Unsettled {
     }
 
     /// Keeps a sample whose Python frames could not be read, with the nanoseconds that it alone stands for.
-    /// Returns all of them as one when they are too many.
+    /// Returns all of them as one when that has been so for too long.
     pub(crate) fn keep(
         &mut self,
         of: Of,
@@ -74,7 +85,8 @@ impl Unsettled {
         time.words = words;
         time.weight += weight;
         time.samples += 1;
-        (time.samples >= TRIES).then(|| self.take(of))?
+        let is_late = now.saturating_sub(time.since) >= LONGEST;
+        is_late.then(|| self.take(of))?
     }
 
     /// Those that have waited for too long.
@@ -171,13 +183,13 @@ mod tests {
     #[test]
     fn no_time_is_lost_where_no_reading_succeeds() {
         let mut unsettled = Unsettled::default();
-        let kept = (1..=TRIES).filter_map(|at| {
-            let now = u64::from(at);
+        let kept = (0..=20).filter_map(|at| {
+            let now = at * LONGEST / 20;
             unsettled.keep((7, false), sample(7), 10, now)
         });
         let kept: Vec<_> = kept.collect();
         assert_eq!(kept.len(), 1);
-        assert_eq!(weight_in(&kept[0]), u64::from(TRIES) * 10);
+        assert_eq!(weight_in(&kept[0]), 21 * 10);
         assert_eq!(unsettled.weight((7, false)), 0);
         // Those that are sampled no more, and those that have ended.
         unsettled.keep((7, false), sample(7), 10, 0);

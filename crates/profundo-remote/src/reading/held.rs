@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use profundo_unwind::{General, Regs};
 
 use super::blocked::{Look, Looker};
+use super::wake::wake_cost;
 
 /// How long a thread gets to stop. It was running a moment ago, so mostly it stops at once; but it may
 /// have to wait for a CPU.
@@ -248,10 +249,10 @@ impl Held {
         self.signal = signal;
     }
 
-    /// Lets it go on. Returns for how long it was held, in nanoseconds.
+    /// Lets it go on. Returns for how long that kept it from running, in nanoseconds.
     pub(crate) fn let_go(self) -> u64 {
         // Not after it: whoever is woken may well take our CPU.
-        self.since.elapsed().as_nanos() as u64
+        self.since.elapsed().as_nanos() as u64 + wake_cost()
     }
 }
 

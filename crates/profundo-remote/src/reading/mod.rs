@@ -21,6 +21,7 @@ mod python;
 mod stack;
 mod states;
 mod wait;
+mod wake;
 
 pub(crate) use blocked::{Blocked, Look, look, schedule};
 pub use cached_source::{CachedSource, SourceReader};

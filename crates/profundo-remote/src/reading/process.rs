@@ -14,6 +14,7 @@ use crate::modules::ModuleList;
 use crate::options::Options;
 use crate::perf::Sample;
 use crate::sys;
+use crate::unsettled::Waited;
 
 /// Nanoseconds that they may be held before that is reckoned; and that reading may take of a CPU.
 const GRACE: u64 = 2_000_000;
@@ -24,6 +25,8 @@ const MOST_SPENT: u64 = 8;
 /// Samples of a thread that were not read since one was, beyond which it is read by any means: a thread that goes on
 /// meanwhile, though it is more often found where it stays for long; and one whose stack takes long to read.
 const MANY: u32 = 5;
+/// The same in nanoseconds: both must have passed.
+const LONG: u64 = 100_000_000;
 
 /// What a reading stands for.
 #[derive(Debug, Clone, Copy)]
@@ -275,21 +278,21 @@ impl Process {
     }
 
     /// Reads a thread that the kernel has sampled a moment ago, and appends its sample to `words`. Returns whether
-    /// its stack led out of the known modules. `before` says how many samples of it could not be read since one could.
+    /// its stack led out of the known modules. `waited` says for how long it has not been read.
     pub(crate) fn read_sampled(
         &mut self,
         sample: &Sample,
         reading: Reading,
-        before: u32,
+        waited: Waited,
         modules: &[Module<'_>],
         words: &mut Vec<u64>,
     ) -> Result<bool, Unread> {
         let is_costly = self.counts.spent > GRACE + self.counts.ran / MOST_SPENT;
-        if is_costly && before < MANY {
+        if is_costly && !is_due(waited) {
             return Err(Unread::Moved);
         }
         let began = sys::nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID);
-        let read = self.read_now(sample, reading, before, modules, words);
+        let read = self.read_now(sample, reading, waited, modules, words);
         let now = sys::nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID);
         self.counts.spent += now.saturating_sub(began);
         read
@@ -299,7 +302,7 @@ impl Process {
         &mut self,
         sample: &Sample,
         reading: Reading,
-        before: u32,
+        waited: Waited,
         modules: &[Module<'_>],
         words: &mut Vec<u64>,
     ) -> Result<bool, Unread> {
@@ -318,7 +321,7 @@ impl Process {
             (false, false) => {
                 let wanted = Wanted::OutsideOfCalls;
                 match self.read_running(sample.pid, reading, wanted, modules, words) {
-                    Err(Unread::Dear) if before < MANY => return Err(Unread::Moved),
+                    Err(Unread::Dear) if !is_due(waited) => return Err(Unread::Moved),
                     Err(Unread::Late | Unread::Refused | Unread::Dear) => 1,
                     read => return read,
                 }
@@ -398,6 +401,11 @@ impl Process {
         self.counts.refused += 1;
         Unread::Refused
     }
+}
+
+/// Whether a thread is to be read by any means.
+fn is_due(waited: Waited) -> bool {
+    waited.samples >= MANY && waited.nanoseconds >= LONG
 }
 
 fn head_of(reading: Reading) -> SampleHead {
