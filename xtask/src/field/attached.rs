@@ -97,8 +97,8 @@ E",
         )
         .modes(&["", "--wall"])
         .shape(Shape::Seconds(0.1))
-        // With waits the idle workers and the master have most of the time.
-        .shape(Shape::Hot("work", 2.0))
+        // With waits the idle workers and the master have most of the time, more so where others have the CPUs.
+        .shape(Shape::Hot("work", 0.5))
         .shape(Shape::NoNote("symbols were removed"))
 }
 
