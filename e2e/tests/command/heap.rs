@@ -264,7 +264,8 @@ fn handlers_may_allocate_whatever_they_interrupt() {
         return;
     };
     for mode in ["--memory", "--memory=exact"] {
-        let recording = Program::new(&target).options(&[mode]).slack(4.0).same();
+        // An agent that is not optimized takes long to count all of it.
+        let recording = Program::new(&target).options(&[mode]).slack(15.0).same();
         let heap = &recording.profile.heap;
         assert!(!heap.blocks.is_empty() || !heap.sites.is_empty(), "{mode}");
     }

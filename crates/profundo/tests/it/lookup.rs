@@ -117,10 +117,12 @@ fn names_are_those_of_the_source() {
         .values()
         .filter(|frame| frame.func.ends_with("work::busy"))
         .collect();
-    assert!(!of_busy.is_empty());
+    assert!(of_busy.iter().any(|frame| frame.line > 20));
     for frame in of_busy {
         assert!(frame.file.ends_with("tests/it/work.rs"), "{frame}");
-        assert!(frame.line > 20 && !frame.from_c(), "{frame}");
+        // The compiler gives some instructions no line.
+        assert!(frame.line == 0 || frame.line > 20, "{frame}");
+        assert!(!frame.from_c(), "{frame}");
     }
     let mut text = Vec::new();
     print_to(&mut text, &data, &names).unwrap();
