@@ -156,8 +156,14 @@ fn programs(python: &str) -> io::Result<Vec<Program>> {
         let path: PathBuf = folder.join(name);
         vec![python.to_owned(), path.to_string_lossy().into_owned()]
     };
-    let busy = env::current_exe()?.with_file_name("busy");
-    let busy = vec![busy.to_string_lossy().into_owned()];
+    let binary = |name: &str| -> io::Result<String> {
+        let path = env::current_exe()?.with_file_name(name);
+        Ok(path.to_string_lossy().into_owned())
+    };
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    // Two threads that share a CPU switch at each byte.
+    let on_one_cpu = ["taskset", "-c", "1", &binary("ping_pong")?];
+    let many_short = "i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done";
     let program = |name, arguments, most| Program {
         name,
         arguments,
@@ -166,9 +172,12 @@ fn programs(python: &str) -> io::Result<Vec<Program>> {
     Ok(vec![
         program("interval", script("interval.py"), 3.0),
         program("calls", script("calls.py"), 3.0),
-        program("native", busy, 2.0),
+        program("native", vec![binary("busy")?], 2.0),
         program("crowd", script("crowd.py"), 3.0),
         program("nothing", script("nothing.py"), 50.0),
+        program("switches", words(&on_one_cpu), 12.0),
+        program("queue", script("queue_of_ten.py"), 5.0),
+        program("short", words(&["sh", "-c", many_short]), 75.0),
     ])
 }
 
