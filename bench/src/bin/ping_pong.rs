@@ -29,7 +29,7 @@ fn ask(mut stream: UnixStream, rounds: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends back what comes, until nobody sends any more.
+/// Echoes each byte until the other end is closed.
 fn answer(mut stream: UnixStream) -> io::Result<()> {
     let poll = watch(&stream)?;
     let mut byte = [0];
@@ -45,7 +45,7 @@ fn answer(mut stream: UnixStream) -> io::Result<()> {
 fn watch(stream: &UnixStream) -> io::Result<OwnedFd> {
     // SAFETY: a call without memory of ours.
     let poll = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-    // SAFETY: it was opened above, and nobody else has it.
+    // SAFETY: the descriptor was opened above and has no other owner.
     let poll = unsafe { OwnedFd::from_raw_fd(poll) };
     let mut event = libc::epoll_event {
         events: libc::EPOLLIN as u32,

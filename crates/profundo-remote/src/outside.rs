@@ -191,12 +191,7 @@ impl Outside {
                 native_words(sample, &Modules::new(modules), what, &mut kept);
                 let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
                 thread.last = clock;
-                if let Some(late) = unsettled.keep(of, kept, own, now) {
-                    process.count_unreadable();
-                    thread.sampled += late.weight;
-                    self.sampled += late.weight;
-                    words.extend(late.words);
-                }
+                unsettled.keep(of, kept, own, now);
                 continue;
             }
             match read {

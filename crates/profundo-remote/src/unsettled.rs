@@ -68,14 +68,7 @@ impl Unsettled {
     }
 
     /// Keeps a sample whose Python frames could not be read, with the nanoseconds that it alone stands for.
-    /// Returns all of them as one when that has been so for too long.
-    pub(crate) fn keep(
-        &mut self,
-        of: Of,
-        words: Vec<u64>,
-        weight: u64,
-        now: u64,
-    ) -> Option<Unreadable> {
+    pub(crate) fn keep(&mut self, of: Of, words: Vec<u64>, weight: u64, now: u64) {
         let time = self.threads.entry(of).or_insert(Time {
             words: Vec::new(),
             weight: 0,
@@ -85,8 +78,6 @@ impl Unsettled {
         time.words = words;
         time.weight += weight;
         time.samples += 1;
-        let is_late = now.saturating_sub(time.since) >= LONGEST;
-        is_late.then(|| self.take(of))?
     }
 
     /// Those that have waited for too long.
@@ -169,9 +160,9 @@ mod tests {
     #[test]
     fn a_reading_stands_for_what_came_before_it() {
         let mut unsettled = Unsettled::default();
-        assert_eq!(unsettled.keep((7, false), sample(7), 10, 0), None);
-        assert_eq!(unsettled.keep((7, false), sample(7), 5, 1), None);
-        assert_eq!(unsettled.keep((7, true), sample(7), 3, 1), None);
+        unsettled.keep((7, false), sample(7), 10, 0);
+        unsettled.keep((7, false), sample(7), 5, 1);
+        unsettled.keep((7, true), sample(7), 3, 1);
         assert_eq!(unsettled.weight((7, false)), 15);
         assert_eq!(unsettled.weight((8, false)), 0);
         unsettled.settle((7, false));
@@ -183,13 +174,14 @@ mod tests {
     #[test]
     fn no_time_is_lost_where_no_reading_succeeds() {
         let mut unsettled = Unsettled::default();
-        let kept = (0..=20).filter_map(|at| {
+        for at in 0..20 {
             let now = at * LONGEST / 20;
-            unsettled.keep((7, false), sample(7), 10, now)
-        });
-        let kept: Vec<_> = kept.collect();
-        assert_eq!(kept.len(), 1);
-        assert_eq!(weight_in(&kept[0]), 21 * 10);
+            unsettled.keep((7, false), sample(7), 10, now);
+            assert_eq!(unsettled.overdue(now), []);
+        }
+        let late = unsettled.overdue(LONGEST);
+        assert_eq!(late.len(), 1);
+        assert_eq!(weight_in(&late[0]), 20 * 10);
         assert_eq!(unsettled.weight((7, false)), 0);
         // Those that are sampled no more, and those that have ended.
         unsettled.keep((7, false), sample(7), 10, 0);

@@ -97,6 +97,8 @@ impl Stopper {
 
     fn hold_any(&mut self, pid: u32, tid: u32, may_have_waited: bool) -> Result<Held, NotHeld> {
         let id = tid as i32;
+        // The first time it is measured, while no thread is held.
+        wake_cost();
         // One that has not stopped yet is ours already: nobody else has it.
         self.let_late_ones_go();
         if self.is_late(id) {

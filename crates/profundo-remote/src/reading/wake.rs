@@ -1,19 +1,20 @@
 //! How long a thread that is let go takes until it runs again, measured once.
 //!
-//! A thread that is held has left its CPU, which goes to sleep if nobody else wants it. To wake it takes tens of
-//! microseconds, in a virtual machine more than reading the thread. We cannot see when the thread runs again, so it
-//! is measured with a thread of ours that sleeps and is woken.
+//! The CPU of a held thread becomes idle if no other thread is ready to run. An idle CPU takes tens of microseconds
+//! to wake, in a virtual machine longer than the reading of the thread. We cannot see when the thread runs again, so
+//! we measure how long a thread of our own takes that sleeps and is woken.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often it is measured. All together takes some milliseconds.
+/// How often it is measured, and how long all rounds together take at most: on a busy machine each may take long.
 const ROUNDS: usize = 16;
+const LONGEST: Duration = Duration::from_millis(20);
 /// As long as a CPU is idle while a thread is held.
 const ASLEEP: Duration = Duration::from_micros(50);
-/// Whoever takes longer waits for a CPU that others have, and they had the time.
+/// A longer wait is a wait for a CPU that other threads use, so no CPU time is lost in it.
 const MOST: Duration = Duration::from_micros(200);
 
 /// Nanoseconds from the moment a thread is let go to that in which it runs; 0 if it could not be measured.
@@ -30,7 +31,9 @@ fn measured() -> Option<Duration> {
     let (tell, told) = channel();
     let sleeper = thread::Builder::new().name("profundo-wake".into());
     let sleeper = sleeper.spawn(move || answer(&woken, &tell)).ok()?;
-    let mut took: Vec<Duration> = (0..ROUNDS).map_while(|_| once(&wake, &told)).collect();
+    let began = Instant::now();
+    let rounds = (0..ROUNDS).take_while(|_| began.elapsed() < LONGEST);
+    let mut took: Vec<Duration> = rounds.map_while(|_| once(&wake, &told)).collect();
     drop(wake);
     sleeper.join().ok()?;
     took.sort_unstable();

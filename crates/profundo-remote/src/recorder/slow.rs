@@ -195,7 +195,7 @@ fn starved_note(count: u32, lost: Lost, are_allocations: bool) -> String {
     };
     match lost {
         Lost::Moments => format!(
-            "{began}, and {were} sampled from outside after a tenth of a second{and_allocations}"
+            "{began}, and {were} sampled from outside from a tenth of a second on{and_allocations}"
         ),
         Lost::Samples => format!("{began}, and {were} not sampled{and_allocations}"),
         Lost::Calls => format!("{began}: {their} calls were not counted"),
