@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 
 use crate::home::{Whose, home};
-use crate::{calls, memory, process, real, restrict, session};
+use crate::{calls, memory, process, real, restrict, session, threads};
 
 /// Has the C library tell us when the program leaves `main` or calls `exit`. What was registered
 /// first is called last.
@@ -39,6 +39,7 @@ fn note(code: c_int) {
         return;
     };
     calls::end();
+    threads::note_cpu(home);
     let header = &home.ring().header;
     let (used, ends) = (process::usage(), &header.ends);
     header.exit_code.store(code, Ordering::Relaxed);
@@ -58,6 +59,7 @@ fn note(code: c_int) {
 pub fn note_exec() {
     let own = home().filter(|home| home.whose() == Whose::Ours && home.records());
     if let Some(home) = own.filter(|_| !restrict::has_left()) {
+        threads::note_cpu(home);
         let (used, ends) = (process::usage(), &home.ring().header.ends);
         ends.user.store(used.user, Ordering::Relaxed);
         ends.system.store(used.system, Ordering::Relaxed);

@@ -230,7 +230,10 @@ pub fn enter_quietly(home: Home) {
     if let (Some(slot), Some(control)) = (entered, session::control()) {
         // A thread of this number may have ended without a word.
         timers::end(slot);
-        slot.note_times();
+        let cpu = slot.begin_phase(control.period.load(Ordering::Relaxed));
+        if let Some(record) = probe.threads.record(slot.number()) {
+            record.cpu_before.store(cpu, Ordering::Relaxed);
+        }
         timers::start(control, slot, tid);
     }
     Value::new().set();
@@ -241,6 +244,16 @@ pub fn tell(home: Home) {
     // SAFETY: as above.
     if let Some(recorder) = unsafe { &home.probe().recorder } {
         recorder.ring_bell();
+    }
+}
+
+/// Writes down the CPU time of the calling thread, whose process ends or becomes another program.
+pub fn note_cpu(home: Home) {
+    // SAFETY: as above.
+    let threads = unsafe { &home.probe().threads };
+    let slot = threads.find(sys::thread_id());
+    if let Some(record) = slot.and_then(|slot| threads.record(slot.number())) {
+        record.cpu.store(sys::thread_cpu_time(), Ordering::Relaxed);
     }
 }
 

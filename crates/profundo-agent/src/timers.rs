@@ -1,32 +1,24 @@
-//! A thread's own timer on its CPU clock, which signals that very thread: beside the command's task
-//! clocks one that looks for system time, or, where those are not permitted, the one that samples.
+//! A thread's own timer on its CPU clock, which signals that very thread at ticks of the kernel's. It samples the
+//! thread as long as no task clock does, and beside one it looks for system time (`profundo_probe::pace`).
 
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::Ordering;
 
 use profundo_probe::handlers::value;
-use profundo_probe::shared::Control;
-use profundo_probe::{Slot, phase, sys, urgent};
+use profundo_probe::shared::{Control, engine};
+use profundo_probe::{Slot, phase, sys};
 
 use crate::home::Home;
 use crate::{claims, process, session};
 
-/// The engine's number that says so.
-const CPU_TIMER: u32 = 1;
-
-/// How often timers of this session tick, in nanoseconds, and what they say; `None`: there are
-/// none.
-fn kind(control: &Control) -> Option<(u64, u64)> {
-    let (period, value) = if control.engine.load(Ordering::Relaxed) == CPU_TIMER {
-        (control.period.load(Ordering::Relaxed), value::CPU_TIMER)
-    } else {
-        (
-            control.system_period.load(Ordering::Relaxed),
-            value::SYSTEM_TIMER,
-        )
-    };
-    (period != 0).then_some((period, value))
+/// What timers of this session say; `None`: there are none.
+fn kind(control: &Control) -> Option<u64> {
+    match control.engine.load(Ordering::Relaxed) {
+        engine::CPU_TIMER => Some(value::CPU_TIMER),
+        _ if control.system_period.load(Ordering::Relaxed) == 0 => None,
+        _ => Some(value::SYSTEM_TIMER),
+    }
 }
 
 /// Starts the timer of a thread of this process, and notes it in the thread's slot.
@@ -77,25 +69,12 @@ pub fn end(slot: &Slot) -> bool {
     timer.map(stop).is_some()
 }
 
-/// How far the kernel's ticks lie apart, in nanoseconds.
-fn tick(control: &Control) -> u64 {
-    control.tick.load(Ordering::Relaxed).into()
-}
-
-/// How long it is until the kernel's next tick: the coarse clock says when the last one was.
-fn until_tick(control: &Control) -> u64 {
-    let last = sys::time(libc::CLOCK_MONOTONIC_COARSE);
-    let since = sys::time(libc::CLOCK_MONOTONIC).saturating_sub(last);
-    tick(control).saturating_sub(since)
-}
-
 /// Makes a timer on a thread's CPU clock. `None`: there is to be none.
 fn make(control: &Control, tid: u32, signal: i32) -> Option<u32> {
-    let (period, value) = kind(control)?;
+    let value = kind(control)?;
     if signal == 0 {
         return None;
     }
-    urgent::set_timer_period(period);
     // SAFETY: zeroed is a valid sigevent; the fields that matter are set below.
     let mut event: libc::sigevent = unsafe { MaybeUninit::zeroed().assume_init() };
     event.sigev_notify = libc::SIGEV_THREAD_ID;
@@ -113,20 +92,9 @@ fn make(control: &Control, tid: u32, signal: i32) -> Option<u32> {
     if made != 0 {
         return None;
     }
-    let first = phase::first_expiry(period, tick(control), until_tick(control), u64::from(tid));
-    let spec = |nanos: u64| libc::timespec {
-        tv_sec: (nanos / 1_000_000_000) as i64,
-        tv_nsec: (nanos % 1_000_000_000) as i64,
-    };
-    let times = libc::itimerspec {
-        it_interval: spec(period),
-        it_value: spec(first),
-    };
-    // SAFETY: the timer was just made, and the times are ours.
-    unsafe {
-        let times = (&raw const times) as usize;
-        sys::call(libc::SYS_timer_settime, [timer as usize, 0, times, 0, 0, 0]);
-    }
+    // A thread with a task clock has its timer go on at this pace until it is asked for another one.
+    let interval = phase::timer_interval(control.tick.load(Ordering::Relaxed).into());
+    sys::set_timer(timer as u32, 1, interval);
     Some(timer as u32)
 }
 

@@ -27,6 +27,7 @@ pub mod heap;
 pub mod hidden;
 pub mod loading;
 pub mod memory;
+pub mod pace;
 pub mod phase;
 pub mod python;
 pub mod recorder;

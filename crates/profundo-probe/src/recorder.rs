@@ -9,7 +9,7 @@ use profundo_wire::Call;
 use crate::code::{Inside, Listing};
 use crate::python::Interpreters;
 use crate::sample::Probe;
-use crate::shared::{Control, Ring};
+use crate::shared::{Control, Ring, engine};
 use crate::{regs, sys};
 
 /// What an agent shares with the command.
@@ -45,6 +45,11 @@ impl Recorder {
             patience: AtomicU64::new(LEAST_PATIENCE),
             generation: AtomicU64::new(0),
         }
+    }
+
+    /// Whether threads may have task clocks, which the command opens.
+    pub(crate) fn uses_clocks(&self) -> bool {
+        self.control.engine.load(Ordering::Relaxed) == engine::PERF_SIGNAL
     }
 
     /// Tells the command that there is something to look at.

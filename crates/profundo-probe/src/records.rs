@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::clock;
+use crate::{clock, pace};
 
 /// What [`ThreadRecord::state`] says.
 ///
@@ -49,12 +49,18 @@ pub struct ThreadRecord {
     /// The thread's number in its process, never used twice: the record's place, from 1, plus the
     /// number of records for each time that it was used before. It is what samples name.
     pub number: AtomicU32,
-    /// The period of the thread's task clock in nanoseconds, where it differs from the session's; 0 if it does
-    /// not. Written by the command.
+    /// The period of the thread's task clock in nanoseconds; 0: the session's. Written by the command.
     pub period: AtomicU64,
-    /// 1 once the thread's task clock has ticked. Written by the thread.
+    /// CPU time in nanoseconds that the task clock has lost, because the kernel starts a clock anew whose
+    /// period changes. The command adds to it, and the clock's next tick takes it.
+    pub skipped: AtomicU64,
+    /// CPU time that the command has told for the thread, because the thread blocked our signals. The
+    /// thread's next tick takes it, and does not tell it again.
+    pub told_for: AtomicU64,
+    /// Which clock the thread asks for: one of [`crate::pace`]'s. Written by the thread.
+    pub pace: AtomicU32,
+    /// 1 while the thread's task clock ticks. Written by the thread.
     pub has_ticked: AtomicU32,
-    reserved: AtomicU32,
 }
 
 impl ThreadRecord {
@@ -118,7 +124,10 @@ impl ThreadRecord {
             figure.store(0, Ordering::Relaxed);
         }
         self.clock.store(0, Ordering::Relaxed);
-        self.period.store(0, Ordering::Relaxed);
+        for figure in [&self.period, &self.skipped, &self.told_for] {
+            figure.store(0, Ordering::Relaxed);
+        }
+        self.pace.store(pace::TICKS, Ordering::Relaxed);
         self.has_ticked.store(0, Ordering::Relaxed);
         // Release pairs with the acquire of whoever reads the record, the command among them.
         self.state.store(record_state::ALIVE, Ordering::Release);

@@ -204,7 +204,7 @@ impl Probe {
         }
         if let Some(recorder) = &self.recorder
             && let Some(record) = self.threads.record(slot.number())
-            && !phase::weigh(&mut event, slot, record, recorder.control)
+            && !phase::weigh(&mut event, slot, record, recorder)
         {
             return;
         }

@@ -16,6 +16,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::caches::Caches;
 use crate::claims::Claim;
+use crate::phase::Phase;
 pub use crate::records::{ThreadRecord, record_state};
 use crate::sys;
 
@@ -64,6 +65,8 @@ pub struct Slot {
     system: AtomicU64,
     /// The CPU time at that look.
     cpu: AtomicU64,
+    /// How far the samples of a recorded thread have come.
+    pub(crate) phase: Phase,
     /// Whether there was a sample of system time.
     was_in_kernel: AtomicBool,
     /// Whether the thread is waiting for the interpreter's lock.
@@ -111,6 +114,11 @@ impl Slot {
     pub fn replace_timer(&self, timer: Option<u32>) -> Option<u32> {
         let word = timer.map_or(0, |timer| timer.wrapping_add(1));
         self.timer.swap(word, Ordering::AcqRel).checked_sub(1)
+    }
+
+    /// Which timer the thread has.
+    pub(crate) fn timer(&self) -> Option<u32> {
+        self.timer.load(Ordering::Acquire).checked_sub(1)
     }
 
     /// Notes a timer, if none is noted and the slot still is this thread's. Returns whether it was.
@@ -259,10 +267,19 @@ impl Slot {
         self.was_in_kernel.swap(true, Ordering::Relaxed)
     }
 
-    /// Notes the times of a thread that begins to be looked at.
-    pub fn note_times(&self) {
+    /// Notes what the kernel has counted of the calling thread, which is looked at from now on: its samples are
+    /// to lie a period apart. Returns its CPU time.
+    pub fn begin_phase(&self, period: u64) -> u64 {
+        let (cpu, usage) = (sys::thread_cpu_time(), sys::thread_usage());
+        self.note_system_times(cpu, usage);
+        self.phase.begin((cpu, usage), period, self.tid().into());
+        cpu
+    }
+
+    /// Notes the system time of the thread, which is looked for from now on.
+    pub(crate) fn note_system_times(&self, cpu: u64, usage: sys::ThreadUsage) {
         self.was_in_kernel.store(false, Ordering::Relaxed);
-        self.times_since(sys::thread_system_time(), sys::thread_cpu_time());
+        self.times_since(usage.system, cpu);
     }
 
     /// How many samples were taken of it.

@@ -6,12 +6,10 @@
 //! it is taken only where nobody else wants it; the agent gives it back before anybody can notice.
 
 use core::mem::MaybeUninit;
-use core::sync::atomic::Ordering;
 
 use profundo_wire::State;
 
 use crate::handlers::{PERF_TAG, PERF_TAG_MASK, TRAP_PERF, word_at};
-use crate::recorder::Recorder;
 use crate::sample::{Event, SystemCall};
 use crate::{sys, urgent};
 
@@ -49,9 +47,8 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
     let Some(probe) = urgent::probe().filter(|probe| probe.knows_this_thread()) else {
         return;
     };
-    let period = |recorder: &Recorder| recorder.control.period.load(Ordering::Relaxed);
     let event = Event {
-        weight: probe.recorder.as_ref().map_or(0, period),
+        weight: 0,
         state: State::Running,
         tag: 0,
         system_call: SystemCall::Never,

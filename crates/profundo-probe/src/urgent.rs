@@ -14,7 +14,6 @@ use profundo_wire::State;
 
 use crate::handlers::{TRAP_PERF, hand_over, value, word_at};
 use crate::hidden::{self, ALL, bit};
-use crate::recorder::Recorder;
 use crate::sample::{Event, Probe, SystemCall};
 use crate::{sys, traps};
 
@@ -23,9 +22,6 @@ const POLL_IN: i32 = 1;
 const POLL_HUP: i32 = 6;
 
 static PROBE: AtomicPtr<Probe> = AtomicPtr::new(ptr::null_mut());
-
-/// The period of this process's timers in nanoseconds.
-static TIMER_PERIOD: AtomicU64 = AtomicU64::new(0);
 
 /// What the program has installed, as far as it knows. One thread at a time writes it; any thread and any
 /// handler reads it and never waits: the writer fills in the copy that nobody reads, and then makes it the
@@ -207,11 +203,6 @@ pub fn set_probe(probe: Option<&'static Probe>) {
     PROBE.store(pointer, Ordering::Release);
 }
 
-/// Sets what a tick of this process's timers weighs.
-pub fn set_timer_period(nanoseconds: u64) {
-    TIMER_PERIOD.store(nanoseconds, Ordering::Relaxed);
-}
-
 /// Whether an action is our own handler.
 pub fn is_ours(action: &libc::sigaction) -> bool {
     action.sa_sigaction == on_urgent as *const () as usize
@@ -235,16 +226,13 @@ enum Meaning {
 /// # Safety
 /// `info` is the kernel's, of this signal.
 unsafe fn meaning(signal: i32, info: *const libc::siginfo_t, probe: Option<&Probe>) -> Meaning {
-    // SAFETY: the kernel's structure; what offset 16 and 24 hold depends on the code, and is
-    // only interpreted below.
-    let (code, low, value) = unsafe { ((*info).si_code, word_at(info, 16), word_at(info, 24)) };
-    let timer_weight = || {
-        let ticks = (low >> 32).saturating_add(1);
-        TIMER_PERIOD.load(Ordering::Relaxed).saturating_mul(ticks)
-    };
-    let tick = |weight, system_call| {
+    // SAFETY: the kernel's structure; what offset 24 holds depends on the code, and is only
+    // interpreted below.
+    let (code, value) = unsafe { ((*info).si_code, word_at(info, 24)) };
+    // What it stands for is found out by the thread: `crate::phase`.
+    let tick = |system_call| {
         Meaning::Ours(Event {
-            weight,
+            weight: 0,
             state: State::Running,
             tag: 0,
             system_call,
@@ -252,19 +240,10 @@ unsafe fn meaning(signal: i32, info: *const libc::siginfo_t, probe: Option<&Prob
         })
     };
     match (code, value) {
-        (libc::SI_TIMER, value::CPU_TIMER) => tick(timer_weight(), SystemCall::Tell),
-        (libc::SI_TIMER, value::SYSTEM_TIMER) => Meaning::Ours(Event {
-            weight: 0,
-            state: State::System,
-            tag: 0,
-            system_call: SystemCall::Counted,
-            only_if_wanted: false,
-        }),
+        (libc::SI_TIMER, value::CPU_TIMER) => tick(SystemCall::Tell),
+        (libc::SI_TIMER, value::SYSTEM_TIMER) => tick(SystemCall::Counted),
         (POLL_IN..=POLL_HUP, value) => match probe {
-            Some(probe) if probe.is_own_clock(value as u32) => {
-                let period = |recorder: &Recorder| recorder.control.period.load(Ordering::Relaxed);
-                tick(probe.recorder.as_ref().map_or(0, period), SystemCall::Never)
-            }
+            Some(probe) if probe.is_own_clock(value as u32) => tick(SystemCall::Never),
             Some(probe) if !probe.knows_this_thread() => Meaning::Late,
             // The agent begins or leaves, and a clock of the command's may still run. The program means a
             // descriptor of its own only if it has a handler for it.

@@ -1,6 +1,6 @@
 //! A process with an agent: its ring is drained, its threads get clocks.
 
-mod periods;
+mod clocks;
 mod signal;
 mod words;
 
@@ -8,8 +8,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use profundo_probe::shared::{CHUNKS, Header, Ring, start_kind, trap_state};
-use profundo_probe::{ThreadRecord, phase};
+use profundo_probe::ThreadRecord;
+use profundo_probe::shared::{CHUNKS, Header, Ring, start_kind};
 use profundo_wire::recording::{Event, LossCounts, ThreadInfo};
 use profundo_wire::{End, Gil, PythonEnd, Reader, Record, SampleHead, State};
 
@@ -19,7 +19,6 @@ use crate::perf::{Signal, TaskClock};
 use crate::proc;
 use crate::session::{Directory, RingMap, SumsMap};
 
-use signal::{is_changed, is_same_program};
 pub(crate) use words::Words;
 
 /// What has to be known to open a clock.
@@ -50,7 +49,7 @@ struct Thread {
     looked: (u64, u64),
     /// How many such looks it had not run at all, and how many are to be left out because of that.
     rests: (u8, u8),
-    /// How many samples it had when its period was last changed.
+    /// What its samples stood for when its clock's period was last changed.
     varied: u64,
     /// Whether it was found to block our signal at the last look, or when its clock was stopped.
     is_deaf: bool,
@@ -58,10 +57,10 @@ struct Thread {
     was_deaf: bool,
     /// How much of its time no sample stood for when it was found to block our signal at the last look.
     suspected: u64,
-    /// How long it ran by clocks that were closed since.
+    /// How long it had run when its clock was opened.
     ran_before: u64,
-    /// Whether its clock goes on with the period that its first tick was drawn from.
-    has_first_period: bool,
+    /// Whether a clock was refused. It goes on without one.
+    is_refused: bool,
 }
 
 /// The agent's side of a process.
@@ -72,6 +71,7 @@ pub(crate) struct Agent {
     pub(crate) map: Arc<RingMap>,
     /// Where it counts what it allocates, if it does.
     pub(crate) sums: Option<SumsMap>,
+    /// The process; 0 once it has become another program.
     pid: u32,
     threads: Vec<Thread>,
     /// How many threads were met. Those that ended are not kept.
@@ -88,8 +88,9 @@ pub(crate) struct Agent {
     handled_before: u64,
     /// How long threads have run that have ended.
     ran: u64,
-    /// What all samples stand for.
+    /// What all samples stand for, and those of threads without clocks.
     sampled: u64,
+    by_ticks: u64,
     /// Names of threads that have not been met yet.
     renamed: Vec<(u32, [u8; 16])>,
     /// How many threads have no clock, and what the kernel said last.
@@ -118,6 +119,7 @@ impl Agent {
             handled_before: 0,
             ran: 0,
             sampled: 0,
+            by_ticks: 0,
             renamed: Vec::new(),
             without_clock: 0,
             refusal: None,
@@ -167,10 +169,10 @@ impl Agent {
         self.generation
     }
 
-    /// Gives clocks to threads that have begun. Nothing is told yet: they wait for their clocks.
+    /// Notes threads that have begun. Nothing is told yet. Their own timers sample them; those that ask for clocks
+    /// get them ([`Self::mind_paces`]).
     pub(crate) fn meet(&mut self, plan: ClockPlan) {
         let met = self.map.met();
-        let clocks = self.for_clocks(plan);
         if self.met == 0 {
             self.choose_signal(plan.mark);
         }
@@ -199,38 +201,16 @@ impl Agent {
                 was_deaf: false,
                 suspected: 0,
                 ran_before: 0,
-                has_first_period: false,
+                is_refused: false,
             };
             self.met += 1;
             if let Some(at) = self.renamed.iter().rposition(|(it, _)| *it == tid) {
                 record.set_name(self.renamed.swap_remove(at).1);
             }
-            if !record.has_ended() {
-                let place = self.map.ring().header.tables.load(Ordering::Relaxed);
-                let signals = (self.signal, self.asked());
-                match start_clock(&mut thread, record, (self.pid, place), signals, clocks) {
-                    Ok(()) => {
-                        let sent = thread.clock.as_ref().map(|clock| clock.signal);
-                        if sent.is_some_and(|it| it != Signal::Trap) {
-                            is_changed(self.header(), trap_state::USED, trap_state::WELCOME);
-                        }
-                    }
-                    Err(error) => {
-                        self.without_clock += 1;
-                        self.refusal = Some(error);
-                    }
-                }
-            }
             if plan.running {
                 thread.alive.go(record.seen().0);
-                let before = match record.cpu_before.load(Ordering::Relaxed) {
-                    // The main thread may have run another program before.
-                    0 if thread.index == 0 && thread.clock.is_none() => {
-                        thread.cpu_now(self.pid, record)
-                    }
-                    before => before,
-                };
-                thread.cpu.go(before);
+                // The main thread may have run another program before.
+                thread.cpu.go(record.cpu_before.load(Ordering::Relaxed));
             }
             self.threads.push(thread);
         }
@@ -258,7 +238,7 @@ impl Agent {
                 sink(thread.event(key, pid, record, has_ended, scale));
             }
             if has_ended {
-                ran += thread.clock.as_ref().and_then(TaskClock::ran).unwrap_or(0);
+                ran += thread.ran(pid, record);
                 thread.tell_rest((key, pid), record, sink);
                 record.clock.store(0, Ordering::Relaxed);
             }
@@ -267,15 +247,13 @@ impl Agent {
         self.ran += ran;
     }
 
-    /// How long all its threads have run, those that ended included, while they were sampled: by
-    /// their clocks, or else by their samples.
+    /// How long all its threads have run, those that ended included, while they were sampled.
     pub(crate) fn ran(&self) -> u64 {
-        let clocks = self
-            .threads
-            .iter()
-            .filter_map(|thread| thread.clock.as_ref());
-        let ran = self.ran + clocks.filter_map(TaskClock::ran).sum::<u64>();
-        ran.max(self.sampled)
+        let living = self.threads.iter().filter_map(|thread| {
+            let record = self.map.record(thread.index)?;
+            Some(thread.ran(self.pid, record))
+        });
+        self.ran + living.sum::<u64>()
     }
 
     /// Tells all that is known of the threads that live.
@@ -321,6 +299,9 @@ impl Agent {
 
     /// Lets all clocks run, or stops them.
     pub(crate) fn set_running(&mut self, running: bool, now: u64) {
+        if running {
+            self.header().resumed.fetch_add(1, Ordering::Relaxed);
+        }
         self.header()
             .enabled
             .store(u32::from(running), Ordering::Relaxed);
@@ -344,6 +325,11 @@ impl Agent {
         }
     }
 
+    /// What the kernel says of the process from now on is not about this program, which has become another one.
+    pub(crate) fn note_replaced(&mut self) {
+        self.pid = 0;
+    }
+
     /// Stops and closes all clocks: the program is another one, or none.
     pub(crate) fn close_clocks(&mut self) {
         for thread in &mut self.threads {
@@ -361,10 +347,7 @@ impl Agent {
     /// Takes the words out of all chunks: those of each in the order of time, and the chunks in
     /// the order of their first samples. Of the last words also those that a thread did not live
     /// to let go of.
-    pub(crate) fn drain(&mut self, last: bool, period: u64, words: &mut Words) {
-        if !last {
-            self.end_first_periods(period);
-        }
+    pub(crate) fn drain(&mut self, last: bool, words: &mut Words) {
         words.clear();
         for chunk in 0..CHUNKS {
             let start = words.len();
@@ -432,6 +415,9 @@ impl Agent {
             if let Some(thread) = at.and_then(|at| self.threads.get_mut(at)) {
                 thread.samples += 1;
                 thread.told += head.weight;
+                if thread.clock.is_none() {
+                    self.by_ticks += head.weight;
+                }
             }
             self.sampled += head.weight;
             last = at;
@@ -496,6 +482,7 @@ impl Agent {
             if thread.is_deaf {
                 thread.was_deaf = true;
                 thread.told += deaf;
+                record.told_for.fetch_add(deaf, Ordering::Relaxed);
                 out.extend(deaf_sample(thread.index as u32 + 1, thread.tid, deaf, now));
             }
             if is_blocked {
@@ -613,61 +600,6 @@ impl Thread {
 fn suspicious(period: u64) -> u64 {
     const LEAST: u64 = 50_000_000;
     LEAST.max(3 * period)
-}
-
-/// Opens a thread's clock. A thread that is gone needs none.
-fn start_clock(
-    thread: &mut Thread,
-    record: &ThreadRecord,
-    (pid, tables): (u32, u64),
-    (signal, asked): (Signal, Signal),
-    plan: ClockPlan,
-) -> io::Result<()> {
-    if !plan.ours {
-        return Ok(());
-    }
-    let has_ticked = record.has_ticked.load(Ordering::Relaxed) != 0;
-    let period = match has_ticked {
-        true => plan.period,
-        false => phase::first_period(plan.period, thread.tid),
-    };
-    let opened = TaskClock::open(thread.tid, period, signal).or_else(|error| match signal {
-        // A kernel that does not know it yet.
-        Signal::Trap => TaskClock::open(thread.tid, period, asked),
-        Signal::Asked(_) => Err(error),
-    });
-    let mut clock = match opened {
-        Ok(clock) => clock,
-        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    // By now the process may execute another program, which would die of the first signal, or of a later one
-    // if the clock is to send another. If it did not before this look, the kernel closes the clock when it does.
-    if !is_same_program(pid, tables, plan.mark) {
-        if tables != 0 || clock.signal == Signal::Trap {
-            return Ok(());
-        }
-        // It cannot be known.
-        if clock.signal.is_deadly() {
-            clock.send(0)?;
-        }
-    }
-    // The thread may have ended, and its number may be another process's by now.
-    if !proc::has_thread(pid, thread.tid) {
-        return Ok(());
-    }
-    let own = if has_ticked { 0 } else { period };
-    record.period.store(own, Ordering::Relaxed);
-    thread.has_first_period = !has_ticked;
-    // Release: the handler knows the clock before the first signal of it comes.
-    record
-        .clock
-        .store(clock.number() as u32 + 1, Ordering::Release);
-    if plan.running {
-        clock.enable()?;
-    }
-    thread.clock = Some(clock);
-    Ok(())
 }
 
 /// A sample of a thread of which nothing is known but that it ran.

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
-use profundo_probe::Buffer;
 use profundo_probe::shared::{
     Control, MAGIC, MAX_RINGS, Ring, SESSION_VARIABLE, SessionState, TABLE_BYTES, entry_state,
     file, record_state, ring_state,
 };
 use profundo_probe::sys;
+use profundo_probe::{Buffer, pace};
 use profundo_wire::{Reader, Record, State};
 
 use crate::clock;
@@ -334,6 +334,7 @@ impl Attended {
                 && let Ok(clock) = clock::open(record.tid(), options.period)
             {
                 let file = clock.as_raw_fd() as u32;
+                record.pace.store(pace::CLOCK, Ordering::Relaxed);
                 record.clock.store(file + 1, Ordering::Release);
                 if !self.is_silent {
                     clock::enable(&clock);

@@ -17,6 +17,14 @@ pub enum SessionState {
     Paused = 2,
 }
 
+/// What samples the threads of agents.
+pub mod engine {
+    /// Task clocks, which the command opens, and beside them timers of the agents'.
+    pub const PERF_SIGNAL: u32 = 0;
+    /// The agents' timers alone.
+    pub const CPU_TIMER: u32 = 1;
+}
+
 /// What of calls is counted.
 pub mod trace_flag {
     /// Calls of the interpreter's functions.
@@ -64,14 +72,13 @@ pub struct Control {
     pub doorbell: AtomicU32,
     /// The command's process id.
     pub command: AtomicU32,
-    /// A `profundo_wire::recording::Engine` as a number: 0 perf-signal (the command opens the
-    /// clocks), 1 cpu-timer (agents make timers of their own).
+    /// What samples: one of [`engine`].
     pub engine: AtomicU32,
     /// Whether forks and what they execute are followed: 1 or 0.
     pub follow: AtomicU32,
     /// How often a process found no ring.
     pub starved: AtomicU32,
-    /// The present period of the task clocks in nanoseconds, which is a sample's weight.
+    /// Nanoseconds of CPU time between two samples of a thread, on average.
     pub period: AtomicU64,
     /// The period of the timers that look for system time; 0 for none.
     pub system_period: AtomicU64,

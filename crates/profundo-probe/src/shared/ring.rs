@@ -137,6 +137,11 @@ pub struct Header {
     pub met: AtomicU32,
     /// 1 while samples are wanted. The command sets it.
     pub enabled: AtomicU32,
+    /// How often sampling was begun anew after a pause. The command adds to it.
+    pub resumed: AtomicU32,
+    /// 1 if a thread asks for another clock than it has. A thread sets it and rings; the command takes it back
+    /// when it looks.
+    pub paced: AtomicU32,
     /// Set by the agent when a thread was entered or ended, or code was met that is not listed;
     /// the command takes it back when it looks. The doorbell is rung as well.
     pub news: AtomicU32,

@@ -33,8 +33,17 @@ pub fn thread_id() -> u32 {
     unsafe { arch::syscall4(libc::SYS_gettid, 0, 0, 0, 0) as u32 }
 }
 
-/// The system time of the calling thread in nanoseconds, as the kernel has counted it so far.
-pub fn thread_system_time() -> u64 {
+/// What the kernel has counted of the calling thread so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadUsage {
+    /// System time in nanoseconds. The kernel counts it at its ticks.
+    pub system: u64,
+    /// How often the thread has left a CPU to another thread, or to none.
+    pub switches: u64,
+}
+
+/// What the kernel has counted of the calling thread so far.
+pub fn thread_usage() -> ThreadUsage {
     const RUSAGE_THREAD: usize = 1;
     let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills in the structure, which is all zero if it does not.
@@ -49,7 +58,32 @@ pub fn thread_system_time() -> u64 {
         usage.assume_init()
     };
     let time = usage.ru_stime;
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
+    ThreadUsage {
+        system: time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000,
+        switches: (usage.ru_nvcsw as u64).wrapping_add(usage.ru_nivcsw as u64),
+    }
+}
+
+/// The system time of the calling thread in nanoseconds, as the kernel has counted it so far.
+pub fn thread_system_time() -> u64 {
+    thread_usage().system
+}
+
+/// Has a timer run out after `first` nanoseconds, and then each `interval`.
+pub fn set_timer(timer: u32, first: u64, interval: u64) {
+    let spec = |nanos: u64| libc::timespec {
+        tv_sec: (nanos / 1_000_000_000) as i64,
+        tv_nsec: (nanos % 1_000_000_000) as i64,
+    };
+    let times = libc::itimerspec {
+        it_interval: spec(interval),
+        it_value: spec(first.max(1)),
+    };
+    // SAFETY: the times are ours. The kernel refuses a number that is no timer of this process's.
+    unsafe {
+        let times = (&raw const times) as usize;
+        arch::syscall4(libc::SYS_timer_settime, timer as usize, 0, times, 0);
+    }
 }
 
 /// The time on a clock in nanoseconds; 0 if there is no such clock.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use profundo_probe::shared::{Header, trap_state};
 
-use super::{Agent, ClockPlan, start_clock};
+use super::{Agent, ClockPlan};
 use crate::perf::{Signal, may_trap};
 use crate::{proc, sys};
 
@@ -87,26 +87,19 @@ impl Agent {
         let clocks = self.for_clocks(plan);
         let asked = self.signal;
         let map = Arc::clone(&self.map);
-        for thread in &mut self.threads {
+        let mut threads = std::mem::take(&mut self.threads);
+        for thread in &mut threads {
             let Some(clock) = thread.clock.take() else {
                 continue;
             };
             clock.disable();
-            let ran = clock.ran().unwrap_or(0);
-            self.ran += ran;
-            thread.ran_before += ran;
             thread.is_deaf |= proc::blocks_signal(self.pid, thread.tid, clock.signal.number());
             drop(clock);
-            let Some(record) = map.record(thread.index).filter(|it| !it.has_ended()) else {
-                continue;
-            };
-            let place = map.ring().header.tables.load(Ordering::Relaxed);
-            let process = (self.pid, place);
-            if let Err(error) = start_clock(thread, record, process, (asked, asked), clocks) {
-                self.without_clock += 1;
-                self.refusal = Some(error);
+            if let Some(record) = map.record(thread.index).filter(|it| !it.has_ended()) {
+                self.open_clock(thread, record, asked, clocks);
             }
         }
+        self.threads = threads;
         self.answer_trap();
     }
 

@@ -259,25 +259,14 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// Counts from now on, what descends from the process included.
-    pub(crate) fn open(pid: u32) -> io::Result<Self> {
-        Self::with(pid, |_| {})
-    }
-
-    /// The same from the moment on in which it becomes a program.
+    /// Counts from the moment on in which the process becomes a program, what descends from it included.
     pub(crate) fn of_program(pid: u32) -> io::Result<Self> {
-        Self::with(pid, |attr| {
-            attr.set_disabled(1);
-            attr.set_enable_on_exec(1);
-        })
-    }
-
-    fn with(pid: u32, ask: impl Fn(&mut bindings::perf_event_attr)) -> io::Result<Self> {
         let mut attr = bindings::perf_event_attr::default();
         attr.type_ = bindings::PERF_TYPE_SOFTWARE;
         attr.config = u64::from(bindings::PERF_COUNT_SW_TASK_CLOCK);
         attr.set_inherit(1);
-        ask(&mut attr);
+        attr.set_disabled(1);
+        attr.set_enable_on_exec(1);
         attr.set_exclude_kernel(1);
         attr.set_exclude_hv(1);
         let event = open(&mut attr, pid, -1)?;

@@ -21,7 +21,7 @@ use crate::gauge::Gauges;
 use crate::jitter::Jitter;
 use crate::modules::Store;
 use crate::options::{Calls, EngineChoice, LinesOf, Memory, Options};
-use crate::perf::{Counter, SideBand, Signal, TaskClock};
+use crate::perf::{SideBand, Signal, TaskClock};
 use crate::permits::{may_be_read, perf_refused, without_proc};
 use crate::reading::Counts;
 use crate::session::{Directory, Rings};
@@ -69,10 +69,7 @@ impl Recorder {
             );
         }
         let control = directory.control();
-        // Not the nominal one even at first: a clock in step with the kernel's own tick would have
-        // the kernel find itself at work at each of them.
-        let mut jitter = Jitter::new(options.period);
-        control.period.store(jitter.next(), Ordering::Relaxed);
+        control.period.store(options.period, Ordering::Relaxed);
         control
             .system_period
             .store(options.system_period, Ordering::Relaxed);
@@ -145,12 +142,11 @@ impl Recorder {
             root_gone: None,
             side_band: None,
             watcher: None,
-            counter: None,
             has_samples: false,
             outside: OutsideSampling::keeping_in(options.cache.clone()),
             generated: Default::default(),
             polling: None,
-            jitter,
+            jitter: Jitter::new(options.period),
             cleared: 0,
             cost_cleared: (0, 0),
             running: !options.paused,
@@ -205,7 +201,6 @@ impl Recorder {
                 Err(_) => {}
             }
         }
-        self.counter = Counter::open(pid).ok();
         if self.running {
             self.meter_set_running(true);
         }

@@ -23,6 +23,7 @@ impl Recorder {
                 agent.meet(plan);
                 agent.mind_signal();
                 agent.mind_traps(plan, false);
+                agent.mind_paces(plan);
                 agent.mind_silence(plan);
                 agent.tell(program.key, &self.scale, sink);
             }
@@ -100,7 +101,10 @@ impl Recorder {
         }
         self.words.clear();
         if busy || last {
-            agent.drain(last, plan.period, &mut self.words);
+            agent.drain(last, &mut self.words);
+            if !last {
+                agent.vary_periods(plan.period);
+            }
         }
         let mut are_more = false;
         if self.options.memory == Some(Memory::Exact) {

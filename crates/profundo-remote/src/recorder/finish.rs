@@ -133,6 +133,9 @@ impl Recorder {
         }
         match &mut program.way {
             Way::Agent(agent) => {
+                if how == HowEnded::Replaced {
+                    agent.note_replaced();
+                }
                 agent.tell(key, &self.scale, sink);
                 agent.tell_all(key, true, &self.scale, sink);
                 agent.close_clocks();

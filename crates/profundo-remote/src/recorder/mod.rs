@@ -41,7 +41,7 @@ use crate::gauge::Gauges;
 use crate::jitter::Jitter;
 use crate::modules::{ModuleList, Store};
 use crate::options::{Memory, Options};
-use crate::perf::{Counter, SideBand};
+use crate::perf::SideBand;
 use crate::program::Program;
 use crate::reading::Counts;
 use crate::session::{Directory, Rings, copies_with};
@@ -61,8 +61,9 @@ use wall::Wall;
 const BUSY_WAIT: Duration = Duration::from_millis(15);
 const IDLE_WAIT: Duration = Duration::from_millis(120);
 /// The former, where the samples that come are few. Who fills a chunk before rings the bell; each
-/// turn that is not needed costs some fifty microseconds, most of them for waking up.
-const LIGHT_WAIT: Duration = Duration::from_millis(100);
+/// turn that is not needed costs some fifty microseconds, most of them for waking up. At each the clocks' periods
+/// change.
+const LIGHT_WAIT: Duration = Duration::from_millis(50);
 const FEW_WORDS: usize = 1 << 14;
 /// The latter, where only looking tells that a process has ended.
 const BLIND_WAIT: Duration = Duration::from_millis(40);
@@ -104,7 +105,6 @@ pub struct Recorder {
     root_gone: Option<u64>,
     side_band: Option<Arc<SideBand>>,
     watcher: Option<Watcher>,
-    counter: Option<Counter>,
     outside: OutsideSampling,
     /// Whether there were samples at the last look.
     has_samples: bool,
@@ -275,12 +275,6 @@ impl Recorder {
             (pid, name.trim_end().to_owned())
         };
         pids.into_iter().map(name).collect()
-    }
-
-    /// CPU time of all that descends from the watched process, in user code and in the kernel,
-    /// if the kernel counts it for us.
-    pub fn tree_cpu(&self) -> Option<u64> {
-        self.counter.as_ref()?.read()
     }
 
     /// Stops the sampling, or lets it go on.

@@ -24,7 +24,7 @@ impl Recorder {
         self.slow = monotonic;
         self.scale.look();
         if self.running {
-            self.vary_period();
+            self.outside.set_period(self.jitter.next());
         }
         let now = profundo_probe::clock::now();
         let plan = self.clock_plan();
@@ -51,20 +51,6 @@ impl Recorder {
             self.last_began.retain(|pid, _| last_of.contains_key(pid));
         }
         self.say_what_is_missing(sink);
-    }
-
-    fn vary_period(&mut self) {
-        let period = self.jitter.next();
-        self.directory
-            .control()
-            .period
-            .store(period, Ordering::Relaxed);
-        for program in self.programs.values_mut() {
-            if let Way::Agent(agent) = &mut program.way {
-                agent.set_period(period);
-            }
-        }
-        self.outside.set_period(period);
     }
 
     /// Looks for threads that block our signal.

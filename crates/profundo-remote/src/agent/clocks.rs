@@ -1,0 +1,143 @@
+//! The task clocks of threads. A thread that runs on and on asks for one, and gives it back when it is switched
+//! often (`profundo_probe::pace`).
+//!
+//! Each clock has a period of its own, which is drawn by chance again and again, so that no loop of the program's
+//! can be in step with it. The kernel starts a clock anew whose period changes: half of a period is lost on
+//! average, which the next tick stands for.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use profundo_probe::shared::trap_state;
+use profundo_probe::{ThreadRecord, pace, phase};
+
+use super::signal::{is_changed, is_same_program};
+use super::{Agent, ClockPlan, Thread};
+use crate::perf::{Signal, TaskClock};
+use crate::proc;
+
+/// A clock's period changes when its samples stand for so many periods more.
+const STRETCH: u64 = 50;
+
+impl Agent {
+    /// Opens the clocks that threads ask for, and closes those that were given back.
+    pub(crate) fn mind_paces(&mut self, plan: ClockPlan) {
+        // Acquire pairs with the thread's release: its record says what it asks for.
+        if !plan.ours || self.header().paced.swap(0, Ordering::AcqRel) == 0 {
+            return;
+        }
+        let map = Arc::clone(&self.map);
+        let clocks = self.for_clocks(plan);
+        let mut threads = std::mem::take(&mut self.threads);
+        for thread in &mut threads {
+            let Some(record) = map.record(thread.index).filter(|it| !it.has_ended()) else {
+                continue;
+            };
+            let wants_clock = record.pace.load(Ordering::Acquire) == pace::CLOCK;
+            match (wants_clock, &thread.clock) {
+                (true, None) if !thread.is_refused => {
+                    self.open_clock(thread, record, self.signal, clocks);
+                }
+                (false, Some(clock)) => {
+                    clock.disable();
+                    thread.clock = None;
+                    record.clock.store(0, Ordering::Relaxed);
+                }
+                _ => {}
+            }
+        }
+        self.threads = threads;
+    }
+
+    /// Opens a thread's clock, which sends this signal.
+    pub(super) fn open_clock(
+        &mut self,
+        thread: &mut Thread,
+        record: &ThreadRecord,
+        signal: Signal,
+        plan: ClockPlan,
+    ) {
+        let place = self.header().tables.load(Ordering::Relaxed);
+        let signals = (signal, self.asked());
+        match start_clock(thread, record, (self.pid, place), signals, plan) {
+            Ok(()) => {
+                let sent = thread.clock.as_ref().map(|clock| clock.signal);
+                if sent.is_some_and(|it| it != Signal::Trap) {
+                    is_changed(self.header(), trap_state::USED, trap_state::WELCOME);
+                }
+            }
+            Err(error) => {
+                thread.is_refused = true;
+                self.without_clock += 1;
+                self.refusal = Some(error);
+            }
+        }
+    }
+
+    /// Draws new periods for the clocks of threads that have run for a while since the last time.
+    pub(crate) fn vary_periods(&mut self, period: u64) {
+        for thread in &mut self.threads {
+            let Some(clock) = &thread.clock else { continue };
+            if thread.told.saturating_sub(thread.varied) < STRETCH * period {
+                continue;
+            }
+            thread.varied = thread.told;
+            if let Some(record) = self.map.record(thread.index) {
+                let old = record.period.load(Ordering::Relaxed);
+                let new = phase::random_period(period, thread.tid.into());
+                clock.set_period(new);
+                record.period.store(new, Ordering::Relaxed);
+                record.skipped.fetch_add(old / 2, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Opens a thread's clock. A thread that is gone needs none.
+fn start_clock(
+    thread: &mut Thread,
+    record: &ThreadRecord,
+    (pid, tables): (u32, u64),
+    (signal, asked): (Signal, Signal),
+    plan: ClockPlan,
+) -> io::Result<()> {
+    let period = phase::random_period(plan.period, thread.tid.into());
+    let opened = TaskClock::open(thread.tid, period, signal).or_else(|error| match signal {
+        // A kernel that does not know it yet.
+        Signal::Trap => TaskClock::open(thread.tid, period, asked),
+        Signal::Asked(_) => Err(error),
+    });
+    let mut clock = match opened {
+        Ok(clock) => clock,
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    // By now the process may execute another program, which would die of the first signal, or of a later one
+    // if the clock is to send another. If it did not before this look, the kernel closes the clock when it does.
+    if !is_same_program(pid, tables, plan.mark) {
+        if tables != 0 || clock.signal == Signal::Trap {
+            return Ok(());
+        }
+        // It cannot be known.
+        if clock.signal.is_deadly() {
+            clock.send(0)?;
+        }
+    }
+    // The thread may have ended, and its number may be another process's by now.
+    if !proc::has_thread(pid, thread.tid) {
+        return Ok(());
+    }
+    thread.ran_before = thread.ran(pid, record);
+    thread.varied = thread.told;
+    record.period.store(period, Ordering::Relaxed);
+    // Release: the handler knows the clock before the first signal of it comes.
+    record
+        .clock
+        .store(clock.number() as u32 + 1, Ordering::Release);
+    if plan.running {
+        clock.enable()?;
+    }
+    thread.clock = Some(clock);
+    Ok(())
+}
