@@ -40,6 +40,8 @@ pub struct Quality {
     pub own_cost_is_least: bool,
     /// CPU time that the profiler's own process used until the recording ended, where it read from outside.
     pub recorder_cpu: Option<u64>,
+    /// How much CPU time was sampled at the kernel's ticks, of threads that lived shortly or were switched often.
+    pub by_ticks: Option<u64>,
     /// To how much at most a share is sure, to either side, in the selection's samples.
     pub margin: Option<f64>,
 }
@@ -106,6 +108,7 @@ pub fn quality(profile: &Profile, selection: &Selection) -> Quality {
             .map(|(own, (cpu, _))| own.0 as f64 / cpu.0 as f64),
         own_cost_is_least: has_short_processes(profile),
         recorder_cpu: meta.recorder_cpu.map(|cpu| cpu.0),
+        by_ticks: meta.by_ticks.map(|cpu| cpu.0),
         margin,
     }
 }

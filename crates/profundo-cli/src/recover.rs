@@ -70,7 +70,7 @@ fn tell(output: &str, samples: usize, found: usize) {
 fn finish(profile: Profile, remains: Option<&Remains>) -> Result<Profile> {
     let cpu = profile.meta.cpu;
     let cost = profile.meta.own_cost;
-    let recorder_cpu = profile.meta.recorder_cpu;
+    let (recorder_cpu, by_ticks) = (profile.meta.recorder_cpu, profile.meta.by_ticks);
     let now = profundo_remote::now();
     // A clock that has begun anew since then cannot be compared.
     let start = remains
@@ -120,6 +120,7 @@ fn finish(profile: Profile, remains: Option<&Remains>) -> Result<Profile> {
     profile.meta.cpu = cpu;
     profile.meta.own_cost = cost;
     profile.meta.recorder_cpu = recorder_cpu;
+    profile.meta.by_ticks = by_ticks;
     if profile.samples.is_empty() && profile.processes.is_empty() {
         bail!("nothing had been recorded yet; there is nothing to recover");
     }

@@ -353,6 +353,7 @@ impl Ingest {
         meta.cpu = is_cpu.then_some(Nanos(finish.cpu));
         meta.own_cost = finish.own_cost.map(Nanos);
         meta.recorder_cpu = finish.recorder_cpu.map(Nanos);
+        meta.by_ticks = (finish.by_ticks > 0).then_some(Nanos(finish.by_ticks));
         if self.profile.stacks.len() >= self.most_stacks {
             self.profile.meta.notes.push(format!(
                 "the program has more than {} different stacks and prefixes: of those that came later \

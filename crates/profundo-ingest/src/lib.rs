@@ -98,6 +98,7 @@ pub fn ingest(recording: &Recording) -> Profile {
         cpu: recording.cpu,
         own_cost: recording.own_cost,
         recorder_cpu: None,
+        by_ticks: 0,
     });
     profile.meta.buffer_was_full = recording.buffer_was_full;
     profile

@@ -98,6 +98,9 @@ pub struct Meta {
     /// CPU time that the profiler's own process used until the recording ended. Known of programs that are read
     /// from outside.
     pub recorder_cpu: Option<Nanos>,
+    /// How much CPU time was sampled at the kernel's ticks, beside clocks that tick at any instant: that of threads
+    /// which lived shortly or were switched often.
+    pub by_ticks: Option<Nanos>,
     /// The energy that the machine has used, where it was asked for and can be read.
     pub energy: Option<Energy>,
     /// What the samples stood for before their weights were made to add up to the CPU time of their

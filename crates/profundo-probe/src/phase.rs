@@ -34,6 +34,8 @@ pub struct Phase {
     ahead: AtomicU64,
     /// CPU time and switches when the thread's pace was judged last.
     judged: [AtomicU64; 2],
+    /// The switches that were counted so far since there is a task clock.
+    switches: AtomicU64,
     /// What [`Header::resumed`] was at the last tick.
     ///
     /// [`Header::resumed`]: crate::shared::Header::resumed
@@ -233,6 +235,7 @@ fn weigh_clock(slot: &Slot, record: &ThreadRecord, recorder: &Recorder) -> u64 {
     };
     slot.note_system_times(cpu, usage);
     slot.phase.note_judged(cpu, usage.switches);
+    slot.phase.switches.store(usage.switches, Ordering::Relaxed);
     if let Some(timer) = slot.timer() {
         let interval = recorder.control.system_period.load(Ordering::Relaxed);
         sys::set_timer(timer, interval, interval);
@@ -257,6 +260,11 @@ fn weigh_system_time(event: &mut Event, slot: &Slot, record: &ThreadRecord, reco
         true => counted.max(whole),
         false => counted,
     };
+    // What they cost the thread is a part of what the recording costs.
+    let counted = slot.phase.switches.swap(usage.switches, Ordering::Relaxed);
+    let more = usage.switches.saturating_sub(counted);
+    let counters = &recorder.ring.header.counters;
+    counters.switches.fetch_add(more, Ordering::Relaxed);
     let since = slot.phase.since_judged(cpu, usage.switches);
     if let Some(judged) = pace::judge(pace::CLOCK, since, tick(recorder)) {
         slot.phase.note_judged(cpu, usage.switches);
@@ -299,6 +307,7 @@ mod tests {
             until_mark: AtomicU64::new(0),
             ahead: AtomicU64::new(0),
             judged: [AtomicU64::new(0), AtomicU64::new(0)],
+            switches: AtomicU64::new(0),
             resumed: AtomicU32::new(0),
             has_begun: AtomicBool::new(false),
         }

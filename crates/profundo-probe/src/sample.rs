@@ -79,6 +79,8 @@ pub struct Counters {
     pub cycles: AtomicU64,
     /// How often a handler ran.
     pub handled: AtomicU64,
+    /// How often threads with task clocks of a recorder's were switched.
+    pub switches: AtomicU64,
 }
 
 /// What is wanted of a walk besides the record.

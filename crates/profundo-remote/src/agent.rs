@@ -32,6 +32,35 @@ pub(crate) struct ClockPlan {
     pub(crate) mark: u64,
 }
 
+/// What sampling costs the threads that are sampled.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Cost {
+    /// Cycles that handlers ran.
+    pub(crate) cycles: u64,
+    /// How often one ran.
+    pub(crate) handled: u64,
+    /// How often threads with task clocks were switched.
+    pub(crate) switches: u64,
+}
+
+impl Cost {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            cycles: self.cycles + other.cycles,
+            handled: self.handled + other.handled,
+            switches: self.switches + other.switches,
+        }
+    }
+
+    pub(crate) fn minus(self, other: Self) -> Self {
+        Self {
+            cycles: self.cycles.saturating_sub(other.cycles),
+            handled: self.handled.saturating_sub(other.handled),
+            switches: self.switches.saturating_sub(other.switches),
+        }
+    }
+}
+
 /// A thread of the process.
 #[derive(Debug)]
 struct Thread {
@@ -148,11 +177,6 @@ impl Agent {
     pub(crate) fn was_loaded(&self) -> bool {
         let kind = self.header().kind.load(Ordering::Relaxed);
         kind == start_kind::EXEC && !self.forgets_start
-    }
-
-    /// The recording begins after its start.
-    pub(crate) fn forget_start(&mut self) {
-        self.forgets_start = true;
     }
 
     /// What the main thread is called, which is the program's name until somebody changes it.
@@ -295,6 +319,17 @@ impl Agent {
             None if self.renamed.len() < MOST => self.renamed.push((tid, text)),
             None => {}
         }
+    }
+
+    /// What was sampled before is no part of the recording.
+    pub(crate) fn clear(&mut self) {
+        self.forgets_start = true;
+        self.by_ticks = 0;
+    }
+
+    /// What the samples of threads without task clocks stand for.
+    pub(crate) fn by_ticks(&self) -> u64 {
+        self.by_ticks
     }
 
     /// Lets all clocks run, or stops them.
@@ -502,13 +537,14 @@ impl Agent {
         }
     }
 
-    /// Cycles that handlers ran, and how often.
-    pub(crate) fn cost(&self) -> (u64, u64) {
+    /// What sampling has cost its threads.
+    pub(crate) fn cost(&self) -> Cost {
         let counters = &self.header().counters;
-        (
-            counters.cycles.load(Ordering::Relaxed),
-            counters.handled.load(Ordering::Relaxed),
-        )
+        Cost {
+            cycles: counters.cycles.load(Ordering::Relaxed),
+            handled: counters.handled.load(Ordering::Relaxed),
+            switches: counters.switches.load(Ordering::Relaxed),
+        }
     }
 }
 

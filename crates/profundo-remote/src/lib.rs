@@ -36,6 +36,7 @@ mod program;
 mod reading;
 mod recorder;
 mod session;
+mod switch_cost;
 mod sys;
 mod tallies;
 mod unreachable;

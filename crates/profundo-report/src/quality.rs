@@ -257,14 +257,33 @@ fn sentence(quality: &Quality, overwritten: u64) -> String {
         .into_iter()
         .chain(period)
         .collect();
+    let how = [how.join(" ")].into_iter().filter(|how| !how.is_empty());
+    let how: Vec<String> = how.chain(at_ticks(quality)).collect();
     if !how.is_empty() {
-        parts.push(how.join(" "));
+        parts.push(how.join(", "));
     }
     parts.extend(own_cost(quality));
     if let Some(margin) = quality.margin {
         parts.push(format!("shares are ± {:.1} points (95 %)", margin * 100.0));
     }
     parts.join("; ")
+}
+
+/// What was sampled at the kernel's ticks, which come at fixed times: all of it, or some threads.
+fn at_ticks(quality: &Quality) -> Option<String> {
+    /// Each thread begins so. What is less than this part of all does not matter.
+    const WORTH_TELLING: u64 = 20;
+    const IN_STEP: &str = "work in step with them is seen wrongly";
+    if quality.engine == Engine::CpuTimer {
+        return Some(format!("at the kernel's ticks ({IN_STEP})"));
+    }
+    let time = quality.by_ticks?;
+    (time.saturating_mul(WORTH_TELLING) >= quality.sampled).then(|| {
+        let share = (time as f64 / quality.sampled.max(1) as f64 * 100.0).min(100.0);
+        format!(
+            "{share:.0} % at the kernel's ticks (threads that are short or are switched often; {IN_STEP})"
+        )
+    })
 }
 
 /// What profiling has cost: of a program that is read from outside, how long it was held, and what the other process

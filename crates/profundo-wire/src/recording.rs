@@ -454,6 +454,9 @@ pub struct Finish {
     pub own_cost: Option<u64>,
     /// CPU time that the recorder's own process has used, in nanoseconds; of programs that are read from outside.
     pub recorder_cpu: Option<u64>,
+    /// Of the CPU time that samples stand for, what was sampled at the kernel's ticks, in nanoseconds: of threads
+    /// that lived shortly or were switched often.
+    pub by_ticks: u64,
 }
 
 /// A collection of garbage. Of what is not known it says 0.

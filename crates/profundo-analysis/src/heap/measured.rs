@@ -30,6 +30,7 @@ pub fn measured(mut profile: Profile, measure: Measure) -> Profile {
     meta.cpu = None;
     meta.own_cost = None;
     meta.recorder_cpu = None;
+    meta.by_ticks = None;
     meta.energy = None;
     meta.loss = Default::default();
     meta.buffer_was_full = false;

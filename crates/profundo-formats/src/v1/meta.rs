@@ -22,6 +22,7 @@ const MACHINE_CPU: u8 = 12;
 const PROGRAM_CPU: u8 = 13;
 const ENERGY_ZONES: u8 = 14;
 const RECORDER_CPU: u8 = 15;
+const BY_TICKS: u8 = 16;
 
 /// The flag of a zone that is no part of another one.
 const COUNTED: u64 = 1;
@@ -48,6 +49,9 @@ pub(super) fn encode(meta: &Meta) -> Result<Payload, Error> {
     }
     if let Some(recorder_cpu) = meta.recorder_cpu {
         number(RECORDER_CPU, recorder_cpu.0);
+    }
+    if let Some(by_ticks) = meta.by_ticks {
+        number(BY_TICKS, by_ticks.0);
     }
     payload.plain(LOSS, loss_counts(&meta.loss).into_iter());
     payload.plain(
@@ -81,6 +85,7 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
         cpu: known(CPU)?,
         own_cost: known(OWN_COST)?,
         recorder_cpu: known(RECORDER_CPU)?,
+        by_ticks: known(BY_TICKS)?,
         buffer_was_full: number(BUFFER_WAS_FULL)? != 0,
         ..Meta::default()
     };

@@ -101,6 +101,7 @@ pub fn small() -> Profile {
             cpu: Some(Nanos(4_900_000_000)),
             own_cost: Some(Nanos(0)),
             recorder_cpu: None,
+            by_ticks: None,
             loss: Loss {
                 buffer_full: 1,
                 overwritten: 2,

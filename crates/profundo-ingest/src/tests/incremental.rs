@@ -162,6 +162,7 @@ pub(super) fn finish(ingest: Ingest) -> Profile {
         cpu: 7000,
         own_cost: Some(3),
         recorder_cpu: Some(4),
+        by_ticks: 5,
     })
 }
 

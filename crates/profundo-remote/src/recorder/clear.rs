@@ -9,6 +9,7 @@ use profundo_wire::recording::Event;
 
 use super::Recorder;
 use crate::account::Account;
+use crate::agent::Cost;
 use crate::program::{Program, Way};
 use crate::session::Remains;
 use crate::sys;
@@ -39,14 +40,14 @@ impl Recorder {
         let now = sys::instant();
         let living: Vec<_> = self.programs.values().filter_map(Program::agent).collect();
         let cost = living.iter().map(|agent| agent.cost());
-        self.cost_cleared = cost.fold((0, 0), |sum, cost| (sum.0 + cost.0, sum.1 + cost.1));
+        self.cost_cleared = cost.fold(Cost::default(), Cost::plus);
         for program in self.programs.values_mut() {
             program.tell_threads(now.cycles, &self.scale, sink);
             program.tell_loss(sink);
             self.outside.count(program);
             program.clear_times();
             if let Way::Agent(agent) = &mut program.way {
-                agent.forget_start();
+                agent.clear();
             }
         }
         let keys: Vec<u32> = self.programs.keys().copied().collect();
@@ -56,7 +57,8 @@ impl Recorder {
         if let Some(meter) = &mut self.meter {
             meter.clear();
         }
-        (self.ran, self.cost) = (Account::default(), (0, 0));
+        (self.ran, self.cost) = (Account::default(), Cost::default());
+        self.by_ticks = 0;
         (self.cost_of_starts, self.loads) = (0, 0);
         (self.cpu, self.cpu_of_ended) = (0, 0);
         if was_running {
@@ -68,13 +70,9 @@ impl Recorder {
         Remains::begin_anew(self.directory.path(), now);
     }
 
-    /// Cycles and runs of handlers, of all programs that have been told of at the end.
-    pub(super) fn cost_since_clear(&self) -> (u64, u64) {
-        let ((cycles, handled), before) = (self.cost, self.cost_cleared);
-        (
-            cycles.saturating_sub(before.0),
-            handled.saturating_sub(before.1),
-        )
+    /// What sampling has cost, of all programs that have been told of at the end.
+    pub(super) fn cost_since_clear(&self) -> Cost {
+        self.cost.minus(self.cost_cleared)
     }
 }
 

@@ -14,7 +14,7 @@ use super::attach::instead_of_perf;
 use super::outside::OutsideSampling;
 use super::{BUSY_WAIT, Recorder, Told, energy};
 use crate::account::Account;
-use crate::agent::Words;
+use crate::agent::{Cost, Words};
 use crate::clock::Scale;
 use crate::error::Error;
 use crate::gauge::Gauges;
@@ -148,7 +148,7 @@ impl Recorder {
             polling: None,
             jitter: Jitter::new(options.period),
             cleared: 0,
-            cost_cleared: (0, 0),
+            cost_cleared: Cost::default(),
             running: !options.paused,
             ran,
             bell: 0,
@@ -159,7 +159,8 @@ impl Recorder {
             words: Words::default(),
             words_drained: 0,
             cpu: 0,
-            cost: (0, 0),
+            cost: Cost::default(),
+            by_ticks: 0,
             cost_of_starts: 0,
             loads: 0,
             times_at_exec: HashMap::new(),

@@ -10,6 +10,7 @@ use crate::calibrate;
 use crate::load_cost::load_cost;
 use crate::proc;
 use crate::program::{Program, Way, how_ended};
+use crate::switch_cost::switch_cost;
 use crate::sys;
 
 impl Recorder {
@@ -187,9 +188,8 @@ impl Recorder {
         self.tell_calls(&program, sink);
         self.tell_tallies(&mut program, sink);
         if let Some(agent) = program.agent() {
-            let (cycles, handled) = agent.cost();
-            self.cost.0 += cycles;
-            self.cost.1 += handled;
+            self.cost = self.cost.plus(agent.cost());
+            self.by_ticks += agent.by_ticks();
             self.cost_of_starts += agent.start_cost();
             self.loads += u64::from(agent.was_loaded());
             self.by_ring.remove(&agent.index);
@@ -238,9 +238,8 @@ impl Recorder {
                     self.readings.add(outside.readings());
                 }
                 if let Some(agent) = program.agent() {
-                    let (cycles, handled) = agent.cost();
-                    self.cost.0 += cycles;
-                    self.cost.1 += handled;
+                    self.cost = self.cost.plus(agent.cost());
+                    self.by_ticks += agent.by_ticks();
                     self.cost_of_starts += agent.start_cost();
                     self.loads += u64::from(agent.was_loaded());
                 }
@@ -262,9 +261,13 @@ impl Recorder {
         sink(Event::Clock(last));
         (ended.cycles, ended.monotonic, ended.unix) = (last.cycles, last.monotonic, last.unix);
         let cache = self.options.cache.as_deref();
-        let (cycles, handled) = self.cost_since_clear();
-        let delivery = calibrate::delivery_cost(handled, cache);
-        let handlers = self.scale.nanoseconds(cycles);
+        let cost = self.cost_since_clear();
+        let delivery = calibrate::delivery_cost(cost.handled, cache);
+        let handlers = self.scale.nanoseconds(cost.cycles);
+        let switches = match cost.switches {
+            0 => 0,
+            several => several * switch_cost(several, cache).unwrap_or(0),
+        };
         let loading = match &self.options.agent {
             Some(agent) if self.loads > 0 => load_cost(self.loads, agent, cache).unwrap_or(0),
             _ => 0,
@@ -272,7 +275,7 @@ impl Recorder {
         let starts = self.cost_of_starts + loading * self.loads;
         let own_cost = match self.outside.reads {
             true => Some(self.readings.held + self.readings.held_late),
-            false => delivery.map(|each| handlers + each * handled + starts),
+            false => delivery.map(|each| handlers + each * cost.handled + switches + starts),
         };
         let recorder_cpu = self
             .outside
@@ -291,6 +294,7 @@ impl Recorder {
             cpu: self.cpu,
             own_cost,
             recorder_cpu,
+            by_ticks: self.by_ticks,
         }
     }
 }

@@ -34,7 +34,7 @@ use profundo_probe::shared::{Control, SessionState};
 use profundo_wire::recording::{Allocations, Engine, Event, HowEnded, Start};
 
 use crate::account::Account;
-use crate::agent::{ClockPlan, Words};
+use crate::agent::{ClockPlan, Cost, Words};
 use crate::clock::Scale;
 use crate::energy::Meter;
 use crate::gauge::Gauges;
@@ -115,7 +115,7 @@ pub struct Recorder {
     /// The last request to forget that was heeded.
     cleared: u32,
     /// What handlers of programs had cost then that were alive.
-    cost_cleared: (u64, u64),
+    cost_cleared: Cost,
     /// Whether samples are taken at present.
     running: bool,
     ran: Account,
@@ -131,9 +131,11 @@ pub struct Recorder {
     words_drained: usize,
     /// Of programs that have ended: CPU time that could be sampled; cycles and runs of handlers.
     cpu: u64,
-    cost: (u64, u64),
+    cost: Cost,
     /// What processes had used when they became another program, in user code and in the kernel.
     times_at_exec: HashMap<u32, (u64, u64)>,
+    /// Of the CPU time that their samples stand for, that of threads without task clocks.
+    by_ticks: u64,
     /// What the starts of agents in them have cost, in nanoseconds.
     cost_of_starts: u64,
     /// How often it was loaded into one of them.

@@ -7,8 +7,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use profundo_probe::claims::Claims;
+use profundo_probe::pace;
 use profundo_probe::shared::{
-    Control, MAGIC, Ring, SESSION_VARIABLE, TABLE_BYTES, entry_state, ring_state, start_kind,
+    Control, Header, MAGIC, Ring, SESSION_VARIABLE, TABLE_BYTES, entry_state, ring_state,
+    start_kind,
 };
 use profundo_probe::threads::{Slot, ThreadRecord, Threads};
 use profundo_remote::{Options, Recorder};
@@ -129,7 +131,7 @@ fn target() {
     .unwrap();
     assert_eq!(header.state.load(Ordering::Acquire), ring_state::READY);
     assert_eq!(header.enabled.load(Ordering::Relaxed), 1);
-    assert_ne!(threads.record(1).unwrap().clock.load(Ordering::Acquire), 0);
+    ask_for_clock(control, header, threads.record(1).unwrap());
     check_listing(ring);
     write_samples(ring, 1000);
     if what == "killed" {
@@ -141,6 +143,21 @@ fn target() {
     header.ends.known.store(1, Ordering::Release);
     // SAFETY: nothing of the test harness's is to come after this.
     unsafe { libc::_exit(0) };
+}
+
+/// Asks for a task clock as a thread does that has run for a while, and waits for it. There is none before.
+fn ask_for_clock(control: &Control, header: &Header, record: &ThreadRecord) {
+    let has_clock = || record.clock.load(Ordering::Acquire) != 0;
+    assert!(!has_clock());
+    record.pace.store(pace::CLOCK, Ordering::Relaxed);
+    header.paced.store(1, Ordering::Release);
+    header.news.store(1, Ordering::Release);
+    bell(control);
+    let asked = Instant::now();
+    while !has_clock() {
+        assert!(asked.elapsed() < Duration::from_secs(5), "no clock comes");
+        std::thread::sleep(Duration::from_micros(100));
+    }
 }
 
 fn enter_main_thread(ring: &'static Ring) -> Threads {

@@ -122,6 +122,7 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
     let is_least = quality.own_cost_is_least && quality.own_cost.is_some();
     json.is("own_cost_is_least", is_least);
     json.seconds("recorder_cpu_seconds", quality.recorder_cpu);
+    json.seconds("by_ticks_seconds", quality.by_ticks);
     match &meta.energy {
         Some(recorded) => json.object("energy", |json| tell_energy(json, profile, recorded)),
         None => json.null("energy"),

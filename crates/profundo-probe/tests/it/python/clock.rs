@@ -31,7 +31,8 @@ extern "C" fn on_trap(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_voi
         weight: 1,
         state: State::Running,
         tag: 0,
-        system_call: SystemCall::Never,
+        // As a thread's own timer, which needs no command to open it.
+        system_call: SystemCall::Tell,
         only_if_wanted: false,
     };
     let began = profundo_probe::clock::now();
