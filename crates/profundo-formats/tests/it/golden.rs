@@ -70,6 +70,7 @@ fn the_writer_writes_as_ever() {
         &crate::write(&crate::small::with_source_files()),
     );
     same_bytes("full-attached", &crate::write(&crate::small::attached()));
+    same_bytes("full-ticks", &crate::write(&crate::small::with_ticks()));
     let (whole, cut) = crate::stream::small();
     same_bytes("streamed-unreadable", &whole);
     same_bytes("streamed-cut-unreadable", &whole[..cut]);

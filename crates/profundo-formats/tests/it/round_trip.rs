@@ -136,7 +136,15 @@ fn meta() -> impl Strategy<Value = Meta> {
     ]);
     let kinds = prop::sample::select(vec![SampleKind::Cpu, SampleKind::Wall, SampleKind::Traced]);
     let loss = [number(), number(), number(), number(), number(), number()];
-    let times = (number(), number(), number(), known(), known(), known());
+    let times = (
+        number(),
+        number(),
+        number(),
+        known(),
+        known(),
+        known(),
+        known(),
+    );
     let energy = proptest::option::of(energy());
     let notes = vec(".*", 0..4);
     (engines, kinds, times, loss, any::<bool>(), notes, energy).prop_map(
@@ -149,6 +157,7 @@ fn meta() -> impl Strategy<Value = Meta> {
             cpu: times.3,
             own_cost: times.4,
             recorder_cpu: times.5,
+            by_ticks: times.6,
             energy,
             settled: None,
             loss: Loss {

@@ -49,6 +49,13 @@ pub fn attached() -> Profile {
     profile
 }
 
+/// The same, with threads that were sampled at the kernel's ticks.
+pub fn with_ticks() -> Profile {
+    let mut profile = small();
+    profile.meta.by_ticks = Some(Nanos(9));
+    profile
+}
+
 /// The same, with calls and lines that were counted.
 pub fn traced() -> Profile {
     let mut profile = small();

@@ -119,7 +119,28 @@ fn the_kernel_is_sampled_by_a_clock_of_its_own() {
     // This one sees both.
     profile.meta.engine = Engine::CpuTimer;
     let text = report().render(&profile).unwrap();
-    assert!(text.contains("; cpu-timer every 50.000 ms; "), "{text}");
+    let wanted = "; cpu-timer every 50.000 ms, at the kernel's ticks (work in step with them is seen wrongly); ";
+    assert!(text.contains(wanted), "{text}");
+}
+
+#[test]
+fn threads_that_were_sampled_at_ticks_are_told_of() {
+    let mut profile = in_ticks(&[(900_000_000, 100_000_000)]);
+    profile.meta.by_ticks = Some(Nanos(250_000_000));
+    let text = report().render(&profile).unwrap();
+    let wanted = ", 25 % at the kernel's ticks (threads that are short or are switched often; work in step with them is seen \
+                  wrongly); ";
+    assert!(text.contains(wanted), "{text}");
+    assert_eq!(told(&profile)["by_ticks_seconds"], 0.25);
+    // Each thread begins so: what that is of a long one is not worth a word.
+    profile.meta.by_ticks = Some(Nanos(8_000_000));
+    assert!(
+        !report()
+            .render(&profile)
+            .unwrap()
+            .contains("ticks (threads")
+    );
+    assert_eq!(told(&profile)["by_ticks_seconds"], 0.008);
 }
 
 #[test]
@@ -201,7 +222,7 @@ fn what_is_not_known_is_not_said() {
         &profile,
         report(),
         expect![
-            "Quality: 998 samples, 0 lost, 0 truncated, 0 broken; cpu-timer; shares are ± 3.1 points (95 %)."
+            "Quality: 998 samples, 0 lost, 0 truncated, 0 broken; cpu-timer, at the kernel's ticks (work in step with them is seen wrongly); shares are ± 3.1 points (95 %)."
         ],
     );
     check_end(&app(), report(), expect![[""]]);
