@@ -299,6 +299,9 @@ fn own_cost(quality: &Quality) -> Option<String> {
             duration(cpu)
         ));
     }
+    if cost.is_none() && quality.used.is_some() && quality.engine == Engine::PerfSignal {
+        return Some("own cost not known (most was sampled by the kernel)".to_owned());
+    }
     cost.map(|cost| match quality.own_cost_is_least {
         true => format!(
             "own cost at least {cost:.1} % (longer forks, execs and ends of processes are not in it, nor what profundo \

@@ -33,6 +33,7 @@ mod loading;
 mod native_calls;
 mod odd_calls;
 mod owned;
+mod paces;
 mod processes;
 mod python;
 mod signals;

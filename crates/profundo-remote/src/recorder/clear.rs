@@ -58,7 +58,7 @@ impl Recorder {
             meter.clear();
         }
         (self.ran, self.cost) = (Account::default(), Cost::default());
-        self.by_ticks = 0;
+        (self.by_ticks, self.by_kernel) = (0, 0);
         (self.cost_of_starts, self.loads) = (0, 0);
         (self.cpu, self.cpu_of_ended) = (0, 0);
         if was_running {

@@ -159,6 +159,7 @@ impl Recorder {
             words: Words::default(),
             words_drained: 0,
             cpu: 0,
+            by_kernel: 0,
             cost: Cost::default(),
             by_ticks: 0,
             cost_of_starts: 0,

@@ -13,6 +13,9 @@ use crate::program::{Program, Way, how_ended};
 use crate::switch_cost::switch_cost;
 use crate::sys;
 
+/// Where the kernel has sampled more than this part of all CPU time, the own cost is not known.
+const UNCOUNTED: u64 = 20;
+
 impl Recorder {
     /// Looks which processes have ended, and takes leave of them.
     pub(super) fn bury(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
@@ -177,7 +180,11 @@ impl Recorder {
         }
         program.user.stop(user);
         program.system.stop(system);
-        self.cpu += program.expected(self.engine);
+        let expected = program.expected(self.engine);
+        self.cpu += expected;
+        if matches!(program.way, Way::Outside(_)) {
+            self.by_kernel += expected;
+        }
         self.cpu_of_ended += program.cpu();
         self.count_untold(&program);
         self.note_behind(&program);
@@ -232,7 +239,11 @@ impl Recorder {
             if let Some(program) = self.programs.get_mut(&key) {
                 program.tell_threads(now, &self.scale, sink);
                 program.tell_loss(sink);
-                self.cpu += program.expected(self.engine);
+                let expected = program.expected(self.engine);
+                self.cpu += expected;
+                if matches!(program.way, Way::Outside(_)) {
+                    self.by_kernel += expected;
+                }
                 if let Way::Outside(outside) = &mut program.way {
                     outside.settle(key, true, sink);
                     self.readings.add(outside.readings());
@@ -275,6 +286,8 @@ impl Recorder {
         let starts = self.cost_of_starts + loading * self.loads;
         let own_cost = match self.outside.reads {
             true => Some(self.readings.held + self.readings.held_late),
+            // What the kernel takes to sample for us, and to switch clocks, nobody counts.
+            false if self.by_kernel > self.cpu / UNCOUNTED => None,
             false => delivery.map(|each| handlers + each * cost.handled + switches + starts),
         };
         let recorder_cpu = self

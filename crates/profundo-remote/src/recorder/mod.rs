@@ -131,6 +131,8 @@ pub struct Recorder {
     words_drained: usize,
     /// Of programs that have ended: CPU time that could be sampled; cycles and runs of handlers.
     cpu: u64,
+    /// Of that, what the kernel has sampled, in programs without an agent.
+    by_kernel: u64,
     cost: Cost,
     /// What processes had used when they became another program, in user code and in the kernel.
     times_at_exec: HashMap<u32, (u64, u64)>,

@@ -1,0 +1,50 @@
+//! Which clock samples a thread: one that runs on and on has a task clock, one that is switched all the time is
+//! sampled at the kernel's ticks, and a thread may go from one to the other.
+
+use profundo_e2e::sys::skip;
+use profundo_model::{Engine, State};
+
+use crate::program::Program;
+use crate::recording::Recording;
+use crate::targets::c;
+
+/// How many samples were taken in user code of this function's, for each second of its time there.
+fn samples_per_second(recording: &Recording, function: &str) -> f64 {
+    let samples = recording.profile.samples.iter();
+    let inside: Vec<u64> = samples
+        .filter(|it| it.state == State::Running && recording.names(it).contains(&function))
+        .map(|sample| sample.weight.0)
+        .collect();
+    inside.len() as f64 / (inside.iter().sum::<u64>() as f64 / 1e9).max(1e-9)
+}
+
+#[test]
+fn threads_have_clocks_while_they_are_seldom_switched() {
+    let Some(target) = c("paces.c", &["-pthread"]) else {
+        return;
+    };
+    let recording = Program::new(target).same();
+    recording.full(90.0);
+    let profile = &recording.profile;
+    if profile.meta.engine != Engine::PerfSignal {
+        return skip("perf events are not permitted");
+    }
+    // Of the first 0.5 s all but the beginning, and of the last all but the end of the exchange's time.
+    for function in ["burn_at_first", "burn_at_last"] {
+        let often = samples_per_second(&recording, function);
+        assert!(
+            often > 600.0,
+            "{function}: {often}; {}",
+            recording.outline()
+        );
+    }
+    let seldom = samples_per_second(&recording, "exchange");
+    assert!(seldom < 600.0, "{seldom}; {}", recording.outline());
+    // Two threads exchange for half a second of the first one's time.
+    let by_ticks = profile.meta.by_ticks.unwrap().0 as f64 / 1e9;
+    assert!(
+        (0.2..1.6).contains(&by_ticks),
+        "{by_ticks} s; {}",
+        recording.outline()
+    );
+}
