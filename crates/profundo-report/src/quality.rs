@@ -299,8 +299,9 @@ fn own_cost(quality: &Quality) -> Option<String> {
             duration(cpu)
         ));
     }
-    if cost.is_none() && quality.used.is_some() && quality.engine == Engine::PerfSignal {
-        return Some("own cost not known (most was sampled by the kernel)".to_owned());
+    let is_recorded = quality.used.is_some() && quality.engine == Engine::PerfSignal;
+    if cost.is_none() && is_recorded && quality.samples > 0 {
+        return Some("own cost not known".to_owned());
     }
     cost.map(|cost| match quality.own_cost_is_least {
         true => format!(

@@ -82,7 +82,7 @@ fn one_sample_is_hardly_sure_of_anything() {
         Self %      Total %       Py Nat Sys Samples  Function
          100.0 ±79.3 100.0 ±79.3 100               1  <module>  confidence.py:60
 
-        Quality: 0.001 s of 34.900 s CPU time sampled (0.0 %), in the kernel 0.000 ms of 700.000 ms; 1 sample, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 44.5 points (95 %).
+        Quality: 0.001 s of 34.900 s CPU time sampled (0.0 %), in the kernel 0.000 ms of 700.000 ms; 1 sample, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost not known; shares are ± 44.5 points (95 %).
     "#]].assert_eq(&Functions::new().look(look()).render(&it.profile).unwrap());
     everything(&it.profile, 80);
 }

@@ -185,7 +185,7 @@ fn a_summary_fits_on_a_screen() {
                92.0  12.0  └ wordcount::count  @wordcount/src/main.rs:21
                80.0  30.0    └ std::collections::hash::map::HashMap<K,V,S>::insert › …
 
-            Quality: 1.000 s of 1.002 s CPU time sampled (99.8 %), in the kernel 0.000 ms of 2.000 ms; 1000 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 3.1 points (95 %).
+            Quality: 1.000 s of 1.002 s CPU time sampled (99.8 %), in the kernel 0.000 ms of 2.000 ms; 1000 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost not known; shares are ± 3.1 points (95 %).
             Next: profundo report x
                   profundo flame x
         "#]],
@@ -193,40 +193,40 @@ fn a_summary_fits_on_a_screen() {
     check(
         summary.render(&crowd()),
         expect![[r#"
-        python3 confidence.py 600000
-        5.10 s wall · 4.78 s CPU (94 %) · 2 processes · 6 threads · CPython 3.12.1
-        ███████████████████████████▓▓▓  █ Python 91.5 %  ▓ native 8.5 %  ░ system 0 %
+            python3 confidence.py 600000
+            5.10 s wall · 4.78 s CPU (94 %) · 2 processes · 6 threads · CPython 3.12.1
+            ███████████████████████████▓▓▓  █ Python 91.5 %  ▓ native 8.5 %  ░ system 0 %
 
-        Time %        Py Nat Sys  Hottest lines
-          90.7 ±0.9   91          confidence.py:16             in worker
-           8.5 ±0.8        8      …ld/gzip-1.12/deflate.c:710  in deflate
-           0.8 ±0.3    1          confidence.py:53             in main
+            Time %        Py Nat Sys  Hottest lines
+              90.7 ±0.9   91          confidence.py:16             in worker
+               8.5 ±0.8        8      …ld/gzip-1.12/deflate.c:710  in deflate
+               0.8 ±0.3    1          confidence.py:53             in main
 
-        Self %        Py Nat Sys  Total %  Hottest functions
-          90.7 ±0.9   91             90.7  worker  confidence.py:16
-           8.5 ±0.8        8          8.5  deflate  /build/gzip-1.12/deflate.c:710
-           0.8 ±0.3    1              0.8  main  confidence.py:53
+            Self %        Py Nat Sys  Total %  Hottest functions
+              90.7 ±0.9   91             90.7  worker  confidence.py:16
+               8.5 ±0.8        8          8.5  deflate  /build/gzip-1.12/deflate.c:710
+               0.8 ±0.3    1              0.8  main  confidence.py:53
 
-        Total %  Self  Calls
-           90.7  90.7  <module> › worker  confidence.py:16
-            8.5   8.5  main › deflate  /build/gzip-1.12/deflate.c:710
+            Total %  Self  Calls
+               90.7  90.7  <module> › worker  confidence.py:16
+                8.5   8.5  main › deflate  /build/gzip-1.12/deflate.c:710
 
-        Time %        CPU  Py Nat Sys  Process
-          91.5     4.36 s  92          4711 python3 confidence.py 600000  (5 threads)
-           8.5     420 ms       8      4720   gzip -9 /nowhere/confi…  killed by SIGKILL
+            Time %        CPU  Py Nat Sys  Process
+              91.5     4.36 s  92          4711 python3 confidence.py 600000  (5 threads)
+               8.5     420 ms       8      4720   gzip -9 /nowhere/confi…  killed by SIGKILL
 
-        Time %        CPU  Py Nat Sys     GIL wait  Thread
-          23.3     1.10 s  23               3.50 s  5 worker-5  (process 4711)
-          22.9     1.08 s  23               2.80 s  4 worker-4  (process 4711)
-          22.5     1.06 s  22               2.10 s  3 worker-3  (process 4711)
-          22.0     1.04 s  22               1.40 s  2 worker-2  (process 4711)
-           8.5     400 ms       8                   6 gzip  (process 4720)
-           0.8    40.0 ms   1                       1 MainThread  (process 4711)
+            Time %        CPU  Py Nat Sys     GIL wait  Thread
+              23.3     1.10 s  23               3.50 s  5 worker-5  (process 4711)
+              22.9     1.08 s  23               2.80 s  4 worker-4  (process 4711)
+              22.5     1.06 s  22               2.10 s  3 worker-3  (process 4711)
+              22.0     1.04 s  22               1.40 s  2 worker-2  (process 4711)
+               8.5     400 ms       8                   6 gzip  (process 4720)
+               0.8    40.0 ms   1                       1 MainThread  (process 4711)
 
-        Quality: 4.720 s of 4.780 s CPU time sampled (98.7 %), in the kernel 0.000 ms of 40.000 ms; 4720 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 1.4 points (95 %).
-        Next: profundo report x
-              profundo flame x
-    "#]],
+            Quality: 4.720 s of 4.780 s CPU time sampled (98.7 %), in the kernel 0.000 ms of 40.000 ms; 4720 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost not known; shares are ± 1.4 points (95 %).
+            Next: profundo report x
+                  profundo flame x
+        "#]],
     );
 }
 
