@@ -7,11 +7,12 @@
 use profundo_model::{Profile, StackId};
 use rustc_hash::FxHashMap;
 
-use crate::interval::Estimate;
+use crate::interval::{Estimate, Mass};
+use crate::scatter::Members;
 use crate::shares::FunctionNumbers;
 use crate::shown::{Shown, Sieve};
 use crate::tally::{Amount, place_slot};
-use crate::{Pattern, Place, Selection, pattern};
+use crate::{Pattern, Place, Selection, pattern, scatter};
 
 /// A function and its neighbours on the stack.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,8 @@ pub struct Calls {
     pub own: Estimate,
     /// The share of its time with what it called.
     pub total: Estimate,
+    /// Its own part of its time.
+    pub own_of_total: Estimate,
     /// What its own samples add up to.
     pub own_amount: Amount,
     /// What all of its samples add up to.
@@ -68,53 +71,82 @@ pub fn calls(
     let (mut own, mut total) = (Amount::default(), Amount::default());
     let mut path = Vec::new();
     let on_stack = may_hold(profile, &meant, name);
-    for stack in selection.stacks(profile) {
-        if !on_stack[stack.stack.index()] {
-            continue;
+    let mut times = Members::default();
+    let mut is_within = vec![false; selection.stacks(profile).len()];
+    for (stack, is_within) in selection.stacks(profile).iter().zip(&mut is_within) {
+        path.clear();
+        if on_stack[stack.stack.index()] {
+            sieve.path(stack.stack, &mut path);
         }
-        sieve.path(stack.stack, &mut path);
         let first = path.iter().position(|(place, _)| is_meant(place));
         let last = path.iter().rposition(|(place, _)| is_meant(place));
-        let (Some(first), Some(last)) = (first, last) else {
-            continue;
-        };
-        let here = path[last].0;
-        functions.add(numbers.of(profile, here), Some(here), stack);
-        total.add(stack);
-        let caller = first.checked_sub(1).map(|at| path[at].0);
-        let slot = caller.map_or(u32::MAX, |place| place_slot(profile, place));
-        callers.add(slot, caller, stack);
-        match path.get(last + 1) {
-            Some(&(callee, _)) => {
-                callees.add(numbers.of(profile, callee), Some(callee), stack);
+        if let (Some(first), Some(last)) = (first, last) {
+            *is_within = true;
+            let here = path[last].0;
+            functions.add(numbers.of(profile, here), Some(here), stack);
+            total.add(stack);
+            times.add(TOTAL);
+            let caller = first.checked_sub(1).map(|at| path[at].0);
+            let slot = caller.map_or(u32::MAX, |place| place_slot(profile, place));
+            callers.add(slot, caller, stack);
+            match path.get(last + 1) {
+                Some(&(callee, _)) => {
+                    callees.add(numbers.of(profile, callee), Some(callee), stack);
+                }
+                None => {
+                    own.add(stack);
+                    times.add(OWN);
+                }
             }
-            None => own.add(stack),
+        }
+        for members in [&mut callers.members, &mut callees.members, &mut times] {
+            members.end_stack();
         }
     }
-    let whole = selection.mass(profile);
-    let finish = |sums: Sums| -> Vec<Call> {
-        let calls = sums.sorted().into_iter();
-        calls
-            .map(|(place, amount)| Call {
+    // The report is of few samples or it is not, whatever the function has of them.
+    let within = Mass {
+        is_few: selection.is_few(profile),
+        ..total.mass()
+    };
+    let part = |members: &Members, amounts: &[Amount]| {
+        let is_within = |at: usize| is_within[at];
+        scatter::estimates_within(profile, selection, members, amounts, within, is_within)
+    };
+    let finish = |sums: &Sums| -> Vec<Call> {
+        let amounts: Vec<Amount> = sums.rows.iter().map(|(_, amount)| *amount).collect();
+        let of_function = part(&sums.members, &amounts);
+        let of_all = scatter::estimates(profile, selection, &sums.members, &amounts);
+        let rows = sums.rows.iter().zip(of_function.into_iter().zip(of_all));
+        let mut calls: Vec<Call> = rows
+            .map(|(&(place, amount), (of_function, of_all))| Call {
                 place,
                 amount,
-                of_function: amount.share(total.mass()),
-                of_all: amount.share(whole),
+                of_function,
+                of_all,
             })
-            .collect()
+            .collect();
+        calls.sort_by_key(|call| (std::cmp::Reverse(call.amount.weight), call.place));
+        calls
     };
+    let amounts = [own, total];
+    let of_all = scatter::estimates(profile, selection, &times, &amounts);
     Calls {
         functions: (functions.sorted().into_iter())
             .filter_map(|(place, amount)| Some((place?, amount)))
             .collect(),
-        own: own.share(whole),
-        total: total.share(whole),
+        own: of_all[OWN],
+        total: of_all[TOTAL],
+        own_of_total: part(&times, &amounts)[OWN],
         own_amount: own,
         total_amount: total,
-        callers: finish(callers),
-        callees: finish(callees),
+        callers: finish(&callers),
+        callees: finish(&callees),
     }
 }
+
+/// The rows of the function's own time and of all its time.
+const OWN: usize = 0;
+const TOTAL: usize = 1;
 
 /// By stack, whether a function that is meant is on it, hidden or not.
 fn may_hold(profile: &Profile, meant: &[bool], name: &Pattern) -> Vec<bool> {
@@ -137,17 +169,23 @@ fn may_hold(profile: &Profile, meant: &[bool], name: &Pattern) -> Vec<bool> {
 /// Amounts by a number.
 #[derive(Debug, Default)]
 struct Sums {
-    rows: FxHashMap<u32, (Option<Place>, Amount)>,
+    numbers: FxHashMap<u32, usize>,
+    rows: Vec<(Option<Place>, Amount)>,
+    members: Members,
 }
 
 impl Sums {
     fn add(&mut self, slot: u32, place: Option<Place>, stack: &crate::StackWeight) {
-        let row = self.rows.entry(slot);
-        row.or_insert((place, Amount::default())).1.add(stack);
+        let row = *self.numbers.entry(slot).or_insert(self.rows.len());
+        if row == self.rows.len() {
+            self.rows.push((place, Amount::default()));
+        }
+        self.rows[row].1.add(stack);
+        self.members.add(row);
     }
 
     fn sorted(self) -> Vec<(Option<Place>, Amount)> {
-        let mut rows: Vec<_> = self.rows.into_values().collect();
+        let mut rows = self.rows;
         rows.sort_by_key(|(place, amount)| (std::cmp::Reverse(amount.weight), *place));
         rows
     }

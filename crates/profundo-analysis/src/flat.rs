@@ -61,8 +61,7 @@ pub fn flat(profile: &Profile, selection: &Selection, options: &FlatOptions) -> 
             starts[location.index()] + depth
         })
     };
-    tallies
-        .into_iter()
+    (tallies.list.into_iter())
         .map(|tally| FlatRow {
             place: tally.place,
             location: (!options.combine).then_some(tally.location),

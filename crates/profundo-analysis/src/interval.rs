@@ -17,6 +17,22 @@ pub struct Estimate {
     pub share: f64,
     /// Where the true share lies.
     pub interval: Interval,
+    /// What is certain, where the samples are too few for a share.
+    pub few: Option<Few>,
+}
+
+/// So many samples of so few.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Few {
+    /// How many are in the part.
+    pub part: u64,
+    /// How many there are.
+    pub whole: u64,
+}
+
+impl Few {
+    /// Below so many samples a report has no shares.
+    pub const LIMIT: u64 = 30;
 }
 
 /// Samples added up: the sum of their weights, and of the squares of these.
@@ -26,6 +42,10 @@ pub struct Mass {
     pub weight: f64,
     /// The sum of the squares of the weights.
     pub squares: f64,
+    /// How many samples.
+    pub samples: u64,
+    /// Whether the report has too few samples for shares.
+    pub is_few: bool,
 }
 
 impl Mass {
@@ -63,6 +83,11 @@ impl Estimate {
     /// interval stays honest for shares near 0 and 1 and for few samples. Without samples
     /// nothing is known: the interval is everything.
     pub fn new(share: f64, samples: f64) -> Self {
+        Self::after_wilson(share, samples, Z)
+    }
+
+    /// The same, where another number of standard deviations than usual holds 95 %.
+    pub(crate) fn after_wilson(share: f64, samples: f64, z: f64) -> Self {
         if samples <= 0.0 {
             return Self {
                 share,
@@ -70,17 +95,22 @@ impl Estimate {
                     low: 0.0,
                     high: 1.0,
                 },
+                few: None,
             };
         }
-        let scale = 1.0 + Z * Z / samples;
-        let centre = (share + Z * Z / (2.0 * samples)) / scale;
-        let spread = share * (1.0 - share) / samples + Z * Z / (4.0 * samples * samples);
-        let half = Z / scale * spread.max(0.0).sqrt();
+        let scale = 1.0 + z * z / samples;
+        let centre = (share + z * z / (2.0 * samples)) / scale;
+        let spread = share * (1.0 - share) / samples + z * z / (4.0 * samples * samples);
+        let half = z / scale * spread.max(0.0).sqrt();
         let interval = Interval {
             low: (centre - half).max(0.0),
             high: (centre + half).min(1.0),
         };
-        Self { share, interval }
+        Self {
+            share,
+            interval,
+            few: None,
+        }
     }
 
     /// The estimate of the share of a part in a whole, both given as the sum of their samples'
@@ -101,14 +131,32 @@ impl Estimate {
         } else {
             0.0
         };
-        Self::new(share, samples)
+        Self::new(share, samples).unless_few(part, whole)
+    }
+
+    /// Says what is certain, where the whole is of few samples.
+    pub(crate) fn unless_few(mut self, part: Mass, whole: Mass) -> Self {
+        self.few = whole.is_few.then_some(Few {
+            part: part.samples,
+            whole: whole.samples,
+        });
+        self
+    }
+
+    /// Where the true share lies, if the samples are enough to say so.
+    pub fn known(&self) -> Option<Interval> {
+        self.few.is_none().then_some(self.interval)
     }
 
     /// A share that was measured.
     pub fn exact(share: f64) -> Self {
         let (low, high) = (share, share);
         let interval = Interval { low, high };
-        Self { share, interval }
+        Self {
+            share,
+            interval,
+            few: None,
+        }
     }
 
     /// Whether it is no estimate, but was measured.

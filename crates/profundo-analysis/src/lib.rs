@@ -8,7 +8,8 @@
 //! It is not for text: how an answer looks is the business of the crate that prints it.
 //!
 //! Constraints: no unsafe code, no I/O, no clock. Samples are first added up by stack, so the work
-//! grows with the number of distinct stacks, not with the length of the recording.
+//! grows with the number of distinct stacks, not with the length of the recording. How sure a share is
+//! follows from the order of at most a million samples.
 //!
 //! ```
 //! use profundo_analysis::{Filter, Selection, TreeOptions, tree};
@@ -50,6 +51,7 @@ mod pattern;
 mod place;
 pub mod python;
 mod quality;
+mod scatter;
 mod selection;
 mod settle;
 mod shares;
@@ -83,7 +85,7 @@ pub use heap::{
 };
 pub use heap::{Growth, ProcessMemory, Use, gauges};
 pub use held::{Held, Named, held, holds_text, is_held_untold};
-pub use interval::{Estimate, Interval, Mass, effective_samples};
+pub use interval::{Estimate, Few, Interval, Mass, effective_samples};
 pub use io::{Io, IoAmount, IoRow, io};
 pub use kind::{KindShares, Split};
 pub use lineless::{Lineless, Phase};

@@ -12,9 +12,10 @@ use rustc_hash::FxHashMap;
 use crate::interval::{Estimate, Mass};
 use crate::lineless::{Lineless, lineless};
 use crate::own::Ownership;
+use crate::scatter::Members;
 use crate::shown::{Libraries, Shown};
 use crate::tally::Amount;
-use crate::{Pattern, Place, Selection, pattern};
+use crate::{Pattern, Place, Selection, pattern, scatter};
 
 /// Which lines are looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -91,6 +92,7 @@ pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -
     let mut finder = Finder::new(profile, options);
     let mut rows: FxHashMap<(FileId, u32), usize> = FxHashMap::default();
     let mut sums: Vec<LineSum> = Vec::new();
+    let mut members = LineMembers::default();
     let mut elsewhere = Amount::default();
     let mut elsewhere_by: FxHashMap<Option<u32>, (Option<Place>, Amount)> = FxHashMap::default();
     let mut launched = Launched::default();
@@ -107,12 +109,16 @@ pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -
             if sum.stamp != stamp {
                 sum.stamp = stamp;
                 sum.total.add(stack);
+                members.total.add(at);
             }
             if own == Some(frame) && sum.own_stamp != stamp {
                 sum.own_stamp = stamp;
                 sum.own.add(stack);
+                members.own.add(at);
+                members.file.add(row.file.index());
             }
         }
+        members.end_stack();
         if let Some(launcher) = finder.launcher {
             launched.amount.add(stack);
             let row = profile.frames.get(launcher);
@@ -138,7 +144,7 @@ pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -
     SourceShares {
         lineless: lineless(profile, selection, &mut finder),
         launched,
-        files: files(profile, &sums, whole),
+        files: files(profile, selection, &sums, &members),
         elsewhere,
         elsewhere_by,
         whole,
@@ -166,34 +172,64 @@ impl LineSum {
     }
 }
 
-fn files(profile: &Profile, sums: &[LineSum], whole: Mass) -> Vec<FileLines> {
+/// By stack, which lines it is of, and which file its own time is of.
+#[derive(Default)]
+struct LineMembers {
+    own: Members,
+    total: Members,
+    file: Members,
+}
+
+impl LineMembers {
+    fn end_stack(&mut self) {
+        for members in [&mut self.own, &mut self.total, &mut self.file] {
+            members.end_stack();
+        }
+    }
+}
+
+fn files(
+    profile: &Profile,
+    selection: &Selection,
+    sums: &[LineSum],
+    members: &LineMembers,
+) -> Vec<FileLines> {
+    let estimates = |members: &Members, amounts: &[Amount]| {
+        scatter::estimates(profile, selection, members, amounts)
+    };
+    let amounts = |amount: fn(&LineSum) -> Amount| sums.iter().map(amount).collect::<Vec<_>>();
+    let own = estimates(&members.own, &amounts(|it| it.own));
+    let total = estimates(&members.total, &amounts(|it| it.total));
+    let mut by_file = vec![Amount::default(); profile.files.len()];
+    for sum in sums {
+        by_file[profile.frames.get(sum.frame).file.index()] += sum.own;
+    }
+    let of_files = estimates(&members.file, &by_file);
     let mut numbers: FxHashMap<FileId, usize> = FxHashMap::default();
     let mut files: Vec<FileLines> = Vec::new();
-    for sum in sums {
+    for ((sum, own), total) in sums.iter().zip(own).zip(total) {
         let row = profile.frames.get(sum.frame);
         let at = *numbers.entry(row.file).or_insert_with(|| {
             files.push(FileLines {
                 file: row.file,
                 is_python: row.language == Language::Python,
-                own: Estimate::new(0.0, 0.0),
-                own_amount: Amount::default(),
+                own: of_files[row.file.index()],
+                own_amount: by_file[row.file.index()],
                 lines: Vec::new(),
             });
             files.len() - 1
         });
         let file = &mut files[at];
-        file.own_amount += sum.own;
         file.lines.push(LineShare {
             line: row.line,
             frame: sum.frame,
-            own: sum.own.share(whole),
-            total: sum.total.share(whole),
+            own,
+            total,
             own_amount: sum.own,
             total_amount: sum.total,
         });
     }
     for file in &mut files {
-        file.own = file.own_amount.share(whole);
         file.lines.sort_by_key(|line| line.line);
     }
     // Files without time of their own come in the order of their lines' total time.

@@ -77,7 +77,8 @@ pub fn quality(profile: &Profile, selection: &Selection) -> Quality {
     let meta = &profile.meta;
     // A share of one half is the least sure of all.
     let effective = selection.mass(profile).effective_samples();
-    let margin = (effective > 0.0).then(|| Estimate::new(0.5, effective).margin());
+    let margin = (effective > 0.0 && !selection.is_few(profile))
+        .then(|| Estimate::new(0.5, effective).margin());
     let whole = (selection.len() != profile.samples.len())
         .then(|| Selection::new(profile, &Filter::default()));
     let sums = whole.as_ref().unwrap_or(selection).sums(profile);

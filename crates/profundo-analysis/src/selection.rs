@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use profundo_model::{Kind, Kinds, Profile, Sample, SampleKind, StackId, State, TaskId, ThreadId};
 
-use crate::interval::Mass;
+use crate::interval::{Few, Mass};
 use crate::kind::Split;
 use crate::{Filter, admit, traced};
 
@@ -85,6 +85,14 @@ pub(crate) struct Sums {
     pub squares: f64,
     /// The weight, as it was recorded, of the samples that were not taken asleep.
     pub awake_weight: u64,
+    /// Whether these are blocks of a heap.
+    pub is_heap: bool,
+    /// Whether everything was counted, and nothing sampled.
+    pub is_counted: bool,
+    /// The weight of those that must be several in one.
+    pub merged: u64,
+    /// The times of the first and the last.
+    pub times: Option<(u64, u64)>,
     /// Whether the wall-time profiler took any of them.
     pub has_wall: bool,
     pub split: Split,
@@ -196,6 +204,12 @@ impl Selection {
         }
     }
 
+    /// Whether a report on these has no shares, because there are too few samples. This is decided here and nowhere
+    /// else, for all parts of a report.
+    pub fn is_few(&self, profile: &Profile) -> bool {
+        self.sums(profile).is_few()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -278,7 +292,15 @@ impl Sums {
     fn new(profile: &Profile, selection: &Selection) -> Self {
         // A table over all stacks, of which only the touched pages cost anything.
         let mut rows = vec![0_u32; profile.stacks.len()];
-        let mut sums = Self::default();
+        let mut sums = Self {
+            is_heap: matches!(profile.meta.kind, SampleKind::Heap(_)),
+            is_counted: match profile.meta.kind {
+                // A unit of one byte or block: none was left out.
+                SampleKind::Heap(measure) => crate::heap::unit(&profile.heap, measure) <= 1,
+                kind => kind == SampleKind::Traced,
+            },
+            ..Self::default()
+        };
         let mut counts = Counts::new(profile);
         let calls = selection.calls_by_sample(profile);
         selection.each(profile, |number, sample| {
@@ -298,6 +320,11 @@ impl Sums {
             sum.count = sum.count.saturating_add(count);
             sum.weight = sum.weight.saturating_add(weight);
             sum.squares += square_of(profile, sample);
+            let first = sums.times.map_or(sample.time.0, |(first, _)| first);
+            sums.times = Some((first, sample.time.0));
+            if sample.state == State::Running && weight / MERGED >= profile.meta.period.0.max(1) {
+                sums.merged = sums.merged.saturating_add(weight);
+            }
             match sample.state {
                 State::Sleeping => {
                     sum.asleep = sum.asleep.saturating_add(count);
@@ -348,9 +375,30 @@ impl Sums {
         Mass {
             weight: self.weight as f64,
             squares: self.squares,
+            samples: self.samples,
+            is_few: self.is_few(),
         }
     }
+
+    /// Whether they are too few for shares. What was measured or counted and not sampled is never few. Of a heap,
+    /// large blocks are certain to be seen, so one of them tells as much as many small ones.
+    fn is_few(&self) -> bool {
+        let tell = match self.is_heap {
+            true => (self.weight as f64).powi(2) / self.squares,
+            false => self.samples as f64,
+        };
+        !self.is_counted && self.squares > 0.0 && tell < Few::LIMIT as f64
+    }
+
+    /// Whether the samples are known in the order in which they were taken. Added up they are not, in text that was
+    /// folded or in a long recording that has become coarse.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.times.is_some_and(|(first, last)| first < last) && self.merged <= self.weight / 10
+    }
 }
+
+/// A sample of so many periods is the sum of several.
+const MERGED: u64 = 4;
 
 impl StackWeight {
     fn none(stack: StackId) -> Self {

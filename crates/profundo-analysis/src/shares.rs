@@ -9,9 +9,10 @@ use profundo_model::{FileId, Profile, StringId};
 use rustc_hash::FxHashMap;
 
 use crate::interval::Estimate;
+use crate::scatter::Members;
 use crate::shown::{Shown, Sieve};
-use crate::tally::{Amount, place_slot, place_slots, tally};
-use crate::{Place, Selection};
+use crate::tally::{Amount, Tallies, Tally, place_slot, place_slots, tally};
+use crate::{Place, Selection, scatter};
 
 /// What one function took.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,7 +48,7 @@ pub fn shares(
         numbers.slots,
         |place, _, _| numbers.of(profile, place),
     );
-    let mut functions = finish(profile, selection, tallies);
+    let mut functions = finish(profile, selection, &tallies);
     // The line where a function works most: lines are few, so they are added up apart.
     let mut rows: FxHashMap<u32, usize> = FxHashMap::default();
     for (row, function) in functions.iter().enumerate() {
@@ -86,23 +87,23 @@ fn line_shares_with(
         place_slots(profile),
         |place, _, _| place_slot(profile, place),
     );
-    finish(profile, selection, tallies)
+    finish(profile, selection, &tallies)
 }
 
-fn finish(
-    profile: &Profile,
-    selection: &Selection,
-    tallies: Vec<crate::tally::Tally>,
-) -> Vec<FunctionShare> {
-    let whole = selection.mass(profile);
-    tallies
-        .into_iter()
-        .map(|tally| FunctionShare {
+fn finish(profile: &Profile, selection: &Selection, tallies: &Tallies) -> Vec<FunctionShare> {
+    let estimates = |members: &Members, amount: fn(&Tally) -> Amount| {
+        let amounts: Vec<Amount> = tallies.list.iter().map(amount).collect();
+        scatter::estimates(profile, selection, members, &amounts)
+    };
+    let own = estimates(&tallies.own, |it| it.own);
+    let total = estimates(&tallies.total, |it| it.total);
+    (tallies.list.iter().zip(own).zip(total))
+        .map(|((tally, own), total)| FunctionShare {
             place: tally.place,
             count: tally.total.count,
             overhead: tally.own.count,
-            own: tally.own.share(whole),
-            total: tally.total.share(whole),
+            own,
+            total,
             own_amount: tally.own,
             total_amount: tally.total,
         })

@@ -5,6 +5,7 @@ use profundo_model::{LocationId, Profile};
 
 use crate::interval::{Estimate, Mass};
 use crate::kind::Split;
+use crate::scatter::Members;
 use crate::shown::Sieve;
 use crate::{Place, StackWeight};
 
@@ -26,11 +27,7 @@ pub struct Amount {
 impl Amount {
     /// The share of this in a whole, and how sure it is.
     pub fn share(&self, whole: Mass) -> Estimate {
-        let part = Mass {
-            weight: self.weight as f64,
-            squares: self.squares,
-        };
-        Estimate::of(part, whole)
+        Estimate::of(self.mass(), whole)
     }
 
     /// The weights, for estimates of a part of this.
@@ -38,6 +35,8 @@ impl Amount {
         Mass {
             weight: self.weight as f64,
             squares: self.squares,
+            samples: self.samples,
+            is_few: false,
         }
     }
 
@@ -82,10 +81,12 @@ pub(crate) fn tally(
     sieve: &Sieve<'_>,
     slots: usize,
     mut slot: impl FnMut(Place, LocationId, u32) -> u32,
-) -> Vec<Tally> {
+) -> Tallies {
     let mut tallies = Tallies {
         rows: vec![0_u32; slots],
         list: Vec::new(),
+        own: Members::default(),
+        total: Members::default(),
     };
     if sieve.folds() {
         let mut path = Vec::new();
@@ -97,8 +98,9 @@ pub(crate) fn tally(
                 tallies.add(slot, place, location, stack, stamp, is_leaf);
                 is_leaf = false;
             }
+            tallies.end_stack();
         }
-        return tallies.list;
+        return tallies;
     }
     for (stamp, stack) in (1..).zip(stacks) {
         let mut is_leaf = true;
@@ -109,17 +111,27 @@ pub(crate) fn tally(
                 is_leaf = false;
             }
         }
+        tallies.end_stack();
     }
-    tallies.list
+    tallies
 }
 
-struct Tallies {
+/// What all things add up to.
+pub(crate) struct Tallies {
     /// By slot: the row in the list plus one.
     rows: Vec<u32>,
-    list: Vec<Tally>,
+    pub list: Vec<Tally>,
+    /// By stack, the row that it ends in, and all of its rows.
+    pub own: Members,
+    pub total: Members,
 }
 
 impl Tallies {
+    fn end_stack(&mut self) {
+        self.own.end_stack();
+        self.total.end_stack();
+    }
+
     fn add(
         &mut self,
         slot: u32,
@@ -140,13 +152,16 @@ impl Tallies {
             });
             *row = u32::try_from(self.list.len()).expect("fewer than 2^32 rows");
         }
-        let tally = &mut self.list[*row as usize - 1];
+        let row = *row as usize - 1;
+        let tally = &mut self.list[row];
         if tally.stamp != stamp {
             tally.stamp = stamp;
             tally.total.add(stack);
+            self.total.add(row);
         }
         if is_leaf {
             tally.own.add(stack);
+            self.own.add(row);
         }
     }
 }

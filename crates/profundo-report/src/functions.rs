@@ -7,19 +7,24 @@ use profundo_analysis::{Estimate, FunctionShare};
 
 use crate::printer::Printer;
 use crate::table::{Column, Row, Table};
+use crate::units::{said, share_title};
 use crate::weighs::Weighs;
 
 /// Writes the table, whose rows are in order.
 pub(crate) fn write(printer: &mut Printer<'_>, rows: &[FunctionShare]) -> io::Result<()> {
-    let is_exact = Weighs::of(printer.profile) == Weighs::Traced;
+    let is_few = rows.iter().any(|row| row.own.few.is_some());
+    let has_range = Weighs::of(printer.profile) != Weighs::Traced && !is_few;
     let range = Column {
         title: "95 % range",
         width: 12,
     };
     let mut columns = Vec::new();
     for (title, width) in [("Self %", 7), ("Total %", 8)] {
+        let title = share_title(title, is_few);
+        // As wide as `29 of 29`.
+        let width = if is_few { 9 } else { width };
         columns.push(Column { title, width });
-        columns.extend((!is_exact).then_some(range));
+        columns.extend(has_range.then_some(range));
     }
     let table = Table {
         columns,
@@ -28,7 +33,7 @@ pub(crate) fn write(printer: &mut Printer<'_>, rows: &[FunctionShare]) -> io::Re
             .iter()
             .map(|row| Row {
                 numbers: ([row.own, row.total].iter())
-                    .flat_map(|it| cells(it).into_iter().take(if is_exact { 1 } else { 2 }))
+                    .flat_map(|it| cells(it).into_iter().take(if has_range { 2 } else { 1 }))
                     .collect(),
                 place: row.place,
                 location: None,
@@ -40,7 +45,12 @@ pub(crate) fn write(printer: &mut Printer<'_>, rows: &[FunctionShare]) -> io::Re
 }
 
 fn cells(estimate: &Estimate) -> [String; 2] {
-    let Estimate { share, interval } = estimate;
+    let Estimate {
+        share, interval, ..
+    } = estimate;
     let range = format!("{:.1}–{:.1}", interval.low * 100.0, interval.high * 100.0);
-    [format!("{:.1}", share * 100.0), range]
+    match estimate.few {
+        Some(_) => [said(estimate), String::new()],
+        None => [format!("{:.1}", share * 100.0), range],
+    }
 }

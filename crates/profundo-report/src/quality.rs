@@ -53,6 +53,29 @@ pub(crate) fn write(
     write_notes(page, wanted)
 }
 
+/// Says that samples are too few for shares, and what would give more.
+pub(crate) fn write_few(
+    page: &mut Page<'_>,
+    selection: &Selection,
+    is_command: bool,
+) -> io::Result<()> {
+    if !selection.is_few(page.profile) {
+        return Ok(());
+    }
+    let taken = selection.taken(page.profile);
+    let weighs = Weighs::of(page.profile);
+    let remedy = match (weighs, is_command) {
+        (Weighs::Time, true) => "a longer run or a higher rate (--rate) gives more",
+        (Weighs::Time, false) => "a longer run or a shorter `delay` gives more",
+        (_, true) => "a longer run gives more, and --memory=exact records all",
+        (_, false) => "a longer run or a higher sample rate gives more",
+    };
+    let verb = if taken == 1 { "is" } else { "are" };
+    let samples = weighs.samples(taken);
+    let text = format!(" {samples} {verb} too few for shares: {remedy}.");
+    page.marked("Note:", Color::Cyan, &text)
+}
+
 /// Writes the notes, where they are wanted.
 pub(crate) fn write_notes(page: &mut Page<'_>, wanted: Option<bool>) -> io::Result<()> {
     for note in &page.profile.meta.notes {

@@ -64,6 +64,9 @@ pub(crate) fn write(printer: &mut Printer<'_>) -> io::Result<()> {
         let text = warning.said(profile, report.choices.is_command);
         printer.marked("Warning:", Color::Yellow, &format!(" {text}"))?;
     }
+    if report.format == Format::Functions {
+        quality::write_few(printer, &all, report.choices.is_command)?;
+    }
     quality::write(printer, &all, report.quality)
 }
 

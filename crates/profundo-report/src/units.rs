@@ -1,6 +1,6 @@
 //! Numbers as people read them: shares in percent, how sure they are, and durations.
 
-use profundo_analysis::Estimate;
+use profundo_analysis::{Estimate, Few};
 
 /// A share in percent to a tenth; empty where it is nothing.
 pub fn percent(share: f64) -> String {
@@ -20,10 +20,39 @@ pub fn whole_percent(share: f64) -> String {
     }
 }
 
+/// A share in percent to a tenth, or `3 of 12` where the samples are too few for one.
+pub(crate) fn said(estimate: &Estimate) -> String {
+    match estimate.few {
+        Some(Few { part, whole }) => format!("{part} of {whole}"),
+        None => percent(estimate.share),
+    }
+}
+
+/// The same for a sentence, as in `12.5 % of the time` or `3 of 12 samples`.
+pub(crate) fn said_of(estimate: &Estimate, whole: &str) -> String {
+    let share = said(estimate);
+    match (estimate.few, share.is_empty()) {
+        (Some(_), _) if whole == "time" => format!("{share} samples"),
+        (Some(_), _) => format!("{share} records"),
+        (None, true) => format!("0 % of the {whole}"),
+        (None, false) => format!("{share} % of the {whole}"),
+    }
+}
+
+/// The title of a column of shares, which are none where the samples are few.
+pub(crate) fn share_title(title: &str, is_few: bool) -> &str {
+    match is_few {
+        true => title.trim_end_matches(" %"),
+        false => title,
+    }
+}
+
 /// How far the true share may lie from the one that was seen, to the side where it may lie
 /// farther: a range of few samples is not the same to both sides.
 pub(crate) fn plus_minus(estimate: &Estimate) -> String {
-    let Estimate { share, interval } = estimate;
+    let Estimate {
+        share, interval, ..
+    } = estimate;
     let farthest = (interval.high - share).max(share - interval.low);
     format!("±{:.1}", farthest * 100.0)
 }

@@ -2,6 +2,7 @@
 
 mod callers;
 mod calls;
+mod coverage;
 mod filters;
 mod garbage;
 mod groups;

@@ -83,7 +83,9 @@ proptest! {
         let own: u64 = rows.iter().map(|row| row.overhead).sum();
         prop_assert_eq!(own + tree.node(tree.root()).overhead, total);
         for row in shares(&profile, &selection, c) {
-            for Estimate { share, interval } in [row.own, row.total] {
+            for Estimate {
+                share, interval, ..
+            } in [row.own, row.total] {
                 prop_assert!(0.0 <= interval.low && interval.low <= share + 1e-9);
                 prop_assert!(share <= interval.high + 1e-9 && interval.high <= 1.0);
             }

@@ -8,14 +8,15 @@ use profundo_model::Profile;
 use super::functions::push_name;
 use super::told::tell_share;
 use super::{
-    BOLD, GRAY, KindColumns, push_share, share_width, tell_amounts, view, write_empty, write_end,
+    BOLD, FEW, GRAY, KindColumns, push_share, share_width, tell_amounts, view, write_empty,
+    write_end,
 };
 use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::names::Names;
 use crate::palette::Color;
 use crate::printer::Page;
-use crate::units::{percent, plus_minus};
+use crate::units::{plus_minus, said, said_of, share_title};
 use crate::weighs::Weighs;
 use crate::{Choices, Look};
 
@@ -98,7 +99,7 @@ impl Callers {
             let itself = Call {
                 place: None,
                 amount: calls.own_amount,
-                of_function: calls.own_amount.share(calls.total_amount.mass()),
+                of_function: calls.own_of_total,
                 of_all: calls.own,
             };
             let mut rows = calls.callees.clone();
@@ -135,12 +136,8 @@ impl Callers {
         if calls.functions.len() > MOST {
             page.plain(&format!("… and {} more", calls.functions.len() - MOST))?;
         }
-        let text = |share: f64| match percent(share) {
-            none if none.is_empty() => "0".to_owned(),
-            text => text,
-        };
         let weighs = Weighs::of(page.profile);
-        let sure = |estimate: &Estimate| match estimate.is_exact() {
+        let sure = |estimate: &Estimate| match estimate.is_exact() || estimate.few.is_some() {
             true => String::new(),
             false => format!(" {}", plus_minus(estimate)),
         };
@@ -157,12 +154,17 @@ impl Callers {
             }
             _ => calls.total_amount.samples,
         };
+        let total = said_of(&calls.total, weighs.whole());
+        if calls.own.few.is_some() {
+            return page.plain(&format!("{total}, {} by itself.", said(&calls.own)));
+        }
+        let own = match said(&calls.own) {
+            none if none.is_empty() => "0".to_owned(),
+            text => text,
+        };
         page.plain(&format!(
-            "{} % of the {}{}, {} % by itself{}, {}.",
-            text(calls.total.share),
-            weighs.whole(),
+            "{total}{}, {own} % by itself{}, {}.",
             sure(&calls.total),
-            text(calls.own.share),
             sure(&calls.own),
             weighs.samples(number),
         ))
@@ -234,11 +236,9 @@ fn tell_call(json: &mut Json<'_>, profile: &Profile, call: &Call, all: u64) {
     }
     tell_share(json, "", &call.of_all, &call.amount, all);
     json.share("share_of_function", Some(call.of_function.share));
-    json.share("share_of_function_low", Some(call.of_function.interval.low));
-    json.share(
-        "share_of_function_high",
-        Some(call.of_function.interval.high),
-    );
+    let interval = call.of_function.known();
+    json.share("share_of_function_low", interval.map(|it| it.low));
+    json.share("share_of_function_high", interval.map(|it| it.high));
 }
 
 fn write_table(
@@ -251,21 +251,29 @@ fn write_table(
 ) -> io::Result<()> {
     let share = share_width(page);
     let mut line = Line::default();
-    line.push("  Of it %", BOLD);
-    line.push_spaces(share - 6);
-    line.push("All %", BOLD);
+    let is_few = kinds.few.is_some();
+    let all_width = if is_few { FEW } else { 5 };
+    let of_it = share_title("Of it %", is_few);
+    line.push_spaces(if is_few { 3 } else { 2 });
+    line.push(of_it, BOLD);
+    line.push_spaces(share + 1 - of_it.len() - usize::from(is_few));
+    line.push_fmt(
+        format_args!("{:<all_width$}", share_title("All %", is_few)),
+        BOLD,
+    );
     kinds.push_titles(&mut line, BOLD);
     line.push_spaces(2);
     line.push(title, BOLD);
     page.line(&mut line)?;
-    let taken = 3 + share + 5 + kinds.all() + 2;
+    let taken = 3 + share + all_width + kinds.all() + 2;
     for row in rows {
         line.push_spaces(3);
         push_share(&mut line, &row.of_function, share);
-        line.push_fmt(
-            format_args!("{:>5}", percent(row.of_all.share)),
-            Style::PLAIN,
-        );
+        let of_all = said(&row.of_all);
+        match is_few {
+            true => line.push_fmt(format_args!("{of_all:<all_width$}"), Style::PLAIN),
+            false => line.push_fmt(format_args!("{of_all:>all_width$}"), Style::PLAIN),
+        }
         kinds.push(&mut line, row.amount.split.shares(all));
         line.push_spaces(2);
         match row.place {

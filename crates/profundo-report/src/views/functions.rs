@@ -14,7 +14,7 @@ use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::names::Names;
 use crate::printer::Page;
-use crate::units::percent;
+use crate::units::{percent, share_title};
 use crate::weighs::Weighs;
 use crate::width::{digits, keep_head, keep_tail, width};
 use crate::{Choices, Look, SortBy};
@@ -109,7 +109,11 @@ impl Functions {
         let share = share_width(page);
         let mut line = Line::default();
         for title in ["Self %", "Total %"] {
-            line.push_fmt(format_args!("{title:>6}"), BOLD);
+            let title = share_title(title, kinds.few.is_some());
+            match kinds.few {
+                Some(_) => line.push_fmt(format_args!("{title:<6}"), BOLD),
+                None => line.push_fmt(format_args!("{title:>6}"), BOLD),
+            }
             line.push_spaces(share.saturating_sub(title.len().max(6)).max(1));
         }
         kinds.push_titles(&mut line, BOLD);
@@ -132,7 +136,7 @@ impl Functions {
             let text = format!("… and {} more", rows.left_out);
             page.plain(&text)?;
         }
-        if rows.unseen > 0.0005 {
+        if rows.unseen > 0.0005 && kinds.few.is_none() {
             let text = format!(
                 "{} % of the {} has nothing of this on its stack.",
                 percent(rows.unseen),

@@ -8,7 +8,7 @@ use profundo_model::Profile;
 use crate::json::Json;
 use crate::palette::Color;
 use crate::printer::Page;
-use crate::units::percent;
+use crate::units::said_of;
 use crate::views::told::tell_share;
 use crate::weighs::Weighs;
 
@@ -19,8 +19,8 @@ const LEAST: f64 = 0.05;
 
 /// Writes it, where enough time is concerned.
 pub(super) fn write(page: &mut Page<'_>, launched: &Launched, whole: Mass) -> io::Result<()> {
-    let share = launched.amount.share(whole).share;
-    if share < LEAST {
+    let share = launched.amount.share(whole);
+    if share.share < LEAST {
         return Ok(());
     }
     let profile = page.profile;
@@ -49,9 +49,9 @@ pub(super) fn write(page: &mut Page<'_>, launched: &Launched, whole: Mass) -> io
         false => "",
     };
     let text = format!(
-        " {}{others} only {verb} code of libraries, so lines of libraries have {} % of the {of}.{native}",
+        " {}{others} only {verb} code of libraries, so lines of libraries have {}.{native}",
         files.join(", "),
-        percent(share),
+        said_of(&share, of),
     );
     page.marked("Note:", Color::Cyan, &text)
 }

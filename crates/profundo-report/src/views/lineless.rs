@@ -1,6 +1,6 @@
 //! Time that no line of source has, in words: how much it is, in whose threads, and which line waited for it.
 
-use profundo_analysis::{Amount, Lineless, Mass, Phase, Place};
+use profundo_analysis::{Amount, Estimate, Lineless, Mass, Phase, Place};
 use profundo_model::{FileId, Profile, Role};
 use rustc_hash::FxHashSet;
 
@@ -59,7 +59,7 @@ impl<'a> Pools<'a> {
         &self,
         profile: &'a Profile,
         names: &Names<'_>,
-    ) -> Vec<(String, f64, String)> {
+    ) -> Vec<(String, Estimate, String)> {
         let of_row = |row: &'a Lineless| row.lines.iter().map(move |line| (row, line));
         let mut found: Vec<_> = (self.rows.iter().flat_map(of_row))
             .filter(|(_, (_, amount))| self.is_shown(amount))
@@ -67,7 +67,7 @@ impl<'a> Pools<'a> {
         found.sort_by_key(|(_, (_, amount))| std::cmp::Reverse(amount.weight));
         (found.into_iter().take(NAMED))
             .map(|(row, (frame, amount))| {
-                let share = amount.share(self.whole).share;
+                let share = amount.share(self.whole);
                 let at = names.at(Place::Frame(*frame));
                 (self.threads(profile, row), share, at)
             })
@@ -122,7 +122,11 @@ impl<'a> Pools<'a> {
         }
         let parts: Vec<String> = (left.iter().take(NAMED))
             .map(|(row, amount)| {
-                let share = percent(amount.share(self.whole).share);
+                let share = amount.share(self.whole);
+                let share = match share.few {
+                    Some(few) => few.part.to_string(),
+                    None => percent(share.share),
+                };
                 format!("{} {share}", self.threads(profile, row))
             })
             .collect();

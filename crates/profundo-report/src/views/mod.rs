@@ -44,7 +44,7 @@ pub use traffic::Io;
 use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::printer::Page;
-use crate::units::{duration, joules, percent, plus_minus, range, whole_percent};
+use crate::units::{duration, joules, percent, plus_minus, range, said, whole_percent};
 use crate::warning::Warning;
 use crate::weighs::Weighs;
 use crate::{Choices, Unit};
@@ -141,6 +141,7 @@ fn write_end(
     quality: Option<bool>,
 ) -> io::Result<()> {
     write_filter(page, choices, selection)?;
+    crate::quality::write_few(page, selection, true)?;
     if page.profile.meta.buffer_was_full {
         let text = format!(" {}", Warning::BufferFull.text(true));
         page.marked("Warning:", Color::Yellow, &text)?;
@@ -266,6 +267,8 @@ struct KindColumns {
     energy: Option<f64>,
     /// What all that is selected weighs, where that is no time: then nobody knows of what kind.
     heap: Option<u64>,
+    /// How many samples there are, where they are too few for shares: then there is none of these columns.
+    few: Option<u64>,
     weighs: Weighs,
 }
 
@@ -283,8 +286,10 @@ impl KindColumns {
             unreadable: selection.split(profile).unreadable > 0,
             wide: columns >= WIDE,
             energy: joules_per_nanosecond(profile)
+                .filter(|_| !selection.is_few(profile))
                 .map(|each| each * selection.weight(profile) as f64),
             heap: weighs.heap().map(|_| selection.weight(profile)),
+            few: selection.is_few(profile).then(|| selection.taken(profile)),
             weighs,
         }
     }
@@ -293,6 +298,9 @@ impl KindColumns {
     fn all(self) -> usize {
         if self.heap.is_some() {
             return ENERGY;
+        }
+        if self.few.is_some() {
+            return 0;
         }
         let energy = self.energy.map_or(0, |_| ENERGY);
         let system = usize::from(self.has(2));
@@ -312,7 +320,7 @@ impl KindColumns {
     /// Whether there is a column of that number.
     fn has(self, at: usize) -> bool {
         match at {
-            _ if self.heap.is_some() => false,
+            _ if self.heap.is_some() || self.few.is_some() => false,
             0 => self.python,
             // A call is measured as a whole, whatever it does.
             2 => self.weighs != Weighs::Traced,
@@ -391,13 +399,20 @@ const EXACT: usize = 7;
 const MARGIN: usize = 12;
 const RANGE: usize = 18;
 
+/// How wide `29 of 29` is, with what parts it from the next column.
+const FEW: usize = 9;
+
 /// Adds a share and how sure it is, in `width` columns, which are those of [`share_width`].
 fn push_share(line: &mut Line, estimate: &Estimate, width: usize) {
     if estimate.share <= 0.0 {
         return line.push_spaces(width);
     }
     let style = heat(estimate.share);
-    let text = percent(estimate.share);
+    let text = said(estimate);
+    if estimate.few.is_some() {
+        let width = width.max(FEW);
+        return line.push_fmt(format_args!("{text:<width$}"), style);
+    }
     line.push_fmt(format_args!("{text:>6}"), style);
     match width {
         EXACT => line.push_spaces(1),

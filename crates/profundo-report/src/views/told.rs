@@ -269,8 +269,9 @@ pub(crate) fn tell_share(
     json.number(&format!("{name}samples"), amount.samples);
     json.weight(name, amount.weight);
     json.share(&format!("{name}share"), Some(estimate.share));
-    json.share(&format!("{name}share_low"), Some(estimate.interval.low));
-    json.share(&format!("{name}share_high"), Some(estimate.interval.high));
+    let interval = estimate.known();
+    json.share(&format!("{name}share_low"), interval.map(|it| it.low));
+    json.share(&format!("{name}share_high"), interval.map(|it| it.high));
     tell_kinds(json, name, amount.split.shares(all));
 }
 

@@ -5,12 +5,12 @@ use std::io;
 use profundo_analysis::{Amount, Selection, Totals, command_name};
 use profundo_model::{ProcessEnd, ProcessId, Profile, Programs};
 
-use super::{BOLD, GRAY, KindColumns, heat};
+use super::{BOLD, FEW, GRAY, KindColumns, heat};
 use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::printer::Page;
-use crate::units::{duration, percent};
+use crate::units::{duration, percent, share_title};
 use crate::weighs::Weighs;
 use crate::width::keep_head;
 
@@ -70,7 +70,7 @@ pub(super) fn write_processes(
     let rest = totals.processes.iter().skip(limit).map(|it| it.amount);
     let shown = totals.processes.len().min(limit);
     let count = totals.processes.len() - shown;
-    write_rest(page, rest.collect(), (count, "process"), all)
+    write_rest(page, rest.collect(), (count, "process"), kinds, all)
 }
 
 /// Writes the table of commands, as far as `limit`: all processes that ran a program of one name are one row.
@@ -103,7 +103,7 @@ pub(super) fn write_commands(
     }
     let rest = totals.commands.iter().skip(limit).map(|it| it.amount);
     let count = rest.len();
-    write_rest(page, rest.collect(), (count, "command"), all)
+    write_rest(page, rest.collect(), (count, "command"), kinds, all)
 }
 
 /// Writes the table of threads, as far as `limit`.
@@ -148,7 +148,7 @@ pub(super) fn write_threads(
     }
     let rest = totals.threads.iter().skip(limit).map(|it| it.amount);
     let count = rest.len();
-    write_rest(page, rest.collect(), (count, "thread"), all)
+    write_rest(page, rest.collect(), (count, "thread"), kinds, all)
 }
 
 fn push_titles(line: &mut Line, kinds: KindColumns, waits: bool, profile: &Profile, what: &str) {
@@ -157,7 +157,9 @@ fn push_titles(line: &mut Line, kinds: KindColumns, waits: bool, profile: &Profi
         Weighs::Traced => "Time",
         _ => "CPU",
     };
-    line.push_fmt(format_args!("{:>6}{time:>DURATION$}", "Time %"), BOLD);
+    let title = share_title("Time %", kinds.few.is_some());
+    let width = if kinds.few.is_some() { FEW } else { 6 };
+    line.push_fmt(format_args!("{title:<width$}{time:>DURATION$}"), BOLD);
     kinds.push_titles(line, BOLD);
     line.push_spaces(2);
     if waits {
@@ -167,11 +169,28 @@ fn push_titles(line: &mut Line, kinds: KindColumns, waits: bool, profile: &Profi
 }
 
 fn push_numbers(line: &mut Line, kinds: KindColumns, cpu: u64, amount: &Amount, all: u64) {
-    let share = amount.weight as f64 / all.max(1) as f64;
-    line.push_fmt(format_args!("{:>6}", percent(share)), heat(share));
+    push_part(line, kinds, amount, all, heat(share_of(amount, all)));
     line.push_fmt(format_args!("{:>DURATION$}", duration(cpu)), Style::PLAIN);
     kinds.push(line, amount.split.shares(all));
     line.push_spaces(2);
+}
+
+fn share_of(amount: &Amount, all: u64) -> f64 {
+    amount.weight as f64 / all.max(1) as f64
+}
+
+/// Adds the part that an amount is.
+fn push_part(line: &mut Line, kinds: KindColumns, amount: &Amount, all: u64, style: Style) {
+    match kinds.few {
+        Some(whole) => {
+            let text = format!("{} of {whole}", amount.samples);
+            line.push_fmt(format_args!("{text:<FEW$}"), style);
+        }
+        None => {
+            let text = percent(share_of(amount, all));
+            line.push_fmt(format_args!("{text:>6}"), style);
+        }
+    }
 }
 
 /// Writes what the rows take that are not shown. They are `count` of `noun`.
@@ -179,13 +198,16 @@ fn write_rest(
     page: &mut Page<'_>,
     rest: Vec<Amount>,
     (count, noun): (usize, &str),
+    kinds: KindColumns,
     all: u64,
 ) -> io::Result<()> {
     if rest.is_empty() {
         return Ok(());
     }
-    let weight: u64 = rest.iter().map(|amount| amount.weight).sum();
-    let share = percent(weight as f64 / all.max(1) as f64);
+    let mut sum = Amount::default();
+    for amount in &rest {
+        sum += *amount;
+    }
     let mut line = Line::default();
     let more = crate::units::counted(count as u64, &format!("more {noun}"));
     let more = if noun == "process" && count != 1 {
@@ -193,8 +215,9 @@ fn write_rest(
     } else {
         more
     };
+    push_part(&mut line, kinds, &sum, all, GRAY);
     line.push_fmt(
-        format_args!("{share:>6}{:>DURATION$}  {more}", duration(weight)),
+        format_args!("{:>DURATION$}  {more}", duration(sum.weight)),
         GRAY,
     );
     page.line(&mut line)

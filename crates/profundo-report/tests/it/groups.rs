@@ -129,20 +129,21 @@ fn tables_have_a_header_each() {
         grouped(Format::Functions),
         expect![[r#"
             Thread 1 (default) Total snapshots: 6. Utilization: 100%
-             Self %   95 % range  Total %   95 % range File            Function
-             ======   ==========  =======   ========== ====            ========
-               83.3    43.6–97.0     83.3    43.6–97.0 @Base/reduce.jl sum(v)
-               16.7     3.0–56.4     16.7     3.0–56.4 @App/app.jl     beta(x)
-                0.0     0.0–39.0    100.0   61.0–100.0 @App/app.jl     main()
-                0.0     0.0–39.0     83.3    43.6–97.0 @App/app.jl     alpha(n::Int64)
+                 Self     Total File            Function
+                 ====     ===== ====            ========
+               5 of 6    5 of 6 @Base/reduce.jl sum(v)
+               1 of 6    1 of 6 @App/app.jl     beta(x)
+               0 of 6    6 of 6 @App/app.jl     main()
+               0 of 6    5 of 6 @App/app.jl     alpha(n::Int64)
 
             Thread 2 (default) Total snapshots: 2. Utilization: 100%
-             Self %   95 % range  Total %   95 % range File         Function
-             ======   ==========  =======   ========== ====         ========
-              100.0   34.2–100.0    100.0   34.2–100.0 @App/app.jl  inl(x)
-                0.0     0.0–65.8    100.0   34.2–100.0 @App/app.jl  beta(x)
-                0.0     0.0–65.8    100.0   34.2–100.0 @App/app.jl  main()
+                 Self     Total File         Function
+                 ====     ===== ====         ========
+               2 of 2    2 of 2 @App/app.jl  inl(x)
+               0 of 2    2 of 2 @App/app.jl  beta(x)
+               0 of 2    2 of 2 @App/app.jl  main()
 
+            Note: 8 samples are too few for shares: a longer run or a shorter `delay` gives more.
         "#]],
     );
 }

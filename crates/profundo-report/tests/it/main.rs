@@ -4,6 +4,7 @@ mod agent;
 mod allocs;
 mod callers;
 mod examples;
+mod few;
 mod fixture;
 mod groups;
 mod heap;

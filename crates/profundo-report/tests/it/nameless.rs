@@ -92,10 +92,11 @@ fn what_has_no_name_is_said_so() {
         report().c(true).format(Format::Functions),
         expect![[r#"
             ⋮
-              100.0   43.9–100.0    100.0   43.9–100.0 [any unknown stackframes]
-                0.0     0.0–56.1    100.0   43.9–100.0 [unknown file] main
-                0.0     0.0–56.1    100.0   43.9–100.0 /lib/libz.so   [unknown function]
-                0.0     0.0–56.1    100.0   43.9–100.0 [truncated]
+               3 of 3    3 of 3 [any unknown stackframes]
+               0 of 3    3 of 3 [unknown file] main
+               0 of 3    3 of 3 /lib/libz.so   [unknown function]
+               0 of 3    3 of 3 [truncated]
+            Note: 3 samples are too few for shares: a longer run or a shorter `delay` gives more.
         "#]],
     );
 }

@@ -103,14 +103,15 @@ fn functions_show_shares_and_how_sure_they_are() {
         &app(),
         functions(),
         expect![[r#"
-             Self %   95 % range  Total %   95 % range File            Function
-             ======   ==========  =======   ========== ====            ========
-               62.5    30.6–86.3     62.5    30.6–86.3 @Base/reduce.jl sum(v)
-               25.0     7.1–59.1     25.0     7.1–59.1 @App/app.jl     inl(x)
-               12.5     2.2–47.1     37.5    13.7–69.4 @App/app.jl     beta(x)
-                0.0     0.0–32.4    100.0   67.6–100.0 @App/app.jl     main()
-                0.0     0.0–32.4     62.5    30.6–86.3 @App/app.jl     alpha(n::Int64)
+                 Self     Total File            Function
+                 ====     ===== ====            ========
+               5 of 8    5 of 8 @Base/reduce.jl sum(v)
+               2 of 8    2 of 8 @App/app.jl     inl(x)
+               1 of 8    3 of 8 @App/app.jl     beta(x)
+               0 of 8    8 of 8 @App/app.jl     main()
+               0 of 8    5 of 8 @App/app.jl     alpha(n::Int64)
             Total snapshots: 8. Utilization: 100% across all threads and tasks. Use `group_by` to break down by thread and/or task.
+            Note: 8 samples are too few for shares: a longer run or a shorter `delay` gives more.
         "#]],
     );
     check_rows(
@@ -118,12 +119,13 @@ fn functions_show_shares_and_how_sure_they_are() {
         functions().sorted_by(SortBy::Count).c(true),
         expect![[r#"
             ⋮
-               25.0     7.1–59.1     25.0     7.1–59.1 libc.so         memcpy
-               25.0     7.1–59.1     25.0     7.1–59.1 @App/app.jl     inl(x)
-               12.5     2.2–47.1     37.5    13.7–69.4 @App/app.jl     beta(x)
-                0.0     0.0–32.4     62.5    30.6–86.3 @App/app.jl     alpha(n::Int64)
-               37.5    13.7–69.4     62.5    30.6–86.3 @Base/reduce.jl sum(v)
-                0.0     0.0–32.4    100.0   67.6–100.0 @App/app.jl     main()
+               2 of 8    2 of 8 libc.so         memcpy
+               2 of 8    2 of 8 @App/app.jl     inl(x)
+               1 of 8    3 of 8 @App/app.jl     beta(x)
+               0 of 8    5 of 8 @App/app.jl     alpha(n::Int64)
+               3 of 8    5 of 8 @Base/reduce.jl sum(v)
+               0 of 8    8 of 8 @App/app.jl     main()
+            Note: 8 samples are too few for shares: a longer run or a shorter `delay` gives more.
         "#]],
     );
     check_rows(
@@ -131,10 +133,11 @@ fn functions_show_shares_and_how_sure_they_are() {
         functions().sorted_by(SortBy::FileFuncLine).mincount(3),
         expect![[r#"
             ⋮
-                0.0     0.0–32.4     62.5    30.6–86.3 @App/app.jl     alpha(n::Int64)
-               12.5     2.2–47.1     37.5    13.7–69.4 @App/app.jl     beta(x)
-                0.0     0.0–32.4    100.0   67.6–100.0 @App/app.jl     main()
-               62.5    30.6–86.3     62.5    30.6–86.3 @Base/reduce.jl sum(v)
+               0 of 8    5 of 8 @App/app.jl     alpha(n::Int64)
+               1 of 8    3 of 8 @App/app.jl     beta(x)
+               0 of 8    8 of 8 @App/app.jl     main()
+               5 of 8    5 of 8 @Base/reduce.jl sum(v)
+            Note: 8 samples are too few for shares: a longer run or a shorter `delay` gives more.
         "#]],
     );
 }

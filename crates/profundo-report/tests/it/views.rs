@@ -26,12 +26,12 @@ fn waiting_has_a_column_and_a_table() {
         ██·············  █ Python 10.5 %  ▓ native 0 %  ░ system 0 %  · waiting 89.5 %
 
         Time %         Py  Nat  Sys Wait  Hottest lines
-          52.6 ±2.2    11             42  confidence.py:12  in pause
-          26.3 ±2.0                   26  confidence.py:17  in worker
-          21.1 ±1.9                   21  confidence.py:19  in worker
+          52.6 ±0.0    11             42  confidence.py:12  in pause
+          26.3 ±0.0                   26  confidence.py:17  in worker
+          21.1 ±0.0                   21  confidence.py:19  in worker
 
         Self %         Py  Nat  Sys Wait  Total %  Hottest functions
-          10.5 ±1.5    11                    52.6  pause  confidence.py:12
+          10.5 ±0.0    11                    52.6  pause  confidence.py:12
 
         Time %      Waited Threads  Where threads wait
           42.1      800 ms       1  confidence.py:12  pause  [sleeps]
@@ -135,19 +135,19 @@ fn a_summary_fits_on_a_screen() {
             ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
 
             Time %        Py Nat Sys  Hottest lines
-              59.8 ±1.5   46  14      confidence.py:16  indices = [rng.randint(0, n - 1) fo…
-              21.9 ±1.2   22          confidence.py:17  return [values[i] for i in indices]
-              12.0 ±0.9       12      confidence.py:10  return sum(values) / len(values)
-               6.2 ±1.2        5   1  confidence.py:53  packed = zlib.compress(pickle.dumps…
+              59.8 ±0.1   46  14      confidence.py:16  indices = [rng.randint(0, n - 1) fo…
+              21.9 ±0.0   22          confidence.py:17  return [values[i] for i in indices]
+              12.0 ±0.0       12      confidence.py:10  return sum(values) / len(values)
+               6.2 ±0.2        5   1  confidence.py:53  packed = zlib.compress(pickle.dumps…
                0.1 ±0.1   <1          1 other line
 
             Self %        Py Nat Sys  Total %  Hottest functions
-              39.9 ±1.4   40             81.8  resample  confidence.py:17
-              27.9 ±1.3   28             41.9  …m._randbelow_with_getrandbits  random.py:242
-              14.0 ±1.0       14         14.0  _random_Random_getrandbits
-              12.0 ±0.9       12         12.0  builtin_sum
-               5.0 ±0.6        5          5.0  deflate
-               1.2 ±1.4            1      1.2  __read
+              39.9 ±0.1   40             81.8  resample  confidence.py:17
+              27.9 ±0.0   28             41.9  …m._randbelow_with_getrandbits  random.py:242
+              14.0 ±0.0       14         14.0  _random_Random_getrandbits
+              12.0 ±0.0       12         12.0  builtin_sum
+               5.0 ±0.0        5          5.0  deflate
+               1.2 ±0.2            1      1.2  __read
 
             Total %  Self  Calls
               100.0        <module> › main  confidence.py:54
@@ -171,14 +171,14 @@ fn a_summary_fits_on_a_screen() {
             ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓  ▓ native 100.0 %  ░ system 0 %
 
             Time %       Nat Sys  Hottest lines
-              92.0 ±1.8   92      @wordcount/src/main.rs:21  in wordcount::count
-               8.0 ±1.8    8      @wordcount/src/main.rs:8   in wordcount::main
+              92.0 ±0.1   92      @wordcount/src/main.rs:21  in wordcount::count
+               8.0 ±0.1    8      @wordcount/src/main.rs:8   in wordcount::main
 
             Self %       Nat Sys  Total %  Hottest functions
-              50.0 ±3.1   50         50.0  …sh::BuildHasher::hash_one  @core/hash/mod.rs:652
-              30.0 ±2.9   30         80.0  …:HashMap<K,V,S>::insert  …tions/hash/map.rs:1200
-              12.0 ±2.2   12         92.0  wordcount::count  @wordcount/src/main.rs:21
-               8.0 ±1.8    8        100.0  wordcount::main  @wordcount/src/main.rs:8
+              50.0 ±0.1   50         50.0  …sh::BuildHasher::hash_one  @core/hash/mod.rs:652
+              30.0 ±0.1   30         80.0  …:HashMap<K,V,S>::insert  …tions/hash/map.rs:1200
+              12.0 ±0.1   12         92.0  wordcount::count  @wordcount/src/main.rs:21
+               8.0 ±0.1    8        100.0  wordcount::main  @wordcount/src/main.rs:8
 
             Total %  Self  Calls
               100.0   8.0  wordcount::main  @wordcount/src/main.rs:8
@@ -198,14 +198,14 @@ fn a_summary_fits_on_a_screen() {
             ███████████████████████████▓▓▓  █ Python 91.5 %  ▓ native 8.5 %  ░ system 0 %
 
             Time %        Py Nat Sys  Hottest lines
-              90.7 ±0.9   91          confidence.py:16             in worker
-               8.5 ±0.8        8      …ld/gzip-1.12/deflate.c:710  in deflate
-               0.8 ±0.3    1          confidence.py:53             in main
+              90.7 ±0.0   91          confidence.py:16             in worker
+               8.5 ±0.0        8      …ld/gzip-1.12/deflate.c:710  in deflate
+               0.8 ±0.0    1          confidence.py:53             in main
 
             Self %        Py Nat Sys  Total %  Hottest functions
-              90.7 ±0.9   91             90.7  worker  confidence.py:16
-               8.5 ±0.8        8          8.5  deflate  /build/gzip-1.12/deflate.c:710
-               0.8 ±0.3    1              0.8  main  confidence.py:53
+              90.7 ±0.0   91             90.7  worker  confidence.py:16
+               8.5 ±0.0        8          8.5  deflate  /build/gzip-1.12/deflate.c:710
+               0.8 ±0.0    1              0.8  main  confidence.py:53
 
             Total %  Self  Calls
                90.7  90.7  <module> › worker  confidence.py:16
@@ -241,19 +241,19 @@ fn energy_has_a_column_and_a_sentence() {
             ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
 
             Time %        Py Nat Sys   Energy  Hottest lines
-              59.8 ±1.5   46  14       23.9 J  confidence.py:16  indices = [rng.randint(0, …
-              21.9 ±1.2   22           8.78 J  confidence.py:17  return [values[i] for i in…
-              12.0 ±0.9       12       4.79 J  confidence.py:10  return sum(values) / len(v…
-               6.2 ±1.2        5   1   2.47 J  confidence.py:53  packed = zlib.compress(pic…
+              59.8 ±0.1   46  14       23.9 J  confidence.py:16  indices = [rng.randint(0, …
+              21.9 ±0.0   22           8.78 J  confidence.py:17  return [values[i] for i in…
+              12.0 ±0.0       12       4.79 J  confidence.py:10  return sum(values) / len(v…
+               6.2 ±0.2        5   1   2.47 J  confidence.py:53  packed = zlib.compress(pic…
                0.1 ±0.1   <1          31.9 mJ  1 other line
 
             Self %        Py Nat Sys   Energy  Total %  Hottest functions
-              39.9 ±1.4   40           16.0 J     81.8  resample  confidence.py:17
-              27.9 ±1.3   28           11.2 J     41.9  …low_with_getrandbits  random.py:242
-              14.0 ±1.0       14       5.58 J     14.0  _random_Random_getrandbits
-              12.0 ±0.9       12       4.79 J     12.0  builtin_sum
-               5.0 ±0.6        5       1.99 J      5.0  deflate
-               1.2 ±1.4            1   479 mJ      1.2  __read
+              39.9 ±0.1   40           16.0 J     81.8  resample  confidence.py:17
+              27.9 ±0.0   28           11.2 J     41.9  …low_with_getrandbits  random.py:242
+              14.0 ±0.0       14       5.58 J     14.0  _random_Random_getrandbits
+              12.0 ±0.0       12       4.79 J     12.0  builtin_sum
+               5.0 ±0.0        5       1.99 J      5.0  deflate
+               1.2 ±0.2            1   479 mJ      1.2  __read
 
             Energy: 80.0 J by package-0 in 5.10 s (15.7 W, the whole machine); about 40.0 J of it is this program's, by its share of the CPU time of all that ran (50.0 %).
             Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
@@ -288,19 +288,19 @@ fn a_wide_screen_shows_ranges() {
             ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
 
             Time %              Py % Nat % Sys %  Hottest lines
-              59.8 58.4–61.3    45.9  14.0        confidence.py:16  indices = [rng.randint(0, n - 1) for _ in range(n)]
-              21.9 20.8–23.1    21.9              confidence.py:17  return [values[i] for i in indices]
-              12.0 11.1–12.9          12.0        confidence.py:10  return sum(values) / len(values)
-               6.2 5.2–7.4             5.0   1.2  confidence.py:53  packed = zlib.compress(pickle.dumps(values), 9)
+              59.8 59.7–59.9    45.9  14.0        confidence.py:16  indices = [rng.randint(0, n - 1) for _ in range(n)]
+              21.9 21.9–22.0    21.9              confidence.py:17  return [values[i] for i in indices]
+              12.0 11.9–12.0          12.0        confidence.py:10  return sum(values) / len(values)
+               6.2 6.0–6.3             5.0   1.2  confidence.py:53  packed = zlib.compress(pickle.dumps(values), 9)
                0.1 0.0–0.2       0.1              1 other line
 
             Self %              Py % Nat % Sys %  Total %  Hottest functions
-              39.9 38.5–41.3    39.9                 81.8  resample  confidence.py:17
-              27.9 26.7–29.2    27.9                 41.9  Random._randbelow_with_getrandbits  random.py:242
-              14.0 13.0–15.0          14.0           14.0  _random_Random_getrandbits
-              12.0 11.1–12.9          12.0           12.0  builtin_sum
-               5.0 4.4–5.6             5.0            5.0  deflate
-               1.2 0.6–2.6                   1.2      1.2  __read
+              39.9 39.8–40.0    39.9                 81.8  resample  confidence.py:17
+              27.9 27.9–28.0    27.9                 41.9  Random._randbelow_with_getrandbits  random.py:242
+              14.0 13.9–14.0          14.0           14.0  _random_Random_getrandbits
+              12.0 11.9–12.0          12.0           12.0  builtin_sum
+               5.0 5.0–5.0             5.0            5.0  deflate
+               1.2 1.0–1.4                   1.2      1.2  __read
 
             Total %  Self  Calls
               100.0        <module> › main  confidence.py:54
@@ -325,18 +325,18 @@ fn lines_have_their_neighbours() {
             confidence.py  100.0 % of the time ±0.1
             Time %               Py Nat Sys Line  Source
                                                9  def mean(values):
-              12.0 ±0.9  ▋           12       10      return sum(values) / len(values)
+              12.0 ±0.0  ▋           12       10      return sum(values) / len(values)
                                               11
                                               12
                                                ⋮
                                               14  """Draws as many values as there are."""
                                               15      n = len(values)
-              59.8 ±1.5  ███     46  14       16      indices = [rng.randint(0, n - 1) for …
-              21.9 ±1.2  █▏      22           17      return [values[i] for i in indices]
+              59.8 ±0.1  ███     46  14       16      indices = [rng.randint(0, n - 1) for …
+              21.9 ±0.0  █▏      22           17      return [values[i] for i in indices]
                                               18
                                                ⋮
                                               52  def main():
-               6.2 ±1.2  ▎            5   1   53      packed = zlib.compress(pickle.dumps(v…
+               6.2 ±0.2  ▎            5   1   53      packed = zlib.compress(pickle.dumps(v…
                                               54      print(bootstrap(values, 10))
 
         "#]],
@@ -346,29 +346,29 @@ fn lines_have_their_neighbours() {
         expect![[r#"
             confidence.py  100.0 % of the time ±0.1
             Total %              Py Nat Sys Line  Source
-              12.0 ±0.9  ▋           12       10  return sum(values) / len(values)
+              12.0 ±0.0  ▋           12       10  return sum(values) / len(values)
                                                ⋮
-              59.8 ±1.5  ███     46  14       16  indices = [rng.randint(0, n - 1) for _ in…
-              21.9 ±1.2  █▏      22           17  return [values[i] for i in indices]
+              59.8 ±0.1  ███     46  14       16  indices = [rng.randint(0, n - 1) for _ in…
+              21.9 ±0.0  █▏      22           17  return [values[i] for i in indices]
                                                ⋮
-              81.8 ±1.3  ████▏   68  14       29      sample = resample(values, rng)
-              12.0 ±0.9  ▋           12       30      means.append(mean(sample))
+              81.8 ±0.1  ████▏   68  14       29      sample = resample(values, rng)
+              12.0 ±0.0  ▋           12       30      means.append(mean(sample))
                                                ⋮
-               6.2 ±1.2  ▎            5   1   53  packed = zlib.compress(pickle.dumps(value…
-              93.8 ±1.2  ████▊   68  26       54  print(bootstrap(values, 10))
+               6.2 ±0.2  ▎            5   1   53  packed = zlib.compress(pickle.dumps(value…
+              93.8 ±0.2  ████▊   68  26       54  print(bootstrap(values, 10))
                                                ⋮
              100.0 ±0.1  █████   68  31   1   60
             (source not found)
 
             random.py
             Total %              Py Nat Sys Line  Source
-              27.9 ±1.3  █▍      28          242
+              27.9 ±0.0  █▍      28          242
                                                ⋮
-              14.0 ±1.0  ▊           14      245
+              14.0 ±0.0  ▊           14      245
                                                ⋮
-              41.9 ±1.4  ██▏     28  14      319
+              41.9 ±0.1  ██▏     28  14      319
                                                ⋮
-              41.9 ±1.4  ██▏     28  14      336
+              41.9 ±0.1  ██▏     28  14      336
             (source not found)
 
         "#]],
@@ -376,28 +376,28 @@ fn lines_have_their_neighbours() {
     check(
         lines.clone().libraries(true).render(&python()),
         expect![[r#"
-            confidence.py  58.1 % of the time ±1.4
+            confidence.py  58.1 % of the time ±0.1
             Time %               Py Nat Sys Line  Source
                                                9  def mean(values):
-              12.0 ±0.9  ▋           12       10      return sum(values) / len(values)
+              12.0 ±0.0  ▋           12       10      return sum(values) / len(values)
                                               11
                                               12
                                                ⋮
                                               14  """Draws as many values as there are."""
                                               15      n = len(values)
-              17.9 ±1.1  ▉       18           16      indices = [rng.randint(0, n - 1) for …
-              21.9 ±1.2  █▏      22           17      return [values[i] for i in indices]
+              17.9 ±0.0  ▉       18           16      indices = [rng.randint(0, n - 1) for …
+              21.9 ±0.0  █▏      22           17      return [values[i] for i in indices]
                                               18
                                                ⋮
                                               52  def main():
-               6.2 ±1.2  ▎            5   1   53      packed = zlib.compress(pickle.dumps(v…
+               6.2 ±0.2  ▎            5   1   53      packed = zlib.compress(pickle.dumps(v…
                                               54      print(bootstrap(values, 10))
 
-            random.py  41.9 % of the time ±1.4
+            random.py  41.9 % of the time ±0.1
             Time %               Py Nat Sys Line  Source
-              27.9 ±1.3  █▍      28          242
+              27.9 ±0.0  █▍      28          242
                                                ⋮
-              14.0 ±1.0  ▊           14      245
+              14.0 ±0.0  ▊           14      245
             (source not found)
 
         "#]],
@@ -407,9 +407,9 @@ fn lines_have_their_neighbours() {
         expect![[r#"
             @wordcount/src/main.rs  100.0 % of the time ±0.4
             Time %              Nat Sys Line  Source
-               8.0 ±1.8  ▍        8        8
+               8.0 ±0.1  ▍        8        8
                                            ⋮
-              92.0 ±1.8  ████▋   92       21
+              92.0 ±0.1  ████▋   92       21
             (source not found)
 
         "#]],
@@ -425,22 +425,22 @@ fn whole_files_have_cold_lines_too() {
             confidence.py  100.0 % of the time ±0.1
             Time %               Py Nat Sys Line  Source
                                                9  def mean(values):
-              12.0 ±0.9  ▋           12       10      return sum(values) / len(values)
+              12.0 ±0.0  ▋           12       10      return sum(values) / len(values)
                                               11
                                               12
                                               13  def resample(values, rng):
                                               14  """Draws as many values as there are."""
                                               15      n = len(values)
-              59.8 ±1.5  ███     46  14       16      indices = [rng.randint(0, n - 1) for …
-              21.9 ±1.2  █▏      22           17      return [values[i] for i in indices]
+              59.8 ±0.1  ███     46  14       16      indices = [rng.randint(0, n - 1) for …
+              21.9 ±0.0  █▏      22           17      return [values[i] for i in indices]
                                               18
                                                ⋮
                                               29          sample = resample(values, rng)
                                               30          means.append(mean(sample))
-               0.1 ±0.1          <1           31      means.sort()
+               0.1 ±0.0          <1           31      means.sort()
                                                ⋮
                                               52  def main():
-               6.2 ±1.2  ▎            5   1   53      packed = zlib.compress(pickle.dumps(v…
+               6.2 ±0.2  ▎            5   1   53      packed = zlib.compress(pickle.dumps(v…
                                               54      print(bootstrap(values, 10))
                                                ⋮
                                               60
@@ -457,19 +457,19 @@ fn functions_have_both_shares() {
         functions.render(&python()),
         expect![[r#"
         Self %      Total %       Py Nat Sys Samples  Function
-          39.9 ±1.4   81.8 ±1.3   68  14        4100  resample  confidence.py:17
-          27.9 ±1.3   41.9 ±1.4   28  14        2100  …w_with_getrandbits  random.py:242
-          14.0 ±1.0   14.0 ±1.0       14         700  _random_Random_getrandbits
-          12.0 ±0.9   12.0 ±0.9       12         600  builtin_sum
-           5.0 ±0.6    5.0 ±0.6        5         250  deflate
-           1.2 ±1.4    1.2 ±1.4            1       6  __read
-           0.1 ±0.1   93.8 ±1.2   68  26        4704  bootstrap  confidence.py:31
+          39.9 ±0.1   81.8 ±0.1   68  14        4100  resample  confidence.py:17
+          27.9 ±0.0   41.9 ±0.1   28  14        2100  …w_with_getrandbits  random.py:242
+          14.0 ±0.0   14.0 ±0.0       14         700  _random_Random_getrandbits
+          12.0 ±0.0   12.0 ±0.0       12         600  builtin_sum
+           5.0 ±0.0    5.0 ±0.0        5         250  deflate
+           1.2 ±0.2    1.2 ±0.2            1       6  __read
+           0.1 ±0.0   93.8 ±0.2   68  26        4704  bootstrap  confidence.py:31
                      100.0 ±0.1   68  31   1    4960  <module>  confidence.py:60
                      100.0 ±0.1   68  31   1    4960  main  confidence.py:54
-                      41.9 ±1.4   28  14        2100  Random.randint  random.py:336
-                      41.9 ±1.4   28  14        2100  Random.randrange  random.py:319
-                      12.0 ±0.9       12         600  mean  confidence.py:10
-                       5.0 ±0.6        5         250  zlib_compress
+                      41.9 ±0.1   28  14        2100  Random.randint  random.py:336
+                      41.9 ±0.1   28  14        2100  Random.randrange  random.py:319
+                      12.0 ±0.0       12         600  mean  confidence.py:10
+                       5.0 ±0.0        5         250  zlib_compress
 
     "#]],
     );
@@ -484,8 +484,8 @@ fn functions_have_both_shares() {
         Self %      Total %       Py Nat Sys Samples  Function
                      100.0 ±0.1   68  31   1    4960  <module>  confidence.py:60
                      100.0 ±0.1   68  31   1    4960  main  confidence.py:54
-           0.1 ±0.1   93.8 ±1.2   68  26        4704  bootstrap  confidence.py:31
-          39.9 ±1.4   81.8 ±1.3   68  14        4100  resample  confidence.py:17
+           0.1 ±0.0   93.8 ±0.2   68  26        4704  bootstrap  confidence.py:31
+          39.9 ±0.1   81.8 ±0.1   68  14        4100  resample  confidence.py:17
         … and 9 more
 
     "#]],
@@ -495,11 +495,11 @@ fn functions_have_both_shares() {
         mine.render(&crowd()),
         expect![[r#"
         Self %      Total %       Py Nat Sys Samples  Function
-          90.7 ±0.9   90.7 ±0.9   91            4280  worker  confidence.py:16
-           8.5 ±0.8    8.5 ±0.8        8         400  deflate  …/gzip-1.12/deflate.c:710
-           0.8 ±0.3    0.8 ±0.3    1              40  main  confidence.py:53
-                      91.5 ±0.8   92            4320  <module>  confidence.py:60
-                       8.5 ±0.8        8         400  main  /build/gzip-1.12/gzip.c:420
+          90.7 ±0.0   90.7 ±0.0   91            4280  worker  confidence.py:16
+           8.5 ±0.0    8.5 ±0.0        8         400  deflate  …/gzip-1.12/deflate.c:710
+           0.8 ±0.0    0.8 ±0.0    1              40  main  confidence.py:53
+                      91.5 ±0.0   92            4320  <module>  confidence.py:60
+                       8.5 ±0.0        8         400  main  /build/gzip-1.12/gzip.c:420
 
     "#]],
     );
@@ -507,8 +507,8 @@ fn functions_have_both_shares() {
         mine.render(&rust()),
         expect![[r#"
         Self %      Total %      Nat Sys Samples  Function
-          92.0 ±1.8   92.0 ±1.8   92         920  wordcount::count  …ount/src/main.rs:21
-           8.0 ±1.8  100.0 ±0.4  100        1000  wordcount::main  …dcount/src/main.rs:8
+          92.0 ±0.1   92.0 ±0.1   92         920  wordcount::count  …ount/src/main.rs:21
+           8.0 ±0.1  100.0 ±0.4  100        1000  wordcount::main  …dcount/src/main.rs:8
 
     "#]],
     );
@@ -525,15 +525,15 @@ fn folded_libraries_are_what_was_called() {
         functions.render(&python()),
         expect![[r#"
         Self %      Total %       Py Nat Sys Samples  Function
-          41.9 ±1.4   41.9 ±1.4   28  14        2100  Random.randint  random.py:336
-          39.9 ±1.4   81.8 ±1.3   68  14        4100  resample  confidence.py:17
-          12.0 ±0.9   12.0 ±0.9       12         600  builtin_sum
-           5.0 ±0.6    5.0 ±0.6        5         250  zlib_compress
-           1.2 ±1.4    1.2 ±1.4            1       6  __read
-           0.1 ±0.1   93.8 ±1.2   68  26        4704  bootstrap  confidence.py:31
+          41.9 ±0.1   41.9 ±0.1   28  14        2100  Random.randint  random.py:336
+          39.9 ±0.1   81.8 ±0.1   68  14        4100  resample  confidence.py:17
+          12.0 ±0.0   12.0 ±0.0       12         600  builtin_sum
+           5.0 ±0.0    5.0 ±0.0        5         250  zlib_compress
+           1.2 ±0.2    1.2 ±0.2            1       6  __read
+           0.1 ±0.0   93.8 ±0.2   68  26        4704  bootstrap  confidence.py:31
                      100.0 ±0.1   68  31   1    4960  <module>  confidence.py:60
                      100.0 ±0.1   68  31   1    4960  main  confidence.py:54
-                      12.0 ±0.9       12         600  mean  confidence.py:10
+                      12.0 ±0.0       12         600  mean  confidence.py:10
 
     "#]],
     );
@@ -562,10 +562,10 @@ fn self_in_the_tree_is_that_of_the_table_of_functions() {
         Ok(tables(Choices::command())),
         expect![[r#"
             Self %        Py Nat Sys  Total %  Hottest functions
-              49.5 ±3.1   50             75.8  raw_decode  json/decoder.py:353
-              26.3 ±2.8   26             26.3  hook  confidence.py:16
-              14.2 ±2.3   14             90.0  decode  json/decoder.py:337
-              10.0 ±2.0   10            100.0  parse  confidence.py:10
+              49.5 ±0.1   50             75.8  raw_decode  json/decoder.py:353
+              26.3 ±0.1   26             26.3  hook  confidence.py:16
+              14.2 ±0.1   14             90.0  decode  json/decoder.py:337
+              10.0 ±0.1   10            100.0  parse  confidence.py:10
 
             Total %  Self  Calls
               100.0  10.0  <module> › parse  confidence.py:10
@@ -579,9 +579,9 @@ fn self_in_the_tree_is_that_of_the_table_of_functions() {
         Ok(tables(Choices::command().libraries(Libraries::Folded))),
         expect![[r#"
             Self %        Py Nat Sys  Total %  Hottest functions
-              63.7 ±3.0   64             90.0  decode  json/decoder.py:337
-              26.3 ±2.8   26             26.3  hook  confidence.py:16
-              10.0 ±2.0   10            100.0  parse  confidence.py:10
+              63.7 ±0.1   64             90.0  decode  json/decoder.py:337
+              26.3 ±0.1   26             26.3  hook  confidence.py:16
+              10.0 ±0.1   10            100.0  parse  confidence.py:10
 
             Total %  Self  Calls
               100.0  10.0  <module> › parse  confidence.py:10
@@ -676,15 +676,15 @@ fn callers_and_callees_add_up() {
             .render(&python()),
         expect![[r#"
             bootstrap  confidence.py:29
-            93.8 % of the time ±1.2, 0.1 % by itself ±0.1, 4704 samples.
+            93.8 % of the time ±0.2, 0.1 % by itself ±0.0, 4704 samples.
 
               Of it %      All %  Py Nat Sys  Callers
                 100.0 ±0.1  93.8  68  26      main  confidence.py:54
 
               Of it %      All %  Py Nat Sys  Callees
-                 87.2 ±1.0  81.8  68  14      resample  confidence.py:16
-                 12.8 ±1.0  12.0      12      mean  confidence.py:10
-                  0.1 ±0.1   0.1  <1          (itself)
+                 87.2 ±0.0  81.8  68  14      resample  confidence.py:16
+                 12.8 ±0.0  12.0      12      mean  confidence.py:10
+                  0.1 ±0.0   0.1  <1          (itself)
 
         "#]],
     );
@@ -704,7 +704,7 @@ fn callers_and_callees_add_up() {
             .render(&python()),
         expect![[r#"
             Random._randbelow_with_getrandbits  random.py:242
-            41.9 % of the time ±1.4, 27.9 % by itself ±1.3, 2100 samples.
+            41.9 % of the time ±0.1, 27.9 % by itself ±0.0, 2100 samples.
 
               Of it %      All %  Py Nat Sys  Callers
                 100.0 ±0.2  41.9  28  14      Random.randrange  random.py:319

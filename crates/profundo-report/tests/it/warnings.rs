@@ -61,8 +61,9 @@ fn one_sample_without_a_name() {
         &profile,
         report().format(Format::Functions),
         expect![[r#"
-        Warning: no samples were collected outside C frames. Show these with `c(true)`, run the program longer (perhaps by running it several times), or adjust the delay between samples with `profundo::init`.
-    "#]],
+            Warning: no samples were collected outside C frames. Show these with `c(true)`, run the program longer (perhaps by running it several times), or adjust the delay between samples with `profundo::init`.
+            Note: 1 sample is too few for shares: a longer run or a shorter `delay` gives more.
+        "#]],
     );
 }
 

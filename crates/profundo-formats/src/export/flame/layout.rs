@@ -86,6 +86,8 @@ pub(super) struct Layout {
     pub count: u64,
     /// How many samples of equal weight tell as much as these.
     samples: f64,
+    /// Whether there are too few samples for shares.
+    pub is_few: bool,
     /// The colours that are somewhere in it.
     pub colours: [bool; Colour::ALL.len()],
     /// The weight of each kind of sample.
@@ -119,17 +121,16 @@ impl Layout {
         let counts = Counts::new(profile);
         let each = profile.samples.iter().enumerate();
         let each = each.map(|(row, sample)| weights.of(&counts, row, sample));
+        let all = Selection::new(profile, &Filter::default());
         let mut layout = Self {
             blocks: Vec::new(),
             total,
             count,
             samples: match measured::of(profile) {
                 None => effective_samples(each),
-                Some(_) => {
-                    let all = Selection::new(profile, &Filter::default());
-                    all.mass(profile).effective_samples()
-                }
+                Some(_) => all.mass(profile).effective_samples(),
             },
+            is_few: all.is_few(profile),
             colours: [false; Colour::ALL.len()],
             kinds: [0; Kind::ALL.len()],
             pruned: (0, 0),

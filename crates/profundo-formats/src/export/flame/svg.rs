@@ -191,8 +191,12 @@ fn block(out: &mut String, layout: &Layout, weights: Weights, inverted: bool, bl
 /// The share of a box, how sure that is, and what it stands for.
 fn shares(layout: &Layout, weights: Weights, block: &Block) -> String {
     let estimate = layout.estimate(block.weight);
+    if layout.is_few && layout.measure.is_none() {
+        let (part, whole) = (block.count, layout.count);
+        return format!("{part} of {whole} {}", layout.counted(whole));
+    }
     let mut text = percent(estimate.share);
-    if !estimate.is_exact() {
+    if !estimate.is_exact() && !layout.is_few {
         let _ = write!(
             text,
             " (95 %: {} to {})",

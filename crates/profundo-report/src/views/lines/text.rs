@@ -2,7 +2,7 @@
 
 use std::io;
 
-use profundo_analysis::{FileLines, Libraries, LineShare, Selection, SourceShares};
+use profundo_analysis::{Amount, FileLines, Libraries, LineShare, Selection, SourceShares};
 use profundo_model::FileId;
 
 use super::Lines;
@@ -11,7 +11,7 @@ use crate::names::Names;
 use crate::palette::Color;
 use crate::printer::Page;
 use crate::source::{Source, sentences, shown};
-use crate::units::{bar, counted, percent, plus_minus};
+use crate::units::{bar, counted, percent, plus_minus, said_of, share_title};
 use crate::views::lineless::Pools;
 use crate::views::{
     BOLD, GRAY, KindColumns, heat, launched, push_share, share_width, write_empty, write_end,
@@ -55,10 +55,9 @@ impl Lines {
         let style = Style { link: true, ..BOLD };
         line.push(&names.file(file.file), style);
         if file.own.share > 0.0 {
-            let share = percent(file.own.share);
-            let whole = Weighs::of(profile).whole();
-            line.push_fmt(format_args!("  {share} % of the {whole}"), Style::PLAIN);
-            if !file.own.is_exact() {
+            let share = said_of(&file.own, Weighs::of(profile).whole());
+            line.push_fmt(format_args!("  {share}"), Style::PLAIN);
+            if !file.own.is_exact() && file.own.few.is_none() {
                 line.push_fmt(format_args!(" {}", plus_minus(&file.own)), GRAY);
             }
         }
@@ -109,6 +108,7 @@ impl Lines {
             true => "Total %",
             false => Weighs::of(page.profile).share_title(),
         };
+        let title = share_title(title, columns.kinds.few.is_some());
         line.push(title, BOLD);
         line.push_spaces((columns.share + columns.bar + 2).saturating_sub(title.len()));
         columns.kinds.push_titles(&mut line, BOLD);
@@ -140,7 +140,10 @@ impl Lines {
                     (&row.own, &row.own_amount)
                 };
                 push_share(&mut line, estimate, columns.share);
-                let bar = bar(share, columns.bar);
+                let bar = match estimate.few {
+                    Some(_) => String::new(),
+                    None => bar(share, columns.bar),
+                };
                 line.push_fmt(format_args!(" {bar:<0$} ", columns.bar), heat(share));
                 columns.kinds.push(&mut line, amount.split.shares(all));
             }
@@ -189,35 +192,37 @@ impl Lines {
         }
         let is_shown = |file: &FileLines| files.iter().any(|it| it.file == file.file);
         let left_out = shares.files.iter().filter(|file| !is_shown(file));
-        let (count, weight) = left_out
-            .filter(|file| file.own_amount.weight > 0)
-            .fold((0, 0), |(count, weight), file| {
-                (count + 1, weight + file.own_amount.weight)
-            });
+        let (mut count, mut amount) = (0, Amount::default());
+        for file in left_out.filter(|file| file.own_amount.weight > 0) {
+            count += 1;
+            amount += file.own_amount;
+        }
         let whole = Weighs::of(page.profile).whole();
         if count > 0 {
-            let share = weight as f64 / shares.whole.weight.max(1.0);
             page.plain(&format!(
-                "In {}: {} % of the {whole}.",
+                "In {}: {}.",
                 counted(count, "more file"),
-                share_text(share)
+                said_of(&amount.share(shares.whole), whole)
             ))?;
         }
         if shares.elsewhere.weight > 0 {
-            let share = shares.elsewhere.share(shares.whole).share;
+            let share = shares.elsewhere.share(shares.whole);
             let functions: Vec<String> = (shares.elsewhere_by.iter().take(3))
                 .map(|(place, amount)| {
-                    let share = amount.share(shares.whole).share;
+                    let share = amount.share(shares.whole);
                     let name = match place {
                         Some(place) => names.alone(*place),
                         None => self.nothing_shown().into(),
                     };
-                    format!("{name} {} %", share_text(share))
+                    match share.few {
+                        Some(few) => format!("{name} {}", few.part),
+                        None => format!("{name} {} %", share_text(share.share)),
+                    }
                 })
                 .collect();
             page.plain(&format!(
-                "Without a line of source: {} % of the {whole} ({}{}).",
-                share_text(share),
+                "Without a line of source: {} ({}{}).",
+                said_of(&share, whole),
                 functions.join(", "),
                 if shares.elsewhere_by.len() > 3 {
                     ", …"
@@ -228,8 +233,8 @@ impl Lines {
             let pools = Pools::new(&shares.lineless, shares.whole);
             for (threads, share, at) in pools.waited_for(page.profile, names) {
                 page.plain(&format!(
-                    "In {threads}: {} % of the {whole}, while {at} waited for it.",
-                    share_text(share)
+                    "In {threads}: {}, while {at} waited for it.",
+                    said_of(&share, whole)
                 ))?;
             }
         }

@@ -14,7 +14,7 @@ use crate::names::Names;
 use crate::palette::Color;
 use crate::printer::Page;
 use crate::source::{Source, sentences, shown};
-use crate::units::{counted, duration, percent};
+use crate::units::{counted, duration, percent, said, share_title};
 use crate::views::functions::push_name;
 use crate::views::lineless::Pools;
 use crate::views::short_tree::Branch;
@@ -51,7 +51,10 @@ impl Summary {
             crate::quality::write(page, selection, self.quality)?;
             return write_next(page, &self.next);
         }
-        write_kinds(page, selection, kinds)?;
+        let is_few = kinds.few.is_some();
+        if !is_few {
+            write_kinds(page, selection, kinds)?;
+        }
         let answers = self.answers(profile, selection);
         let all = selection.weight(profile);
         let shows_traffic = traffic::matters(&answers.io, all);
@@ -79,7 +82,7 @@ impl Summary {
             page.plain("")?;
         }
         if !answers.waits.is_empty() {
-            write_waits(page, &answers.waits, &names, all, self.lines)?;
+            write_waits(page, &answers.waits, &names, (all, is_few), self.lines)?;
             page.plain("")?;
         }
         if shows_traffic {
@@ -91,7 +94,7 @@ impl Summary {
             page.plain("")?;
         }
         if answers.tree.iter().any(|branch| branch.chain.len() > 1) || answers.tree.len() > 1 {
-            write_tree(page, &answers.tree, &names)?;
+            write_tree(page, &answers.tree, &names, is_few)?;
             page.plain("")?;
         }
         if !answers.memory.is_empty() {
@@ -129,7 +132,8 @@ impl Summary {
         let pools = Pools::new(&answers.lineless, whole);
         let share = share_width(page);
         let mut line = Line::default();
-        line.push_fmt(format_args!("{:<share$}", "Time %"), BOLD);
+        let title = share_title("Time %", kinds.few.is_some());
+        line.push_fmt(format_args!("{title:<share$}"), BOLD);
         kinds.push_titles(&mut line, BOLD);
         line.push("  Hottest lines", BOLD);
         page.line(&mut line)?;
@@ -361,9 +365,12 @@ fn write_functions(
     let calls = calls.then(|| traced(page.profile, selection));
     let share = share_width(page);
     let mut line = Line::default();
-    line.push_fmt(format_args!("{:<share$}", "Self %"), BOLD);
+    let is_few = kinds.few.is_some();
+    let own = share_title("Self %", is_few);
+    line.push_fmt(format_args!("{own:<share$}"), BOLD);
     kinds.push_titles(&mut line, BOLD);
-    line.push_fmt(format_args!("{:>9}", "Total %"), BOLD);
+    let total = share_title("Total %", is_few);
+    line.push_fmt(format_args!("{total:>9}"), BOLD);
     if calls.is_some() {
         line.push_fmt(format_args!("{:>CALLS$}", "Calls"), BOLD);
     }
@@ -373,10 +380,7 @@ fn write_functions(
     for row in rows {
         push_share(&mut line, &row.own, share);
         kinds.push(&mut line, row.own_amount.split.shares(all));
-        line.push_fmt(
-            format_args!("{:>9}", percent(row.total.share)),
-            Style::PLAIN,
-        );
+        line.push_fmt(format_args!("{:>9}", said(&row.total)), Style::PLAIN);
         if let Some(calls) = &calls {
             let counted = calls.of(page.profile, row.place);
             let number = counted.map_or(0, |it| it.begun.calls);
@@ -399,17 +403,26 @@ fn write_waits(
     page: &mut Page<'_>,
     rows: &[WaitRow],
     names: &Names<'_>,
-    all: u64,
+    (all, is_few): (u64, bool),
     limit: usize,
 ) -> io::Result<()> {
     let mut line = Line::default();
-    line.push("Time %      Waited Threads  Where threads wait", BOLD);
+    let title = if is_few { "" } else { "Time %" };
+    line.push_fmt(
+        format_args!("{title:<6}      Waited Threads  Where threads wait"),
+        BOLD,
+    );
     page.line(&mut line)?;
     // Those that are idle stand last, however few rows are wanted.
     let (idle, rows): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.is_idle);
     for row in rows.into_iter().take(limit).chain(idle) {
         let share = row.weight as f64 / all.max(1) as f64;
-        line.push_fmt(format_args!("{:>6}", percent(share)), heat(share));
+        let text = if is_few {
+            String::new()
+        } else {
+            percent(share)
+        };
+        line.push_fmt(format_args!("{text:>6}"), heat(share));
         line.push_fmt(format_args!("{:>12}", duration(row.weight)), Style::PLAIN);
         line.push_fmt(format_args!("{:>8}  ", row.threads), Style::PLAIN);
         if row.is_idle {
@@ -486,16 +499,26 @@ fn thread(profile: &Profile, holder: &str) -> String {
     }
 }
 
-fn write_tree(page: &mut Page<'_>, branches: &[Branch], names: &Names<'_>) -> io::Result<()> {
+fn write_tree(
+    page: &mut Page<'_>,
+    branches: &[Branch],
+    names: &Names<'_>,
+    is_few: bool,
+) -> io::Result<()> {
     let mut line = Line::default();
-    line.push("Total %  Self  Calls", BOLD);
+    let title = if is_few {
+        "Calls"
+    } else {
+        "Total %  Self  Calls"
+    };
+    line.push(title, BOLD);
     page.line(&mut line)?;
     for branch in branches {
-        line.push_fmt(
-            format_args!("{:>7}", percent(branch.total)),
-            heat(branch.total),
-        );
-        line.push_fmt(format_args!("{:>6}  ", percent(branch.own)), Style::PLAIN);
+        if !is_few {
+            let (total, own) = (percent(branch.total), percent(branch.own));
+            line.push_fmt(format_args!("{total:>7}"), heat(branch.total));
+            line.push_fmt(format_args!("{own:>6}  "), Style::PLAIN);
+        }
         if let [middle @ .., last] = &branch.guides[1..] {
             for &goes_on in middle {
                 line.push(if goes_on { "│ " } else { "  " }, GRAY);

@@ -1,0 +1,399 @@
+//! How far shares scatter, which the order of the samples tells.
+//!
+//! Independent samples would scatter as a lottery does. Samples of one thread are not independent: in a phase
+//! that is longer than the time between two samples, neighbours are in the same functions, and only the
+//! ends of the phase are in doubt. In a loop that is about as long as that time, neighbours avoid or seek one another.
+//! So each row (a function, a line) is a series of deviations from its share, and the series says what the
+//! sum of them scatters by:
+//!
+//! - Where neighbours differ as much as strangers, blocks of [`BLOCK`] samples are compared with the next block.
+//!   What is slower than a block cancels, and what neighbours have to do with one another is in the blocks' sums.
+//! - Where neighbours agree, what changes is divided into noise and jumps. A straight line through the
+//!   covariances of neighbours and of next neighbours ends in the variance without noise. A jump between two samples is
+//!   in doubt by a twelfth of their distance, squared.
+//!
+//! Each thread is a series of its own. The whole is one pass over the samples, with a state for each row. Of a long recording
+//! stretches are read that lie evenly in it.
+
+use profundo_model::{Profile, SampleKind};
+
+use crate::interval::{Estimate, Few, Mass, Z};
+use crate::selection::square_of;
+use crate::tally::Amount;
+use crate::{Selection, StackWeight};
+
+/// How many samples are compared with the next ones.
+const BLOCK: usize = 16;
+
+/// At most so many samples are read.
+const MOST: usize = 1 << 20;
+
+/// In so many stretches.
+const STRETCHES: usize = 64;
+
+/// What a jump adds, in parts of what it changes between neighbours. A point that lies anywhere in
+/// a distance is in doubt by a twelfth of its square, neighbours differ by half of the square, so it is
+/// a sixth; a little more, because few jumps are no bell.
+const JUMP: f64 = 0.19;
+
+/// Before the blocks have told anything, it is as if so many had said that neighbours tell enough.
+const BEFORE: f64 = 8.0;
+
+/// A loop that keeps in step with the sampler scatters by so much more than strangers, at most.
+const MOST_OF_OWN: f64 = 1.7;
+
+/// Which rows each stack of a selection belongs to.
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    ends: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl Members {
+    /// The stack at hand belongs to this row. A stack names a row once.
+    pub(crate) fn add(&mut self, row: usize) {
+        self.rows.push(number(row));
+    }
+
+    /// The next stack is at hand.
+    pub(crate) fn end_stack(&mut self) {
+        self.ends.push(number(self.rows.len()));
+    }
+
+    fn of(&self, stack: usize) -> &[u32] {
+        let start = stack.checked_sub(1).map_or(0, |it| self.ends[it]);
+        &self.rows[start as usize..self.ends[stack] as usize]
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).expect("fewer than 2^32 rows")
+}
+
+/// The shares of `amounts` in what is selected, and how sure they are. `members` says which of these rows
+/// each of the selection's stacks belongs to.
+pub(crate) fn estimates(
+    profile: &Profile,
+    selection: &Selection,
+    members: &Members,
+    amounts: &[Amount],
+) -> Vec<Estimate> {
+    let whole = selection.mass(profile);
+    estimates_within(profile, selection, members, amounts, whole, |_| true)
+}
+
+/// The same in a part of what is selected, which is of these stacks, by number, and adds up to `whole`.
+pub(crate) fn estimates_within(
+    profile: &Profile,
+    selection: &Selection,
+    members: &Members,
+    amounts: &[Amount],
+    whole: Mass,
+    is_within: impl Fn(usize) -> bool,
+) -> Vec<Estimate> {
+    let is_sampled = matches!(profile.meta.kind, SampleKind::Cpu | SampleKind::Wall);
+    if !is_sampled || !selection.sums(profile).is_in_order() || whole.squares <= 0.0 {
+        return amounts.iter().map(|it| it.share(whole)).collect();
+    }
+    let mut pass = Pass::new(members, amounts.len());
+    pass.read(profile, selection, is_within);
+    let rows = amounts.iter().zip(&pass.tracks);
+    rows.map(|(amount, track)| {
+        let share = amount.weight as f64 / whole.weight.max(f64::MIN_POSITIVE);
+        let is_read = pass.read >= pass.samples || track.count >= Few::LIMIT;
+        if amount.squares <= 0.0 || share <= 0.0 || share >= 1.0 || !is_read {
+            return amount.share(whole);
+        }
+        let series = pass.series(track, amount, share, whole);
+        let (variance, freedom) = series.variance();
+        let samples = share * (1.0 - share) * whole.weight * whole.weight / variance;
+        // Of few, nobody knows well how they scatter: these are Student's quantiles, nearly.
+        Estimate::after_wilson(share, samples, Z * (1.0 + 1.2 / freedom))
+            .unless_few(amount.mass(), whole)
+    })
+    .collect()
+}
+
+/// What the deviations of a row from its share are like.
+#[derive(Debug, Clone, Copy)]
+struct Series {
+    /// The sum of their squares, of the products of neighbours, and of next neighbours.
+    covariance: [f64; 3],
+    /// The same as the first, as the blocks have it.
+    blocks: f64,
+    /// How many blocks there are.
+    count: f64,
+    /// How many samples there are.
+    samples: f64,
+    /// What a jump adds at least.
+    least: f64,
+}
+
+impl Series {
+    /// What the sum of the deviations scatters by, squared, and how many numbers have told that.
+    fn variance(self) -> (f64, f64) {
+        let [own, near, far] = self.covariance;
+        let (near_part, far_part) = (near / own, far / own);
+        // What chance does not make of strangers.
+        let certain = 4.0 / self.samples.sqrt();
+        // Neighbours agree by much; or by some, and blocks say that it evens out; or next neighbours agree nearly as well.
+        let is_slow = near_part > certain
+            && (near_part > 0.65
+                || (near_part > 0.3 && self.blocks < 0.8 * own)
+                || far_part > 0.6 * near_part);
+        let (variance, freedom) = match is_slow {
+            true => {
+                let noise = (own - 2.0 * near + far).max(0.0);
+                let jumps = (near - far).max(0.0);
+                (noise + JUMP * jumps, self.samples / 4.0)
+            }
+            false => {
+                let before = match near_part.abs() > certain {
+                    true => (own + 2.0 * (near + far)).clamp(0.1 * own, 2.0 * own),
+                    false => own,
+                };
+                // Differences of neighbours share their members: three tell as much as two.
+                let known = self.count * 2.0 / 3.0;
+                let variance = (known * self.blocks + BEFORE * before) / (known + BEFORE);
+                // Beyond that, blocks see phases.
+                (variance.min(MOST_OF_OWN * own), known + BEFORE)
+            }
+        };
+        (variance.max(self.least), freedom.max(BEFORE))
+    }
+}
+
+/// What is known of a row while samples are read.
+#[derive(Debug, Clone, Copy, Default)]
+struct Track {
+    /// The run that the next four are of.
+    run: u32,
+    last: u32,
+    /// In which of the last samples it was; the lowest bit is `last`.
+    seen: u8,
+    /// The block at hand, what the row has in it, and in the one before it.
+    block: u32,
+    sum: f64,
+    before: f64,
+    /// How many samples of it were read, and the sum of their squares.
+    count: u64,
+    own: f64,
+    /// Products of neighbours and next neighbours that are both in the row, and of the row and all.
+    near: [f64; 2],
+    with_all: [f64; 2],
+    /// The same of blocks.
+    squares: f64,
+    block_near: f64,
+    block_with_all: f64,
+}
+
+/// A pass over the samples.
+struct Pass<'a> {
+    members: &'a Members,
+    tracks: Vec<Track>,
+    touched: Vec<u32>,
+    runs: u32,
+    /// What all samples add up to: squares, products of neighbours, of next neighbours, how many there are of
+    /// each, the squared differences of blocks, and how many blocks there are.
+    own: f64,
+    near: [f64; 2],
+    pairs: [f64; 2],
+    differences: f64,
+    blocks: f64,
+    /// How many samples were read, and how many there are.
+    read: f64,
+    samples: f64,
+}
+
+impl<'a> Pass<'a> {
+    fn new(members: &'a Members, rows: usize) -> Self {
+        Self {
+            members,
+            tracks: vec![Track::default(); rows],
+            touched: Vec::new(),
+            runs: 0,
+            own: 0.0,
+            near: [0.0; 2],
+            pairs: [0.0; 2],
+            differences: 0.0,
+            blocks: 0.0,
+            read: 0.0,
+            samples: 0.0,
+        }
+    }
+
+    fn read(
+        &mut self,
+        profile: &Profile,
+        selection: &Selection,
+        is_within: impl Fn(usize) -> bool,
+    ) {
+        let mut stacks = vec![0_u32; profile.stacks.len()];
+        for (at, StackWeight { stack, .. }) in selection.stacks(profile).iter().enumerate() {
+            stacks[stack.index()] = number(at);
+        }
+        let length = selection.len();
+        self.samples = length as f64;
+        let (stretch, step) = match length > MOST {
+            true => (MOST / STRETCHES, length / STRETCHES),
+            false => (length, length.max(1)),
+        };
+        // By thread, the runs of the stretch at hand.
+        let mut by_thread: Vec<Run> = Vec::new();
+        by_thread.resize_with(profile.threads.len(), Run::default);
+        let mut present: Vec<usize> = Vec::new();
+        let (mut at, mut end) = (0_usize, stretch);
+        selection.each(profile, |_, sample| {
+            if at + stretch >= end && at < end {
+                let run = &mut by_thread[sample.thread.index()];
+                if run.stacks.is_empty() {
+                    present.push(sample.thread.index());
+                }
+                let stack = stacks[sample.stack.index()];
+                run.stacks.push(stack);
+                run.sizes.push(match is_within(stack as usize) {
+                    true => square_of(profile, sample).sqrt(),
+                    false => 0.0,
+                });
+            }
+            at += 1;
+            if at == end {
+                for thread in present.drain(..) {
+                    self.run(&by_thread[thread]);
+                    by_thread[thread].stacks.clear();
+                    by_thread[thread].sizes.clear();
+                }
+                end += step;
+            }
+        });
+    }
+
+    /// Reads samples of one thread that follow one another.
+    fn run(&mut self, run: &Run) {
+        let sizes = &run.sizes[..];
+        let at = |index: usize| sizes.get(index).copied().unwrap_or(0.0);
+        self.runs += 1;
+        self.own += sizes.iter().map(|it| it * it).sum::<f64>();
+        for lag in [1, 2] {
+            let products = sizes.iter().zip(sizes.iter().skip(lag));
+            self.near[lag - 1] += products.map(|(one, other)| one * other).sum::<f64>();
+            self.pairs[lag - 1] += sizes.len().saturating_sub(lag) as f64;
+        }
+        let blocks = Blocks::new(sizes);
+        self.differences += blocks.differences;
+        self.blocks += blocks.sums.len() as f64;
+        self.read += sizes.len() as f64;
+        for (index, (&size, &stack)) in sizes.iter().zip(&run.stacks).enumerate() {
+            if size <= 0.0 {
+                continue;
+            }
+            let around = [1, 2].map(|lag| at(index.wrapping_sub(lag)) + at(index + lag));
+            for &row in self.members.of(stack as usize) {
+                let track = &mut self.tracks[row as usize];
+                let block = number(blocks.of(index));
+                if track.run != self.runs {
+                    track.begin(self.runs, number(index), block);
+                    self.touched.push(row);
+                }
+                track.seen = (track.seen)
+                    .checked_shl(number(index) - track.last)
+                    .unwrap_or(0);
+                for lag in [1, 2] {
+                    if track.seen & (1 << lag) != 0 {
+                        track.near[lag - 1] += size * sizes[index - lag];
+                    }
+                    track.with_all[lag - 1] += size * around[lag - 1];
+                }
+                track.seen |= 1;
+                track.last = number(index);
+                if track.block != block {
+                    track.end_block(&blocks);
+                    if block != track.block + 1 {
+                        track.before = 0.0;
+                    }
+                    track.block = block;
+                }
+                track.sum += size;
+                track.count += 1;
+                track.own += size * size;
+            }
+        }
+        for row in self.touched.drain(..) {
+            self.tracks[row as usize].end_block(&blocks);
+        }
+    }
+
+    /// The deviations of a row from its share.
+    fn series(&self, track: &Track, amount: &Amount, share: f64, whole: Mass) -> Series {
+        let rest = (whole.squares - amount.squares).max(0.0);
+        let own = amount.squares * (1.0 - share).powi(2) + rest * share * share;
+        // Of a long recording not all was read.
+        let read = track.own * (1.0 - 2.0 * share) + share * share * self.own;
+        let all = own / read.max(f64::MIN_POSITIVE);
+        let covariance = |at: usize| {
+            let sum = track.near[at] - share * track.with_all[at] + share * share * self.near[at];
+            sum * all * self.read / self.pairs[at].max(1.0)
+        };
+        let blocks = track.squares - 2.0 * track.block_near - 2.0 * share * track.block_with_all
+            + share * share * self.differences;
+        Series {
+            covariance: [own, covariance(0), covariance(1)],
+            blocks: blocks.max(0.0) / 2.0 * all,
+            count: self.blocks,
+            samples: self.samples,
+            least: JUMP * whole.squares / self.samples.max(1.0),
+        }
+    }
+}
+
+/// Samples of one thread: their stacks, by number, and how much each says.
+#[derive(Debug, Default)]
+struct Run {
+    stacks: Vec<u32>,
+    sizes: Vec<f64>,
+}
+
+/// The blocks of a run. The last one has what is left too, and beyond the ends nothing deviates.
+struct Blocks {
+    sums: Vec<f64>,
+    /// The squared differences of neighbours.
+    differences: f64,
+}
+
+impl Blocks {
+    fn new(sizes: &[f64]) -> Self {
+        let mut sums = vec![0.0; (sizes.len() / BLOCK).max(1)];
+        let last = sums.len() - 1;
+        for (index, size) in sizes.iter().enumerate() {
+            sums[(index / BLOCK).min(last)] += size;
+        }
+        let inner = sums.windows(2).map(|it| (it[1] - it[0]).powi(2));
+        let differences = inner.sum::<f64>() + sums[0].powi(2) + sums[last].powi(2);
+        Self { sums, differences }
+    }
+
+    /// The block that a sample is in.
+    fn of(&self, index: usize) -> usize {
+        (index / BLOCK).min(self.sums.len() - 1)
+    }
+
+    /// How much more a block has than its neighbours.
+    fn more(&self, block: usize) -> f64 {
+        let at = |block: usize| self.sums.get(block).copied().unwrap_or(0.0);
+        2.0 * self.sums[block] - at(block.wrapping_sub(1)) - at(block + 1)
+    }
+}
+
+impl Track {
+    fn begin(&mut self, run: u32, index: u32, block: u32) {
+        (self.run, self.last, self.seen) = (run, index, 0);
+        (self.block, self.sum, self.before) = (block, 0.0, 0.0);
+    }
+
+    fn end_block(&mut self, blocks: &Blocks) {
+        self.squares += 2.0 * self.sum * self.sum;
+        self.block_with_all += self.sum * blocks.more(self.block as usize);
+        self.block_near += self.sum * self.before;
+        (self.before, self.sum) = (self.sum, 0.0);
+    }
+}
