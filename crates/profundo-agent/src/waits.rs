@@ -8,9 +8,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 use profundo_probe::python::Range;
-use profundo_probe::{Slot, Threads, sys};
+use profundo_probe::{Slot, ThreadRecord, clock, sys};
 
-use crate::{fork, process, real};
+use crate::{fork, real};
 
 /// Where `_PyRuntime` lies, and how long it is; 0 if there is none.
 static START: AtomicUsize = AtomicUsize::new(0);
@@ -63,23 +63,13 @@ fn is_own_lock(condition: *const pthread_cond_t) -> bool {
     interpreter.is_some_and(|interpreter| interpreter.is_own_lock(condition as u64))
 }
 
-/// Runs `with` on the calling thread's slot, if it has one.
-fn with_slot(with: impl FnOnce(&Threads, &Slot)) {
-    let Some(home) = fork::home_of_this_process() else {
-        return;
-    };
+/// The slot of the calling thread, and its record, if it has them.
+fn here() -> Option<(&'static Slot, &'static ThreadRecord)> {
+    let home = fork::home_of_this_process()?;
     // SAFETY: the probe was made before the home was settled.
     let threads = unsafe { &home.probe().threads };
-    if let Some(slot) = threads.find(sys::thread_id()) {
-        with(threads, slot);
-    }
-}
-
-/// How long the calling thread has not run, from some moment on: going to sleep and waking up take CPU
-/// time, which is no waiting.
-fn idle() -> u64 {
-    let passed = process::time(libc::CLOCK_MONOTONIC);
-    passed.saturating_sub(process::time(libc::CLOCK_THREAD_CPUTIME_ID))
+    let slot = threads.find(sys::thread_id())?;
+    Some((slot, threads.record(slot.number())?))
 }
 
 /// Has the calling thread wait, and counts the time if it waits for the lock.
@@ -88,16 +78,30 @@ fn counted(condition: *const pthread_cond_t, wait: impl FnOnce() -> c_int) -> c_
     if !is_interpreters(condition) {
         return wait();
     }
-    let began = idle();
-    with_slot(|_, slot| slot.set_waiting(true));
+    match here() {
+        Some((slot, record)) => counted_for(slot, record, wait),
+        None => wait(),
+    }
+}
+
+/// Threads that hand the lock to and fro wait a hundred thousand times a second, so nearly all waits are timed by
+/// the cycle counter alone. Going to sleep and waking up take CPU time, which is no waiting; the kernel is asked
+/// for it at one wait of so many, which is taken for the others.
+fn counted_for(slot: &Slot, record: &ThreadRecord, wait: impl FnOnce() -> c_int) -> c_int {
+    const MEASURED: u32 = 16;
+    let is_measured = slot.count_wait().is_multiple_of(MEASURED);
+    slot.set_waiting(true);
+    let cpu = is_measured.then(sys::thread_cpu_time);
+    let began = clock::now();
     let result = wait();
-    let waited = idle().saturating_sub(began);
-    with_slot(|threads, slot| {
-        slot.set_waiting(false);
-        if let Some(record) = threads.record(slot.number()) {
-            record.gil_wait.fetch_add(waited, Ordering::Relaxed);
-        }
-    });
+    let passed = clock::now().wrapping_sub(began);
+    if let Some(before) = cpu {
+        slot.note_wait_cost(sys::thread_cpu_time().saturating_sub(before));
+    }
+    slot.set_waiting(false);
+    let awake = u64::from(slot.wait_cost());
+    record.gil_cycles.fetch_add(passed, Ordering::Relaxed);
+    record.gil_awake.fetch_add(awake, Ordering::Relaxed);
     result
 }
 

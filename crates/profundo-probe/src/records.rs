@@ -41,8 +41,10 @@ pub struct ThreadRecord {
     pub cpu: AtomicU64,
     /// CPU time when the session began or the thread was met.
     pub cpu_before: AtomicU64,
-    /// How long the thread waited for the interpreter's lock, in nanoseconds.
-    pub gil_wait: AtomicU64,
+    /// How long the thread was in waits for the interpreter's lock, in cycles: see [`Self::gil_wait`].
+    pub gil_cycles: AtomicU64,
+    /// For how many nanoseconds of that it ran, to go to sleep and to wake up.
+    pub gil_awake: AtomicU64,
     /// The descriptor, in the command that records this process, of the thread's task clock, plus
     /// one; 0 if it has none. Signals of no other descriptor are ours. Written by the command.
     pub clock: AtomicU32,
@@ -109,6 +111,12 @@ impl ThreadRecord {
         self.last_seen.store(clock, Ordering::Relaxed);
     }
 
+    /// How many nanoseconds the thread waited for the interpreter's lock. `nanoseconds` makes them of cycles.
+    pub fn gil_wait(&self, nanoseconds: impl FnOnce(u64) -> u64) -> u64 {
+        let passed = nanoseconds(self.gil_cycles.load(Ordering::Relaxed));
+        passed.saturating_sub(self.gil_awake.load(Ordering::Relaxed))
+    }
+
     /// Whether the thread has ended.
     pub fn has_ended(&self) -> bool {
         self.state.load(Ordering::Acquire) >= record_state::ENDED
@@ -120,7 +128,8 @@ impl ThreadRecord {
         self.tid.store(tid, Ordering::Relaxed);
         self.set_name(name);
         self.restart(clock::now());
-        for figure in [&self.cpu, &self.cpu_before, &self.gil_wait] {
+        let waits = [&self.gil_cycles, &self.gil_awake];
+        for figure in [&self.cpu, &self.cpu_before].into_iter().chain(waits) {
             figure.store(0, Ordering::Relaxed);
         }
         self.clock.store(0, Ordering::Relaxed);

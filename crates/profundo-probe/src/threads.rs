@@ -71,6 +71,9 @@ pub struct Slot {
     was_in_kernel: AtomicBool,
     /// Whether the thread is waiting for the interpreter's lock.
     waits: AtomicBool,
+    /// How often it has waited, and the CPU time that such a wait takes, in nanoseconds.
+    wait_count: AtomicU32,
+    wait_cost: AtomicU32,
     /// How many samples with whole stacks of the interpreter's there were, up to some, and whether
     /// the thread's name was told.
     named: AtomicU32,
@@ -189,6 +192,27 @@ impl Slot {
     /// Says whether the thread is waiting for the interpreter's lock. It says so itself.
     pub fn set_waiting(&self, waits: bool) {
         self.waits.store(waits, Ordering::Relaxed);
+    }
+
+    /// Counts a wait for the lock; returns how many there were before.
+    pub fn count_wait(&self) -> u32 {
+        self.wait_count.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The CPU time that a wait takes, as it was measured lately.
+    pub fn wait_cost(&self) -> u32 {
+        self.wait_cost.load(Ordering::Relaxed)
+    }
+
+    /// Notes the CPU time of a wait.
+    pub fn note_wait_cost(&self, nanoseconds: u64) {
+        let before = self.wait_cost();
+        let now = u32::try_from(nanoseconds).unwrap_or(u32::MAX);
+        let smooth = match before {
+            0 => now,
+            _ => before - before / 4 + now / 4,
+        };
+        self.wait_cost.store(smooth, Ordering::Relaxed);
     }
 
     pub(crate) fn is_waiting(&self) -> bool {
@@ -322,6 +346,8 @@ impl Slot {
         self.owed.store(0, Ordering::Relaxed);
         self.system.store(0, Ordering::Relaxed);
         self.waits.store(false, Ordering::Relaxed);
+        self.wait_count.store(0, Ordering::Relaxed);
+        self.wait_cost.store(0, Ordering::Relaxed);
         self.named.store(0, Ordering::Relaxed);
         self.set_states((0, 0));
         self.stack_low.store(0, Ordering::Relaxed);

@@ -627,7 +627,7 @@ impl Thread {
                 alive: scale.nanoseconds(self.alive.at(end)),
                 cpu,
             },
-            gil_wait: record.gil_wait.load(Ordering::Relaxed),
+            gil_wait: record.gil_wait(|cycles| scale.nanoseconds(cycles)),
         }
     }
 }

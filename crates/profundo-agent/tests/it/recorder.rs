@@ -7,9 +7,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use profundo_probe::shared::{
     Control, MAGIC, MAX_RINGS, Ring, SESSION_VARIABLE, SessionState, TABLE_BYTES, entry_state,
@@ -321,7 +322,8 @@ impl Attended {
             let cpu = has_ended.then(|| record.cpu.load(Ordering::Relaxed));
             self.seen.threads.insert(number, (record.tid(), name, cpu));
             if has_ended {
-                self.seen.lock_wait += record.gil_wait.swap(0, Ordering::Relaxed);
+                self.seen.lock_wait += record.gil_wait(nanoseconds);
+                record.gil_cycles.store(0, Ordering::Relaxed);
                 self.clocks.remove(&number);
                 if options.reuse {
                     record.state.store(record_state::READ, Ordering::Release);
@@ -401,7 +403,7 @@ impl Attended {
         let header = &ring.header;
         let met = header.met.load(Ordering::Relaxed) as usize;
         for record in &ring.records[..met] {
-            seen.lock_wait += record.gil_wait.load(Ordering::Relaxed);
+            seen.lock_wait += record.gil_wait(nanoseconds);
         }
         if header.ends.known.load(Ordering::Acquire) == 1 {
             let user = header.ends.user.load(Ordering::Relaxed);
@@ -497,4 +499,16 @@ impl Run {
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.output.stdout).into_owned()
     }
+}
+
+/// So many cycles in nanoseconds.
+fn nanoseconds(cycles: u64) -> u64 {
+    static RATE: OnceLock<f64> = OnceLock::new();
+    let rate = RATE.get_or_init(|| {
+        let (began, first) = (Instant::now(), profundo_probe::clock::now());
+        thread::sleep(Duration::from_millis(5));
+        let cycles = profundo_probe::clock::now().wrapping_sub(first);
+        began.elapsed().as_nanos() as f64 / cycles as f64
+    });
+    (cycles as f64 * rate) as u64
 }

@@ -145,7 +145,7 @@ fn salvage_ring(map: &RingMap, process: u32, sink: &mut dyn FnMut(Event<'_>)) {
             alive: scale.nanoseconds(last_seen.saturating_sub(first_seen)),
             cpu: cpu.saturating_sub(record.cpu_before.load(Ordering::Relaxed)),
         };
-        let gil_wait = record.gil_wait.load(Ordering::Relaxed);
+        let gil_wait = record.gil_wait(|cycles| scale.nanoseconds(cycles));
         sink(Event::Thread {
             process,
             thread,
