@@ -191,6 +191,12 @@ impl Memory for StackMemory<'_> {
         }
     }
 
+    fn read_code(&mut self, address: u64) -> Option<u64> {
+        let log = self.log.filter(|_| !self.own.holds_word(address));
+        let read = log.and_then(|log| log.read_code(address));
+        read.or_else(|| self.read(address))
+    }
+
     #[inline]
     fn read_frame_pointer(&mut self, address: u64) -> Option<u64> {
         match self.log {

@@ -15,6 +15,13 @@ pub trait Memory {
     /// address, and to find a frame pointer that is not known.
     fn read(&mut self, address: u64) -> Option<u64>;
 
+    /// As [`Memory::read`], of code. A walk that begins with the same registers and reads the same words reads the
+    /// same code, unless that was replaced.
+    #[inline]
+    fn read_code(&mut self, address: u64) -> Option<u64> {
+        self.read(address)
+    }
+
     /// As [`Memory::read`], of a place where a frame pointer was saved. Whether that matters is known when
     /// it is used.
     #[inline]

@@ -219,7 +219,7 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
                     stacks: stacks::place(),
                 },
             };
-            probe.site(&caller, given.source, numbers)
+            probe.site(&caller, given.source, now, numbers)
         },
         None => 0,
     };

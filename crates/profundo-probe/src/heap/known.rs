@@ -42,6 +42,8 @@ struct Stack {
     uses: Uses,
     first: u32,
     count: u32,
+    /// Until when that is all that its walk depends on, by the cycle counter.
+    until: u64,
     /// Its number, and the next one of its chain, counted from 1.
     site: u32,
     next: u32,
@@ -56,6 +58,8 @@ pub struct Known {
     reads: [Read; READS],
     stacks_used: usize,
     reads_used: usize,
+    /// The stack that would be the one that was looked for last, if it were not too long ago; counted from 1, 0 for none.
+    old: u32,
     /// The stack pointer of the last stack that was too deep to be remembered, and until when no such one is
     /// walked again.
     deep: u64,
@@ -73,13 +77,19 @@ fn chain_of(beginning: &Beginning) -> usize {
 }
 
 impl Known {
-    /// The number of the stack that the calling thread has, if it is a known one.
+    /// The number of the stack that the calling thread has at this time by the cycle counter, if it is a known one.
     ///
     /// # Safety
     /// The thread has just come here with these registers, from the stack that they lie in, and runs
     /// with that state of the interpreter, at a call, so that what its frames lead to is alive.
     #[inline]
-    pub unsafe fn find(&mut self, beginning: &Beginning, besides: &Besides) -> Option<u32> {
+    pub unsafe fn find(
+        &mut self,
+        beginning: &Beginning,
+        besides: &Besides,
+        now: u64,
+    ) -> Option<u32> {
+        self.old = 0;
         let first = *self.chains.get(chain_of(beginning))?;
         let (mut before, mut next) = (0, first);
         for _ in 0..PATIENCE {
@@ -101,7 +111,11 @@ impl Known {
                     (read.address as *const u64).read_unaligned() == read.word
                 });
                 if is_same {
-                    let site = stack.site;
+                    let (site, is_old) = (stack.site, now >= stack.until);
+                    if is_old {
+                        self.old = next;
+                        return None;
+                    }
                     self.put_first(chain_of(beginning), before, next);
                     return Some(site);
                 }
@@ -147,11 +161,34 @@ impl Known {
         }
     }
 
+    /// Whether the stack that was just walked, because that was too long ago, is what it was: then the reads that are
+    /// kept of it are still those of its walk.
+    fn is_again(&self, site: u32) -> bool {
+        let old = (self.old as usize).checked_sub(1);
+        let Some((old, reads)) = old.and_then(|it| self.stacks.get(it)).zip(self.log.reads())
+        else {
+            return false;
+        };
+        let first = old.first as usize;
+        let kept = self.reads.get(first..first + old.count as usize);
+        old.site == site
+            && old.uses == self.log.uses()
+            && kept.is_some_and(|kept| kept.iter().copied().eq(reads))
+    }
+
     /// Remembers the stack that was just walked, by what the log says.
     pub fn remember(&mut self, beginning: Beginning, besides: Besides, site: u32) {
         let Some(reads) = self.log.reads() else {
             return;
         };
+        let until = self.log.good_until();
+        if self.is_again(site) {
+            let place = (self.old as usize).checked_sub(1);
+            if let Some(stack) = place.and_then(|place| self.stacks.get_mut(place)) {
+                stack.until = until;
+                return;
+            }
+        }
         let count = reads.len();
         if self.stacks_used == STACKS || self.reads_used + count > READS {
             self.chains = [0; CHAINS];
@@ -176,6 +213,7 @@ impl Known {
             uses: self.log.uses(),
             first: first as u32,
             count: count as u32,
+            until,
             site,
             next: *chain,
         };
@@ -207,7 +245,7 @@ mod tests {
         let mut known = nothing();
         let mut words = std::hint::black_box([7_u64, 8, 9]);
         let note = |known: &Known, words: &[u64]| {
-            known.log.clear();
+            known.log.clear(0);
             for word in words {
                 known.log.note(word as *const u64 as u64, *word);
             }
@@ -216,33 +254,63 @@ mod tests {
         known.remember(beginning(1), Besides::default(), 17);
         // SAFETY: the words are there.
         unsafe {
-            assert_eq!(known.find(&beginning(1), &Besides::default()), Some(17));
-            assert_eq!(known.find(&beginning(2), &Besides::default()), None);
+            assert_eq!(known.find(&beginning(1), &Besides::default(), 0), Some(17));
+            assert_eq!(known.find(&beginning(2), &Besides::default(), 0), None);
             words[2] = std::hint::black_box(10);
             std::hint::black_box(&words);
-            assert_eq!(known.find(&beginning(1), &Besides::default()), None);
+            assert_eq!(known.find(&beginning(1), &Besides::default(), 0), None);
             note(&known, &words);
             known.remember(beginning(1), Besides::default(), 18);
-            assert_eq!(known.find(&beginning(1), &Besides::default()), Some(18));
+            assert_eq!(known.find(&beginning(1), &Besides::default(), 0), Some(18));
             words[2] = std::hint::black_box(9);
             std::hint::black_box(&words);
-            assert_eq!(known.find(&beginning(1), &Besides::default()), Some(17));
+            assert_eq!(known.find(&beginning(1), &Besides::default(), 0), Some(17));
         }
     }
 
     /// What is found at an address where nothing is read.
     fn found(known: &mut Known, ip: u64) -> Option<u32> {
         // SAFETY: nothing is read.
-        unsafe { known.find(&beginning(ip), &Besides::default()) }
+        unsafe { known.find(&beginning(ip), &Besides::default(), 0) }
     }
 
     #[test]
     fn what_cannot_be_read_again_is_not_remembered() {
         let mut known = nothing();
-        known.log.clear();
+        known.log.clear(0);
         known.log.lose();
         known.remember(beginning(1), Besides::default(), 17);
         assert_eq!(found(&mut known, 1), None);
+    }
+
+    #[test]
+    fn one_that_has_read_code_is_walked_again_after_a_while() {
+        let mut known = nothing();
+        let code = std::hint::black_box([0x90_u64; 16]);
+        let stack = std::hint::black_box([7_u64]);
+        let address = &raw const code[8] as u64;
+        let walk = |known: &mut Known, now, site| {
+            known.log.clear(now);
+            known.log.note(&raw const stack[0] as u64, stack[0]);
+            assert_eq!(known.log.read_code(address), Some(0x90));
+            known.remember(beginning(1), Besides::default(), site);
+            known.stacks_used
+        };
+        let find = |known: &mut Known, now| {
+            // SAFETY: the words are there.
+            unsafe { known.find(&beginning(1), &Besides::default(), now) }
+        };
+        const LONG: u64 = super::super::texts::BELIEVED;
+        assert_eq!(walk(&mut known, 100, 17), 1);
+        assert_eq!(find(&mut known, 99 + LONG), Some(17));
+        assert_eq!(find(&mut known, 100 + LONG), None);
+        // It is the same one, which is known again for as long.
+        assert_eq!(walk(&mut known, 100 + LONG, 17), 1);
+        assert_eq!(find(&mut known, 99 + 2 * LONG), Some(17));
+        // The code was replaced, and leads elsewhere.
+        assert_eq!(find(&mut known, 100 + 2 * LONG), None);
+        assert_eq!(walk(&mut known, 100 + 2 * LONG, 18), 2);
+        assert_eq!(find(&mut known, 101 + 2 * LONG), Some(18));
     }
 
     #[test]
@@ -252,14 +320,14 @@ mod tests {
             frame_pointer: 5,
             general: 6,
         };
-        known.log.clear();
+        known.log.clear(0);
         known.remember(beginning(1), besides, 17);
         assert_eq!(found(&mut known, 1), Some(17));
-        known.log.clear();
+        known.log.clear(0);
         known.log.uses_frame_pointer();
         known.remember(beginning(2), besides, 18);
         assert_eq!(found(&mut known, 2), None);
-        known.log.clear();
+        known.log.clear(0);
         known.log.uses_general();
         known.remember(beginning(3), besides, 19);
         assert_eq!(found(&mut known, 3), None);
@@ -273,9 +341,9 @@ mod tests {
             word = std::hint::black_box(value);
             let address = &raw const word as u64;
             // SAFETY: the word is there.
-            let found = unsafe { known.find(&beginning(1), &Besides::default()) };
+            let found = unsafe { known.find(&beginning(1), &Besides::default(), 0) };
             if found.is_none() {
-                known.log.clear();
+                known.log.clear(0);
                 known.log.note(address, value);
                 known.remember(beginning(1), Besides::default(), value as u32);
             }
@@ -300,7 +368,7 @@ mod tests {
             registers: [1, sp],
             ..Beginning::default()
         };
-        known.log.clear();
+        known.log.clear(0);
         known.rest_after(&at(500), (1000, 1100));
         assert!(!known.is_too_deep(&at(500), 1101), "it was not deep");
         for word in 0..=4096_u64 {
@@ -316,7 +384,7 @@ mod tests {
     fn a_full_one_begins_anew() {
         let mut known = nothing();
         for ip in 0..10 * STACKS as u64 {
-            known.log.clear();
+            known.log.clear(0);
             known.remember(beginning(ip), Besides::default(), ip as u32);
             assert_eq!(found(&mut known, ip), Some(ip as u32));
         }

@@ -7,6 +7,7 @@
 use core::cell::Cell;
 
 use super::codes::RecentCodes;
+use super::texts::{BELIEVED, RecentTexts};
 
 /// How many reads are noted at most.
 pub const MOST: usize = 4096;
@@ -38,8 +39,13 @@ pub struct ReadLog {
     uses: Cell<Uses>,
     /// Whether the walk came upon code in no listed module.
     is_unlisted: Cell<bool>,
+    /// When the walk began, and when the oldest code was copied that it has read; `u64::MAX` for none.
+    now: Cell<u64>,
+    oldest: Cell<u64>,
     /// The code objects of the walks so far.
     codes: RecentCodes,
+    /// The code without rows that they have read.
+    texts: RecentTexts,
 }
 
 /// Which registers of the first frame a walk depends on, besides the instruction and the stack pointer.
@@ -53,8 +59,10 @@ pub struct Uses {
 }
 
 impl ReadLog {
-    /// Begins anew.
-    pub fn clear(&self) {
+    /// Begins anew, at this time by the cycle counter.
+    pub fn clear(&self, now: u64) {
+        self.now.set(now);
+        self.oldest.set(u64::MAX);
         self.count.set(0);
         self.is_lost.set(false);
         self.is_implied.set(false);
@@ -78,6 +86,18 @@ impl ReadLog {
     /// The code objects that the thread's walks have met lately. They stay when the log begins anew.
     pub(crate) fn codes(&self) -> &RecentCodes {
         &self.codes
+    }
+
+    /// Reads code, whose words are not noted: what was read is good for a while. `None`: it cannot be read like that.
+    pub(crate) fn read_code(&self, address: u64) -> Option<u64> {
+        let (word, copied) = self.texts.read(address, self.now.get())?;
+        self.oldest.set(self.oldest.get().min(copied));
+        Some(word)
+    }
+
+    /// Until when the same reads are sure to be the same stack, by the cycle counter: without code among them for ever.
+    pub(crate) fn good_until(&self) -> u64 {
+        self.oldest.get().saturating_add(BELIEVED)
     }
 
     /// Keeps in mind where the frame pointer was read.

@@ -21,6 +21,7 @@ pub mod sites;
 mod spin;
 pub mod switch;
 mod tell;
+mod texts;
 pub mod traces;
 pub mod watch;
 

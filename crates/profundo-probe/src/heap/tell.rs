@@ -109,9 +109,15 @@ impl Probe {
     /// samples are wanted or not. 0 if there is none for it.
     ///
     /// # Safety
-    /// The thread has just come from there, and `known` is its own.
+    /// The thread has just come from there, and `known` is its own. `now` is what the cycle counter says.
     #[inline]
-    pub unsafe fn site(&self, caller: &Caller, source: Source, numbers: Numbers<'_>) -> u32 {
+    pub unsafe fn site(
+        &self,
+        caller: &Caller,
+        source: Source,
+        now: u64,
+        numbers: Numbers<'_>,
+    ) -> u32 {
         let registers = &caller.registers;
         let beginning = Beginning {
             registers: [registers.ip, registers.sp],
@@ -121,7 +127,7 @@ impl Probe {
         };
         let besides = caller.besides();
         // SAFETY: the caller vouches; the state is the one that it has now.
-        match unsafe { numbers.known.find(&beginning, &besides) } {
+        match unsafe { numbers.known.find(&beginning, &besides, now) } {
             Some(site) => site,
             None => self.new_site(caller, source, beginning, numbers),
         }
@@ -146,7 +152,7 @@ impl Probe {
             true => Some(room_for(means.header).unwrap_or(DEEP)),
             false => room_for(means.header),
         };
-        known.log.clear();
+        known.log.clear(began);
         let found = Cell::new(None);
         let ask = |head: &SampleHead, words: &[u64]| {
             // The recorder walks it once more when it knows the code, so it is told as a whole.

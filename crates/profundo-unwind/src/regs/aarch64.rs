@@ -93,7 +93,7 @@ pub(crate) fn step_without_row(
 
 /// The call that comes before a return address, if the code there can be read.
 pub(crate) fn call_before(address: u64, memory: &mut impl Memory) -> Call {
-    let Some(word) = memory.read(address.wrapping_sub(4)) else {
+    let Some(word) = memory.read_code(address.wrapping_sub(4)) else {
         return Call::None;
     };
     let instruction = word as u32;

@@ -22,7 +22,7 @@ pub(crate) fn step_without_row(
     memory: &mut impl Memory,
 ) -> Result<(), Stop> {
     let Regs { ip, sp, .. } = frame.regs;
-    let next = memory.read(ip);
+    let next = memory.read_code(ip);
     if depth > 1 && next == Some(RESTORER) {
         return signal_context(frame, sp, memory);
     }
@@ -96,7 +96,7 @@ fn by_call(
     memory: &mut impl Memory,
 ) -> Result<bool, Stop> {
     let Regs { ip, sp, .. } = frame.regs;
-    let here = memory.read(ip);
+    let here = memory.read_code(ip);
     let nowhere = here.is_none() && code(ip) == Code::Unknown;
     let stub = is_stub(ip, memory);
     // Start-up code and assembly without information mostly have not pushed much yet.
@@ -169,7 +169,7 @@ fn by_frame_pointer(
         Code::Module => here != Code::Row,
         Code::Unknown => {
             let grows = callers_fp == 0 || callers_fp > fp;
-            caller == 0 || here != Code::Row && grows && memory.read(caller & !7).is_some()
+            caller == 0 || here != Code::Row && grows && memory.read_code(caller & !7).is_some()
         }
     };
     if !plausible {

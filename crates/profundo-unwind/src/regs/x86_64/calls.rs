@@ -14,7 +14,7 @@ const MAX_JUMP_ON: u64 = 512;
 
 /// The call that comes before a return address, if the code there can be read.
 pub(crate) fn call_before(address: u64, memory: &mut impl Memory) -> Call {
-    let Some(word) = memory.read(address.wrapping_sub(8)) else {
+    let Some(word) = memory.read_code(address.wrapping_sub(8)) else {
         return Call::None;
     };
     let [b0, b1, b2, b3, b4, b5, b6, b7] = word.to_le_bytes();
@@ -32,10 +32,10 @@ pub(crate) fn call_before(address: u64, memory: &mut impl Memory) -> Call {
 /// The place that a linkage stub takes its destination from.
 fn stub_slot(address: u64, memory: &mut impl Memory) -> Option<u64> {
     let mut at = address;
-    if memory.read(at)? & 0xffff_ffff == ENDBR64 {
+    if memory.read_code(at)? & 0xffff_ffff == ENDBR64 {
         at = at.wrapping_add(4);
     }
-    let word = memory.read(at)?;
+    let word = memory.read_code(at)?;
     (word & 0xffff == JUMP).then(|| plus(at.wrapping_add(6), (word >> 16) as i32))
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn leads_to<T>(
     // A word holds the whole of a jump that begins in its first half.
     for offset in (0..MAX_JUMP_ON).step_by(4) {
         let at = target.wrapping_add(offset);
-        let word = memory.read(at)?;
+        let word = memory.read_code(at)?;
         for skip in 0..4 {
             let code = word >> (skip * 8);
             let jump = code & 0xff == 0xe9 || code & 0xf0 == 0x80;
