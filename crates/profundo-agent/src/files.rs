@@ -1,7 +1,7 @@
 //! Mapping the session's files: opened, mapped, closed again.
 
 use core::ffi::CStr;
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 use profundo_probe::sys;
 
@@ -122,6 +122,20 @@ pub fn map_zeroed(bytes: usize) -> Option<NonNull<u8>> {
     let place = map_at(0, bytes, protection, flags, usize::MAX)?;
     own::enter(place.as_ptr() as u64, bytes as u64);
     Some(place)
+}
+
+/// Zeroed memory that stays, and is zero again in the child of a fork; null if there is none.
+pub fn map_wiped(bytes: usize) -> *mut u8 {
+    let Some(place) = map_zeroed(bytes) else {
+        return ptr::null_mut();
+    };
+    // SAFETY: the memory is ours and unused.
+    if unsafe { advise(place, bytes, libc::MADV_WIPEONFORK) } {
+        return place.as_ptr();
+    }
+    // SAFETY: as above.
+    unsafe { unmap(place, bytes) };
+    ptr::null_mut()
 }
 
 /// Puts zeroed memory in the place of what is mapped there.

@@ -60,6 +60,8 @@ pub(crate) enum Told<'a> {
     Call(Call),
     /// What was allocated.
     Block(Block),
+    /// The same, and who keeps the stack for the next one that comes from there.
+    Kept(&'a dyn Fn(&SampleHead, &[u64]), Block),
     /// Which number the stack has.
     Site(Site),
     /// Which number it gets, once it is known which stack it is; if it has one, nothing is told at all.
@@ -71,7 +73,7 @@ impl core::fmt::Debug for Told<'_> {
         match self {
             Self::Nothing => f.write_str("Nothing"),
             Self::Call(call) => call.fmt(f),
-            Self::Block(block) => block.fmt(f),
+            Self::Block(block) | Self::Kept(_, block) => block.fmt(f),
             Self::Site(site) => site.fmt(f),
             Self::Ask(_) => f.write_str("Ask"),
         }
@@ -84,6 +86,10 @@ impl Told<'_> {
     pub(crate) fn of(self, head: &SampleHead, stack: &[u64]) -> Option<Self> {
         match self {
             Self::Ask(ask) => Some(Self::Site(ask(head, stack)?)),
+            Self::Kept(keep, block) => {
+                keep(head, stack);
+                Some(Self::Block(block))
+            }
             told => Some(told),
         }
     }
@@ -93,7 +99,7 @@ impl Told<'_> {
         match self {
             Self::Nothing => 0,
             Self::Call(_) => CALL_WORDS,
-            Self::Block(_) => BLOCK_WORDS,
+            Self::Block(_) | Self::Kept(..) => BLOCK_WORDS,
             Self::Site(_) | Self::Ask(_) => SITE_WORDS,
         }
     }
@@ -126,7 +132,7 @@ impl Beginning<'_> {
         match told {
             Told::Nothing | Told::Ask(_) => {}
             Told::Call(call) => behind.copy_from_slice(&call.to_words()),
-            Told::Block(block) => behind.copy_from_slice(&block.to_words()),
+            Told::Block(block) | Told::Kept(_, block) => behind.copy_from_slice(&block.to_words()),
             Told::Site(site) => behind.copy_from_slice(&site.to_words()),
         }
         used + behind.len()

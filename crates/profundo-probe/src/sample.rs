@@ -424,7 +424,7 @@ impl Probe {
 
     /// Has `write` write one record to the buffer, and counts it.
     #[inline]
-    fn record_in(
+    pub(crate) fn record_in(
         &self,
         last: impl FnOnce(u64) -> Option<Claim>,
         write: impl FnOnce(&Buffer, Option<Claim>) -> Option<Claim>,

@@ -44,6 +44,32 @@ fn half_a_million_stacks_keep_their_lines() {
     assert!(own > used / 4 && own < used, "{own} of {used} ns");
 }
 
+/// A stack is known again by its registers and words, also where it leads through code that was made, and is replaced.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn blocks_of_generated_code_have_their_callers() {
+    let Some(target) = c("generated_blocks.c", &["-O1", "-fno-builtin"]) else {
+        return;
+    };
+    let program = Program::new(target).options(&["--memory=exact"]);
+    let recording = program.slack(20.0).same();
+    let profile = &recording.profile;
+    let block = marked(&source("generated_blocks.c"), "// block");
+    let found = lines(profile, "generated_blocks.c", |_| true);
+    assert_eq!(found[&block].allocated, amount(120_000, 48 * 120_000));
+    assert_eq!(found[&block].live, amount(0, 0));
+    let whole = profile.heap.sites.iter().filter(|site| {
+        let locations = profile.stacks.locations(site.stack);
+        let frames = locations.flat_map(|it| profile.locations.get(it).frames.iter());
+        let names: Vec<&str> = frames.map(|&it| profile.function_name(it)).collect();
+        ["block", "through", "main"]
+            .iter()
+            .all(|name| names.contains(name))
+    });
+    let blocks: u64 = whole.map(|site| site.allocated.count).sum();
+    assert_eq!(blocks, 120_000);
+}
+
 /// The command does not run at all while the children do, as on a machine that has too much to do.
 #[test]
 fn children_of_forks_keep_their_lines_though_the_command_stands_still() {

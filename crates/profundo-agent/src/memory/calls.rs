@@ -7,9 +7,11 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 
 use profundo_probe::heap::Caller;
+use profundo_unwind::Regs;
 use profundo_wire::Source;
 
 use crate::memory::entry::{caller, counting_entries, entries, freeing_entries, go_on_in_real};
+use crate::memory::exact::{allocated, exact};
 use crate::memory::local::{Local, local};
 use crate::memory::sampled::{Given, look};
 use crate::memory::{ends, real};
@@ -90,7 +92,12 @@ pub(super) fn count(
         source,
         left,
     };
-    look(local, given, caller());
+    let caller = caller();
+    if exact().is_some() {
+        let Regs { ip, sp, fp } = caller.registers;
+        return allocated(local, &given, ip, sp, fp, caller.base);
+    }
+    look(local, given, caller);
 }
 
 /// Calls what hands out memory, with what it hands out counted.
@@ -111,7 +118,6 @@ pub(super) fn counted(
 /// What the entries lead to.
 macro_rules! from {
     ($($name:ident($($argument:ident: $type:ty),*) = $real:ident, $size:expr;)*) => {$(
-        #[cold]
         unsafe extern "C-unwind" fn $name(
             $($argument: $type,)*
             stack: *const u64,
@@ -233,7 +239,6 @@ unsafe extern "C-unwind" fn posix_memalign_from(
     result
 }
 
-#[cold]
 #[inline(never)]
 unsafe extern "C-unwind" fn free_seldom(block: Block) {
     ends::freed(block as u64);

@@ -22,9 +22,18 @@ pub fn may_matter(address: u64) -> bool {
 }
 
 /// Notes that a block is about to be freed.
+#[inline(always)]
+pub fn freed(address: u64) {
+    match (heap(), exact::exact()) {
+        (None, Some(exact)) if address != 0 => exact::freed_at(exact, address),
+        (None, _) => {}
+        (Some(_), _) => freed_seldom(address),
+    }
+}
+
 #[cold]
 #[inline(never)]
-pub fn freed(address: u64) {
+fn freed_seldom(address: u64) {
     if let Some(gone) = let_go(address) {
         tell(gone);
     }

@@ -10,10 +10,11 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
 use profundo_probe::clock;
 use profundo_probe::heap::shadow::NoMemory;
-use profundo_probe::heap::{Caller, Known, Means, Numbers, Shade, Shadow, Sites};
+use profundo_probe::heap::{Caller, Known, KnownRoom, Means, Numbers, Shade, Shadow, Sites};
 use profundo_probe::shared::{
     COMMON, MAGIC, Net, Row, SHARES, SUMS_BYTES, SUMS_FILE, SumsHeader, Writers, grow,
 };
+use profundo_unwind::Regs;
 use profundo_wire::Source;
 
 use crate::home::Home;
@@ -41,6 +42,7 @@ pub struct Exact {
     rows: Rows,
     pub mapped: Mapped,
     sites: Sites,
+    known_room: KnownRoom,
     shadow: Shadow,
 }
 
@@ -179,9 +181,16 @@ fn map_file(home: Home) -> Option<NonNull<u8>> {
 }
 
 /// Counts a block that was handed out.
-#[cold]
 #[inline(never)]
-pub fn allocated(exact: &'static Exact, local: &Local, given: Given, caller: Caller) {
+pub fn allocated(local: &Local, given: &Given, ip: u64, sp: u64, fp: u64, base: u64) {
+    // One by one, in registers: what is written in pieces of eight bytes and read in larger ones takes longer.
+    let caller = Caller {
+        registers: Regs { ip, sp, fp },
+        base,
+    };
+    let Some(exact) = exact() else {
+        return local.set(AGAIN);
+    };
     if given.address == 0 {
         return local.set(given.left);
     }
@@ -192,7 +201,7 @@ pub fn allocated(exact: &'static Exact, local: &Local, given: Given, caller: Cal
         return local.set(AGAIN);
     };
     if local
-        .alone(|| note(exact, home, local, given, caller))
+        .alone(|| note(exact, home, local, *given, caller))
         .is_none()
     {
         lose();
@@ -211,15 +220,16 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
         Some(known) => unsafe {
             let numbers = Numbers {
                 known: &mut *known,
+                room: &exact.known_room,
                 sites: &exact.sites,
                 means: Means {
-                    memory: zeroed,
+                    memory: files::map_wiped,
                     pen: local.share(),
                     header: sums.header(),
                     stacks: stacks::place(),
                 },
             };
-            probe.site(&caller, given.source, now, numbers)
+            probe.site(caller, given.source, now, numbers)
         },
         None => 0,
     };
@@ -249,7 +259,7 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
                 false => Err(NoMemory),
             }
         }
-        _ => exact.shadow.set(given.address, shade, zeroed),
+        _ => exact.shadow.set(given.address, shade, files::map_wiped),
     };
     if let Ok(Some(before)) = before {
         // It was freed by a way that is out of sight.
@@ -295,6 +305,33 @@ pub fn let_go(exact: &'static Exact, address: u64) -> Option<Gone> {
     Some(Gone::Counted(shade, local.is_last(address)))
 }
 
+/// Counts a block that is about to be freed, if anybody knows of it.
+#[inline]
+pub fn freed_at(exact: &'static Exact, address: u64) {
+    let local = local();
+    let mark = exact.mark.load(Ordering::Relaxed);
+    let entered = (mark != 0 && local.mark() == mark).then(crate::home::home);
+    let Some(home) = entered.flatten() else {
+        if let Some(Gone::Counted(shade, at_once)) = let_go(exact, address) {
+            freed(exact, shade, at_once);
+        }
+        return;
+    };
+    let counted = local.alone(|| {
+        let shade = exact.shadow.take(address);
+        let Some(shade) = shade.filter(|_| !python::has_finalized()) else {
+            return;
+        };
+        let now = clock::now();
+        let when = (now, local.is_last(address));
+        count_freed_here(exact, home, local, shade, 1, when);
+        count_cost(home, now);
+    });
+    if counted.is_none() {
+        lose();
+    }
+}
+
 /// Counts a block that was freed.
 #[inline]
 pub fn freed(exact: &'static Exact, shade: Shade, at_once: bool) {
@@ -311,7 +348,7 @@ pub fn freed(exact: &'static Exact, shade: Shade, at_once: bool) {
 /// A block was not freed after all.
 #[cold]
 pub fn put_back(exact: &'static Exact, address: u64, shade: Shade) {
-    let _ = local().alone(|| exact.shadow.set(address, shade, zeroed));
+    let _ = local().alone(|| exact.shadow.set(address, shade, files::map_wiped));
 }
 
 /// Something could not be counted, because it was a handler's that has interrupted counting.
@@ -341,6 +378,18 @@ pub fn unmapped(exact: &'static Exact, site: u64, gone: u64, is_all: bool) {
 }
 
 fn count_freed(
+    exact: &'static Exact,
+    home: Home,
+    local: &Local,
+    shade: Shade,
+    blocks: u64,
+    when: (u64, bool),
+) {
+    count_freed_here(exact, home, local, shade, blocks, when);
+}
+
+#[inline(always)]
+fn count_freed_here(
     exact: &'static Exact,
     home: Home,
     local: &Local,
@@ -481,7 +530,7 @@ fn set_up(exact: &Exact, local: &Local) -> Option<Home> {
     let known = match local.known() {
         // In the child of a fork it is empty again.
         Some(known) => known,
-        None => zeroed(size_of::<Known>()).cast::<Known>(),
+        None => files::map_wiped(size_of::<Known>()).cast::<Known>(),
     };
     local.set_up_exact(mark, share, known);
     Some(home)
@@ -505,16 +554,9 @@ pub fn end_thread() {
     }
     if let Some(known) = known {
         // SAFETY: it was mapped for this thread alone, which has no more use for it.
-        unsafe { files::unmap(NonNull::new_unchecked(known.cast()), size_of::<Known>()) };
+        unsafe {
+            (*known).give_back(&exact.known_room);
+            files::unmap(NonNull::new_unchecked(known.cast()), size_of::<Known>());
+        }
     }
-}
-
-/// Memory that stays, and is zero again in the child of a fork.
-fn zeroed(bytes: usize) -> *mut u8 {
-    let Some(place) = files::map_zeroed(bytes) else {
-        return ptr::null_mut();
-    };
-    // SAFETY: the memory is ours and unused.
-    unsafe { files::advise(place, bytes, libc::MADV_WIPEONFORK) };
-    place.as_ptr()
 }

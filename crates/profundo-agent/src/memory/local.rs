@@ -9,7 +9,7 @@ use core::cell::Cell;
 use core::mem::offset_of;
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use profundo_probe::heap::{Gaps, Known, Pace};
+use profundo_probe::heap::{Gaps, Known, Pace, Recall};
 
 /// A number of bytes that nobody ever allocates.
 pub const NEVER: u64 = u64::MAX;
@@ -39,6 +39,9 @@ pub struct Local {
     share: Cell<u32>,
     peak_from: Cell<u64>,
     known: Cell<*mut Known>,
+    /// Where some are looked at: how many were, and the stacks that they came from.
+    looks: Cell<u32>,
+    recall: Cell<*mut Recall>,
 }
 
 const BYTES: usize = size_of::<Local>();
@@ -191,6 +194,24 @@ impl Local {
     pub fn known(&self) -> Option<*mut Known> {
         let known = self.known.get();
         (!known.is_null()).then_some(known)
+    }
+
+    /// What the thread remembers of its stacks, for which `make` gives memory when it is worth it.
+    pub fn recall(&self, make: impl FnOnce() -> *mut Recall) -> *mut Recall {
+        /// So many looks are walked first.
+        const SOME: u32 = 16;
+        let looks = self.looks.get();
+        if looks == SOME {
+            self.recall.set(make());
+        }
+        self.looks.set(looks.saturating_add(1));
+        self.recall.get()
+    }
+
+    /// Takes that away for ever.
+    pub fn take_recall(&self) -> *mut Recall {
+        self.looks.set(u32::MAX);
+        self.recall.replace(core::ptr::null_mut())
     }
 
     /// Sets up counting.

@@ -34,7 +34,13 @@ pub fn forget_in_copy() {
     local::local().take();
 }
 
-pub use exact::{abandon, end_thread, enter_child};
+pub use exact::{abandon, enter_child};
+/// The calling thread ends.
+pub fn end_thread() {
+    exact::end_thread();
+    sampled::end_thread();
+}
+
 pub use python::install as watch_python;
 pub use search::look_for_the_unreachable;
 pub use state::{begin, is_on, leave, look_for_allocator};

@@ -146,7 +146,6 @@ entries! {
 /// What is larger than this the interpreter's allocator for small blocks takes from `malloc`.
 const SMALL: usize = 512;
 
-#[cold]
 unsafe extern "C-unwind" fn malloc_from(
     before: *const Allocator,
     size: usize,
@@ -191,7 +190,6 @@ unsafe extern "C-unwind" fn realloc_from(
     resized((old, size, Source::Python), get, caller)
 }
 
-#[cold]
 unsafe extern "C-unwind" fn free_from(before: *const Allocator, block: Block) {
     ends::freed(block as u64);
     // SAFETY: as above.

@@ -1,17 +1,19 @@
 //! The few allocations that are looked at, and the ends of those that are followed.
 
-use core::sync::atomic::Ordering;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{Ordering, compiler_fence};
 
 use profundo_probe::clock;
-use profundo_probe::heap::{Caller, Untold, followed};
+use profundo_probe::heap::{Caller, Recall, Untold, followed};
+use profundo_unwind::Regs;
 use profundo_wire::{Block, Freed, Source};
 
-use crate::fork;
 use crate::home::Home;
 use crate::memory::ends::Gone;
 use crate::memory::local::{Local, local};
 use crate::memory::state::{FEW, Heap, heap, mean};
 use crate::memory::{exact, python, state};
+use crate::{files, fork, process};
 
 /// While nothing is recorded it is looked again whether that has changed after so many bytes.
 const AGAIN: u64 = 1 << 20;
@@ -32,8 +34,9 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
     if given.address == 0 {
         return local.set(given.left);
     }
-    if let Some(exact) = exact::exact() {
-        return exact::allocated(exact, local, given, caller);
+    if exact::exact().is_some() {
+        let Regs { ip, sp, fp } = caller.registers;
+        return exact::allocated(local, &given, ip, sp, fp, caller.base);
     }
     let mean = mean();
     let (Some(heap), true) = (heap(), mean > 0) else {
@@ -49,7 +52,7 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
     match fork::home_of_this_process().filter(|_| !python::is_finalizing()) {
         Some(home) => {
             let (before, after) = local.keep_pace(clock::now(), state::most_doublings());
-            let told = local.alone(|| tell(home, heap, (given, before), caller));
+            let told = local.alone(|| tell(home, heap, local, (given, before), caller));
             if told.is_none() {
                 let lost = &home.ring().header.memory.lost;
                 lost.fetch_add(1, Ordering::Relaxed);
@@ -64,7 +67,13 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
 }
 
 /// Tells of a block and follows it; returns its number.
-fn tell(home: Home, heap: &Heap, (given, doublings): (Given, u8), caller: Caller) -> Option<u64> {
+fn tell(
+    home: Home,
+    heap: &Heap,
+    local: &Local,
+    (given, doublings): (Given, u8),
+    caller: Caller,
+) -> Option<u64> {
     let number = heap.numbers.fetch_add(1, Ordering::Relaxed) + 1;
     let block = Block {
         number,
@@ -77,7 +86,14 @@ fn tell(home: Home, heap: &Heap, (given, doublings): (Given, u8), caller: Caller
     // SAFETY: a process that has entered itself has a probe.
     let probe = unsafe { home.probe() };
     let lost = &home.ring().header.memory.lost;
-    match probe.tell_block(&caller, block) {
+    let recall = local.recall(make_recall);
+    // SAFETY: it is this thread's, which has come from the caller just now and is here once.
+    let told = match unsafe { recall.as_mut() }.filter(|_| !python::has_finalized()) {
+        // SAFETY: as above.
+        Some(recall) => unsafe { probe.tell_block_by(recall, &caller, block) },
+        None => probe.tell_block(&caller, block),
+    };
+    match told {
         Ok(()) => {}
         Err(Untold::Unwanted) => return None,
         Err(Untold::Stranger | Untold::Full) => {
@@ -105,6 +121,26 @@ fn tell(home: Home, heap: &Heap, (given, doublings): (Given, u8), caller: Caller
         unfollowed.fetch_add(1, Ordering::Relaxed);
     }
     Some(number)
+}
+
+/// Memory for what a thread remembers of its stacks, which is empty again in the child of a fork. Null: there is none.
+#[cold]
+fn make_recall() -> *mut Recall {
+    match process::has_unlimited_memory() {
+        true => files::map_wiped(size_of::<Recall>()).cast(),
+        false => ptr::null_mut(),
+    }
+}
+
+/// The thread ends: it has no more use for that.
+pub fn end_thread() {
+    let recall = local().take_recall();
+    if let Some(recall) = NonNull::new(recall) {
+        // A handler that comes now finds none.
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: it was mapped for this thread alone.
+        unsafe { files::unmap(recall.cast(), size_of::<Recall>()) };
+    }
 }
 
 /// Lets go of the block that lies there, if it is followed.

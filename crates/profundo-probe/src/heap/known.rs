@@ -1,14 +1,19 @@
 //! The stacks that a thread has come from lately, and how to know one again without walking it.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
+
 use super::desk::Desk;
 use super::log::{Read, ReadLog, Uses};
 
-/// How many stacks are known at one time, and how many reads they may have together.
-const STACKS: usize = 1024;
-const READS: usize = 1 << 15;
-const CHAINS: usize = 512;
+/// How many stacks are known at one time, and how many reads they may have together: so many at first, and at most.
+const STACKS: usize = 1 << 14;
+const FIRST_READS: usize = 1 << 15;
+const READS: usize = 1 << 19;
+const CHAINS: usize = 1 << 12;
 /// How many stacks of one chain are compared: those that were met last.
-const PATIENCE: usize = 12;
+const PATIENCE: usize = 16;
+/// How many reads all threads of a process may have together, beyond those that each has at first: 32 MiB of them.
+const ALL_READS: usize = 1 << 21;
 
 /// What a walk begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,6 +23,9 @@ pub struct Beginning {
     pub registers: [u64; 2],
     /// The interpreter's state of the thread; 0 for none.
     pub state: u64,
+    /// What tells the interpreter's innermost frame and its instruction from most others. The walk reads both, so this
+    /// only saves comparing stacks that differ in them.
+    pub leaf: u64,
     /// Which list of modules is in force.
     pub generation: u64,
     /// Whose allocator it is.
@@ -58,6 +66,11 @@ pub struct Known {
     reads: [Read; READS],
     stacks_used: usize,
     reads_used: usize,
+    /// How many reads there is room for, beyond the first.
+    more_reads: usize,
+    /// How many stacks were walked since it began anew, and how many of them the process had met before.
+    walked: u32,
+    met_before: u32,
     /// The stack that would be the one that was looked for last, if it were not too long ago; counted from 1, 0 for none.
     old: u32,
     /// The stack pointer of the last stack that was too deep to be remembered, and until when no such one is
@@ -70,10 +83,29 @@ pub struct Known {
     pub(crate) desk: Desk,
 }
 
+/// How many reads the threads of a process have together, beyond those that each has at first. All zero is none.
+#[derive(Debug, Default)]
+pub struct KnownRoom(AtomicUsize);
+
+impl KnownRoom {
+    /// One that is full.
+    pub(super) const fn none() -> Self {
+        Self(AtomicUsize::new(ALL_READS))
+    }
+
+    fn take(&self, more: usize) -> bool {
+        let sum = |taken: usize| Some(taken + more).filter(|&sum| sum <= ALL_READS);
+        let taken = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
+        taken.is_ok()
+    }
+}
+
 fn chain_of(beginning: &Beginning) -> usize {
     let [ip, sp] = beginning.registers;
-    let mixed = (ip ^ sp.rotate_left(24)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed >> 55) as usize % CHAINS
+    let mixed = (ip ^ sp.rotate_left(24) ^ beginning.leaf).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 48) as usize % CHAINS
 }
 
 impl Known {
@@ -161,6 +193,39 @@ impl Known {
         }
     }
 
+    /// Begins anew.
+    pub(super) fn forget(&mut self) {
+        self.chains = [0; CHAINS];
+        (self.stacks_used, self.reads_used, self.old) = (0, 0, 0);
+        (self.walked, self.met_before) = (0, 0);
+    }
+
+    /// The number of the stack that would be the one that was looked for last, if it were not too long ago.
+    pub(super) fn old(&self) -> Option<u32> {
+        let old = self.stacks.get((self.old as usize).checked_sub(1)?)?;
+        Some(old.site)
+    }
+
+    /// Makes room for twice as many reads, where most stacks are walked because they were forgotten. False: there are as
+    /// many as there may be, or most stacks are new, and come once.
+    #[cold]
+    fn grow(&mut self, room: &KnownRoom) -> bool {
+        if self.met_before < self.walked / 4 * 3 {
+            return false;
+        }
+        let more = FIRST_READS + self.more_reads;
+        let is_given = more + more <= READS && room.take(more);
+        if is_given {
+            self.more_reads += more;
+        }
+        is_given
+    }
+
+    /// Gives back what it had more than at first. It must not be used any more.
+    pub fn give_back(&self, room: &KnownRoom) {
+        room.0.fetch_sub(self.more_reads, Ordering::Relaxed);
+    }
+
     /// Whether the stack that was just walked, because that was too long ago, is what it was: then the reads that are
     /// kept of it are still those of its walk.
     fn is_again(&self, site: u32) -> bool {
@@ -176,9 +241,21 @@ impl Known {
             && kept.is_some_and(|kept| kept.iter().copied().eq(reads))
     }
 
+    /// Notes that a stack was walked, and whether the process had met it before.
+    pub(super) fn note_walk(&mut self, was_met: bool) {
+        self.walked = self.walked.saturating_add(1);
+        self.met_before += u32::from(was_met);
+    }
+
     /// Remembers the stack that was just walked, by what the log says.
-    pub fn remember(&mut self, beginning: Beginning, besides: Besides, site: u32) {
-        let Some(reads) = self.log.reads() else {
+    pub fn remember(
+        &mut self,
+        beginning: Beginning,
+        besides: Besides,
+        site: u32,
+        room: &KnownRoom,
+    ) {
+        let Some(count) = self.log.reads().map(|reads| reads.len()) else {
             return;
         };
         let until = self.log.good_until();
@@ -189,13 +266,14 @@ impl Known {
                 return;
             }
         }
-        let count = reads.len();
-        if self.stacks_used == STACKS || self.reads_used + count > READS {
-            self.chains = [0; CHAINS];
-            (self.stacks_used, self.reads_used) = (0, 0);
+        let is_full = self.reads_used + count > FIRST_READS + self.more_reads;
+        if self.stacks_used == STACKS || is_full && !self.grow(room) {
+            self.forget();
         }
         let first = self.reads_used;
-        let Some(room) = self.reads.get_mut(first..first + count) else {
+        let (Some(room), Some(reads)) =
+            (self.reads.get_mut(first..first + count), self.log.reads())
+        else {
             return;
         };
         for (place, read) in room.iter_mut().zip(reads) {
@@ -251,7 +329,7 @@ mod tests {
             }
         };
         note(&known, &words);
-        known.remember(beginning(1), Besides::default(), 17);
+        known.remember(beginning(1), Besides::default(), 17, &KnownRoom::default());
         // SAFETY: the words are there.
         unsafe {
             assert_eq!(known.find(&beginning(1), &Besides::default(), 0), Some(17));
@@ -260,12 +338,65 @@ mod tests {
             std::hint::black_box(&words);
             assert_eq!(known.find(&beginning(1), &Besides::default(), 0), None);
             note(&known, &words);
-            known.remember(beginning(1), Besides::default(), 18);
+            known.remember(beginning(1), Besides::default(), 18, &KnownRoom::default());
             assert_eq!(known.find(&beginning(1), &Besides::default(), 0), Some(18));
             words[2] = std::hint::black_box(9);
             std::hint::black_box(&words);
             assert_eq!(known.find(&beginning(1), &Besides::default(), 0), Some(17));
         }
+    }
+
+    #[test]
+    fn there_is_more_room_where_it_is_needed_and_all_have_a_share_of_it() {
+        let room = KnownRoom::default();
+        let words = [7_u64; 1024];
+        let fill = |known: &mut Known| {
+            for ip in 0..600 {
+                known.log.clear(0);
+                for word in &words {
+                    known.log.note(word as *const u64 as u64, 7);
+                }
+                known.remember(beginning(ip), Besides::default(), ip as u32, &room);
+            }
+            // SAFETY: the words are there.
+            let mut knows = |ip| unsafe {
+                known.find(&beginning(ip), &Besides::default(), 0) == Some(ip as u32)
+            };
+            (0..600).filter(|&ip| knows(ip)).count()
+        };
+        let mut all = [
+            nothing(),
+            nothing(),
+            nothing(),
+            nothing(),
+            nothing(),
+            nothing(),
+        ];
+        // So many as the reads of one have room for, since it began anew.
+        let known = all.each_mut().map(|known| fill(known));
+        assert_eq!(known[..4], [88; 4]);
+        assert_eq!(all[0].more_reads, READS - FIRST_READS);
+        assert!(all[5].more_reads < all[4].more_reads && all[4].more_reads < READS - FIRST_READS);
+        for known in &all {
+            known.give_back(&room);
+        }
+        assert_eq!(room.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn stacks_that_come_once_get_no_more_room() {
+        let room = KnownRoom::default();
+        let mut known = nothing();
+        let words = [7_u64; 1024];
+        for ip in 0..200 {
+            known.log.clear(0);
+            for word in &words {
+                known.log.note(word as *const u64 as u64, 7);
+            }
+            known.note_walk(ip % 2 == 0);
+            known.remember(beginning(ip), Besides::default(), ip as u32, &room);
+        }
+        assert_eq!(known.more_reads, 0);
     }
 
     /// What is found at an address where nothing is read.
@@ -279,7 +410,7 @@ mod tests {
         let mut known = nothing();
         known.log.clear(0);
         known.log.lose();
-        known.remember(beginning(1), Besides::default(), 17);
+        known.remember(beginning(1), Besides::default(), 17, &KnownRoom::default());
         assert_eq!(found(&mut known, 1), None);
     }
 
@@ -293,7 +424,12 @@ mod tests {
             known.log.clear(now);
             known.log.note(&raw const stack[0] as u64, stack[0]);
             assert_eq!(known.log.read_code(address), Some(0x90));
-            known.remember(beginning(1), Besides::default(), site);
+            known.remember(
+                beginning(1),
+                Besides::default(),
+                site,
+                &KnownRoom::default(),
+            );
             known.stacks_used
         };
         let find = |known: &mut Known, now| {
@@ -321,15 +457,15 @@ mod tests {
             general: 6,
         };
         known.log.clear(0);
-        known.remember(beginning(1), besides, 17);
+        known.remember(beginning(1), besides, 17, &KnownRoom::default());
         assert_eq!(found(&mut known, 1), Some(17));
         known.log.clear(0);
         known.log.uses_frame_pointer();
-        known.remember(beginning(2), besides, 18);
+        known.remember(beginning(2), besides, 18, &KnownRoom::default());
         assert_eq!(found(&mut known, 2), None);
         known.log.clear(0);
         known.log.uses_general();
-        known.remember(beginning(3), besides, 19);
+        known.remember(beginning(3), besides, 19, &KnownRoom::default());
         assert_eq!(found(&mut known, 3), None);
     }
 
@@ -345,7 +481,12 @@ mod tests {
             if found.is_none() {
                 known.log.clear(0);
                 known.log.note(address, value);
-                known.remember(beginning(1), Besides::default(), value as u32);
+                known.remember(
+                    beginning(1),
+                    Besides::default(),
+                    value as u32,
+                    &KnownRoom::default(),
+                );
             }
             found
         };
@@ -383,9 +524,14 @@ mod tests {
     #[test]
     fn a_full_one_begins_anew() {
         let mut known = nothing();
-        for ip in 0..10 * STACKS as u64 {
+        for ip in 0..3 * STACKS as u64 {
             known.log.clear(0);
-            known.remember(beginning(ip), Besides::default(), ip as u32);
+            known.remember(
+                beginning(ip),
+                Besides::default(),
+                ip as u32,
+                &KnownRoom::default(),
+            );
             assert_eq!(found(&mut known, ip), Some(ip as u32));
         }
     }

@@ -4,10 +4,14 @@
 //! what they were at another time, so is the stack, and nothing has to be walked: that takes a nanosecond or
 //! less for each word, where a frame takes twenty.
 
-use core::cell::Cell;
+use core::cell::{Cell, UnsafeCell};
 
 use super::codes::RecentCodes;
 use super::texts::{BELIEVED, RecentTexts};
+use crate::python::Page;
+
+/// How many pages are kept: a power of two.
+const PAGES: usize = 2048;
 
 /// How many reads are noted at most.
 pub const MOST: usize = 4096;
@@ -39,13 +43,15 @@ pub struct ReadLog {
     uses: Cell<Uses>,
     /// Whether the walk came upon code in no listed module.
     is_unlisted: Cell<bool>,
-    /// When the walk began, and when the oldest code was copied that it has read; `u64::MAX` for none.
-    now: Cell<u64>,
-    oldest: Cell<u64>,
+    /// When the walk began, by the cycle counter, and whether it has read code.
+    began: Cell<u64>,
+    has_read_code: Cell<bool>,
     /// The code objects of the walks so far.
     codes: RecentCodes,
-    /// The code without rows that they have read.
+    /// The code without rows that this one has read.
     texts: RecentTexts,
+    /// The pages of the interpreter's that they have found mapped.
+    pages: UnsafeCell<[Page; PAGES]>,
 }
 
 /// Which registers of the first frame a walk depends on, besides the instruction and the stack pointer.
@@ -60,9 +66,9 @@ pub struct Uses {
 
 impl ReadLog {
     /// Begins anew, at this time by the cycle counter.
-    pub fn clear(&self, now: u64) {
-        self.now.set(now);
-        self.oldest.set(u64::MAX);
+    pub fn clear(&self, began: u64) {
+        self.began.set(began);
+        self.has_read_code.set(false);
         self.count.set(0);
         self.is_lost.set(false);
         self.is_implied.set(false);
@@ -88,16 +94,24 @@ impl ReadLog {
         &self.codes
     }
 
-    /// Reads code, whose words are not noted: what was read is good for a while. `None`: it cannot be read like that.
+    /// Reads code, whose words are not noted: the stack is known again for a while only. `None`: it cannot be read like
+    /// that.
     pub(crate) fn read_code(&self, address: u64) -> Option<u64> {
-        let (word, copied) = self.texts.read(address, self.now.get())?;
-        self.oldest.set(self.oldest.get().min(copied));
-        Some(word)
+        self.has_read_code.set(true);
+        self.texts.read(address, self.began.get())
     }
 
     /// Until when the same reads are sure to be the same stack, by the cycle counter: without code among them for ever.
     pub(crate) fn good_until(&self) -> u64 {
-        self.oldest.get().saturating_add(BELIEVED)
+        match self.has_read_code.get() {
+            true => self.began.get().saturating_add(BELIEVED),
+            false => u64::MAX,
+        }
+    }
+
+    /// The pages that the thread's walks have found mapped lately. They stay when the log begins anew.
+    pub(crate) fn pages(&self) -> *mut [Page] {
+        self.pages.get()
     }
 
     /// Keeps in mind where the frame pointer was read.
@@ -163,6 +177,11 @@ impl ReadLog {
     /// Says whether what is read from now on follows from what was read before.
     pub(crate) fn set_implied(&self, implied: bool) {
         self.is_implied.set(implied);
+    }
+
+    /// Whether the walk depends on nothing else than what was noted.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.is_lost.get()
     }
 
     /// The reads, if they are all that the walk depends on.

@@ -10,10 +10,15 @@ use core::sync::atomic::Ordering;
 use super::pens::NotWritten;
 
 use profundo_unwind::{General, Memory as _, Regs};
-use profundo_wire::{Block, Freed, SampleHead, Site, Source, State};
+use profundo_wire::{
+    BLOCK_WORDS, Block, Freed, SAMPLE_HEAD_WORDS, SampleHead, Site, Source, State,
+};
 
 use crate::again::Told;
-use crate::heap::known::{Beginning, Besides, Known};
+use crate::buffer::Buffer;
+use crate::claims::Claim;
+use crate::heap::known::{Beginning, Besides, Known, KnownRoom};
+use crate::heap::recall::{Kept, Recall};
 use crate::heap::sites::{Hash, Means, Sites, Walked};
 use crate::memory::StackMemory;
 use crate::python::Interpreter;
@@ -78,6 +83,8 @@ fn room_for(header: &SumsHeader) -> Option<usize> {
 pub struct Numbers<'a> {
     /// What the thread knows.
     pub known: &'a mut Known,
+    /// How much all its threads may know together.
+    pub room: &'a KnownRoom,
     /// What the process knows.
     pub sites: &'a Sites,
     /// Where numbers come from, and where it is told what they mean.
@@ -95,6 +102,35 @@ pub enum Untold {
     Full,
 }
 
+/// Writes a stack and a block behind it; returns the claim to go on with. `None`: there is no room.
+fn write_kept(
+    buffer: &Buffer,
+    claim: Option<Claim>,
+    head: &SampleHead,
+    stack: &[u64],
+    block: &Block,
+) -> Option<Claim> {
+    let words = SAMPLE_HEAD_WORDS + stack.len() + BLOCK_WORDS;
+    let mut room = buffer.open(claim)?;
+    if room.words.len() < words {
+        buffer.abandon(room);
+        room = buffer.open_for(words)?;
+    }
+    let place = room.words.get_mut(..words).filter(|_| {
+        let frames = head.frames.into();
+        buffer.reserve(frames) == Some(frames)
+    });
+    let Some((first, rest)) = place.and_then(|place| place.split_first_chunk_mut()) else {
+        buffer.abandon(room);
+        return None;
+    };
+    *first = head.to_words();
+    let (middle, last) = rest.split_at_mut(stack.len());
+    middle.copy_from_slice(stack);
+    last.copy_from_slice(&block.to_words());
+    Some(buffer.commit(room, words))
+}
+
 impl Probe {
     /// Tells of a block that the calling thread has been given. The clock is filled in.
     pub fn tell_block(&self, caller: &Caller, block: Block) -> Result<(), Untold> {
@@ -105,6 +141,65 @@ impl Probe {
         self.tell_stack(caller, told, Notes::default())
     }
 
+    /// As [`Self::tell_block`], and the stack is walked only if it is none of those that the thread remembers.
+    ///
+    /// # Safety
+    /// The thread has just come from there, and `recall` is its own.
+    pub unsafe fn tell_block_by(
+        &self,
+        recall: &mut Recall,
+        caller: &Caller,
+        block: Block,
+    ) -> Result<(), Untold> {
+        if !self.is_enabled() {
+            return Err(Untold::Unwanted);
+        }
+        let now = clock::now();
+        // SAFETY: the caller vouches. Whoever asks for memory has the same stack.
+        let (beginning, besides) = (unsafe { self.beginning(caller, 0) }, caller.besides());
+        // SAFETY: as above; the state is the one that it has now.
+        if let Some(kept) = unsafe { recall.find(&beginning, &besides, now) } {
+            let clock = now;
+            return self.tell_kept(&kept, Block { clock, ..block });
+        }
+        recall.walk((beginning, besides), now, |log, keep| {
+            let notes = Notes {
+                log: Some(log),
+                ..Notes::default()
+            };
+            let told = |clock| Told::Kept(keep, Block { clock, ..block });
+            self.tell_stack(caller, told, notes)
+        })
+    }
+
+    /// Tells of a block whose stack was told before.
+    fn tell_kept(&self, kept: &Kept<'_>, block: Block) -> Result<(), Untold> {
+        let slot = self
+            .threads
+            .enter(sys::thread_id(), regs::thread_pointer())
+            .ok_or(Untold::Stranger)?;
+        if slot.busy.swap(true, Ordering::Relaxed) {
+            return Err(Untold::Stranger);
+        }
+        let head = SampleHead {
+            clock: block.clock,
+            task: slot.task(),
+            thread: slot.number(),
+            tid: slot.tid(),
+            ..kept.head
+        };
+        let written = self.record_in(
+            |identity| slot.claim(identity),
+            |buffer, claim| write_kept(buffer, claim, &head, kept.words, &block),
+        );
+        if let Some((identity, claim)) = written {
+            slot.set_claim(identity, Some(claim));
+            slot.samples.fetch_add(1, Ordering::Relaxed);
+        }
+        slot.busy.store(false, Ordering::Relaxed);
+        written.map(drop).ok_or(Untold::Full)
+    }
+
     /// The number of the stack that the calling thread has come from, which is told if it gets one now, whether
     /// samples are wanted or not. 0 if there is none for it.
     ///
@@ -113,23 +208,38 @@ impl Probe {
     #[inline]
     pub unsafe fn site(
         &self,
-        caller: &Caller,
+        caller: Caller,
         source: Source,
         now: u64,
         numbers: Numbers<'_>,
     ) -> u32 {
-        let registers = &caller.registers;
-        let beginning = Beginning {
-            registers: [registers.ip, registers.sp],
-            state: self.interpreter_state(),
-            generation: self.generation(),
-            source: source as u64,
-        };
+        // SAFETY: the caller vouches.
+        let beginning = unsafe { self.beginning(&caller, source as u64) };
         let besides = caller.besides();
         // SAFETY: the caller vouches; the state is the one that it has now.
         match unsafe { numbers.known.find(&beginning, &besides, now) } {
             Some(site) => site,
-            None => self.new_site(caller, source, beginning, numbers),
+            None => self.new_site(&caller, source, beginning, numbers),
+        }
+    }
+
+    /// What a walk from here begins with.
+    ///
+    /// # Safety
+    /// The calling thread has just come from there.
+    #[inline]
+    unsafe fn beginning(&self, caller: &Caller, source: u64) -> Beginning {
+        let Regs { ip, sp, .. } = caller.registers;
+        let interpreter = self.recorder.as_ref().and_then(|own| own.python.get());
+        let state = interpreter.map_or(0, Interpreter::thread_state);
+        // SAFETY: the thread runs with that state, and calls something.
+        let leaf = interpreter.map_or(0, |it| unsafe { it.leaf_hint(state) });
+        Beginning {
+            registers: [ip, sp],
+            state,
+            leaf,
+            generation: self.generation(),
+            source,
         }
     }
 
@@ -144,6 +254,7 @@ impl Probe {
     ) -> u32 {
         let Numbers {
             known,
+            room,
             sites,
             means,
         } = numbers;
@@ -153,6 +264,7 @@ impl Probe {
             false => room_for(means.header),
         };
         known.log.clear(began);
+        let before = means.header.sites.load(Ordering::Relaxed);
         let found = Cell::new(None);
         let ask = |head: &SampleHead, words: &[u64]| {
             // The recorder walks it once more when it knows the code, so it is told as a whole.
@@ -193,7 +305,8 @@ impl Probe {
         if let Some(hash) = unknown {
             sites.insert(hash, number, means.memory);
         }
-        known.remember(beginning, caller.besides(), number);
+        known.note_walk(number <= before);
+        known.remember(beginning, caller.besides(), number, room);
         known.rest_after(&beginning, (began, clock::now()));
         number
     }
@@ -281,13 +394,6 @@ impl Probe {
             let hash = codes.fold(Hash::new(0), |hash, word| hash.with(&[word]));
             hash.finish()
         })
-    }
-
-    /// The interpreter's state of the calling thread; 0 if there is none.
-    #[inline]
-    fn interpreter_state(&self) -> u64 {
-        let interpreter = self.recorder.as_ref().and_then(|own| own.python.get());
-        interpreter.map_or(0, Interpreter::thread_state)
     }
 
     fn tell_stack<'a>(

@@ -1,24 +1,24 @@
-//! The code that a thread's walks have read lately.
+//! The code that a walk reads.
 //!
 //! Where code has no rows, a walk looks at its instructions. They may be unmapped by another thread at any time, so the
-//! kernel copies them, a line at a time, and what it has copied is believed for a tenth of a second, as a page of the
-//! interpreter's is: the thread will return to that code, and code that is made while the program runs is seldom
-//! replaced under a thread that is in it.
+//! kernel copies them, a line at a time, once for each walk: the next one may find other code there.
 
 use core::cell::Cell;
 
 use crate::sys;
 
-/// For how many cycles a line is believed: about a tenth of a second.
+/// For how many cycles a stack is known again whose walk has read code, by its registers and its other words: about a
+/// tenth of a second, as pages of the interpreter's are believed. Where code is replaced in its place meanwhile, the
+/// thread will return to the same addresses.
 pub(crate) const BELIEVED: u64 = 1 << 28;
 
 /// How many lines are kept: a power of two.
-const LINES: usize = 256;
+const LINES: usize = 64;
 /// How many bytes a line has.
 const BYTES: u64 = 64;
 const WORDS: usize = BYTES as usize / 8;
 
-/// What a thread knows of code. All zero knows none.
+/// The code of one walk. All zero is none.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct RecentTexts([Cell<Line>; LINES]);
@@ -28,40 +28,37 @@ pub(crate) struct RecentTexts([Cell<Line>; LINES]);
 struct Line {
     /// The address of its first byte.
     address: u64,
-    /// When it was copied, by the cycle counter; 0: never.
+    /// When the walk began that has copied it, by the cycle counter, plus one; 0: none has.
     copied: u64,
     words: [u64; WORDS],
 }
 
 impl RecentTexts {
-    /// The eight bytes at an address, and when they were copied. `None`: not by lines, and perhaps not at all.
+    /// The eight bytes at an address, for the walk that began at this time. `None`: they cannot be read by lines.
     #[inline]
-    pub(crate) fn read(&self, address: u64, now: u64) -> Option<(u64, u64)> {
+    pub(crate) fn read(&self, address: u64, began: u64) -> Option<u64> {
         let first = address & !(BYTES - 1);
-        let (line, copied) = self.line(first, now)?;
+        let line = self.line(first, began)?;
         let within = address % BYTES;
         let (at, bits) = ((within / 8) as usize, within % 8 * 8);
         let low = *line.get(at)? >> bits;
         if bits == 0 {
-            return Some((low, copied));
+            return Some(low);
         }
-        let (high, copied) = match line.get(at + 1) {
-            Some(&next) => (next, copied),
-            None => {
-                let (next, also) = self.line(first.checked_add(BYTES)?, now)?;
-                (*next.first()?, copied.min(also))
-            }
+        let high = match line.get(at + 1) {
+            Some(&next) => next,
+            None => *self.line(first.checked_add(BYTES)?, began)?.first()?,
         };
-        Some((low | high << (64 - bits), copied))
+        Some(low | high << (64 - bits))
     }
 
-    fn line(&self, first: u64, now: u64) -> Option<([u64; WORDS], u64)> {
+    fn line(&self, first: u64, began: u64) -> Option<[u64; WORDS]> {
+        let copied = began.wrapping_add(1).max(1);
         let number = first / BYTES;
         let place = self.0.get((number ^ number >> 8) as usize % LINES)?;
         let kept = place.get();
-        // What a copied process has from its parent's time is as old as that.
-        if kept.address == first && kept.copied != 0 && now.wrapping_sub(kept.copied) < BELIEVED {
-            return Some((kept.words, kept.copied));
+        if kept.address == first && kept.copied == copied {
+            return Some(kept.words);
         }
         let mut bytes = [0; BYTES as usize];
         if sys::copy_checked(first, &mut bytes) != bytes.len() {
@@ -72,13 +69,12 @@ impl RecentTexts {
         for (word, eight) in words.iter_mut().zip(eights) {
             *word = u64::from_le_bytes(*eight);
         }
-        let copied = now.max(1);
         place.set(Line {
             address: first,
             copied,
             words,
         });
-        Some((words, copied))
+        Some(words)
     }
 }
 
@@ -102,22 +98,21 @@ mod tests {
             let expected = u64::from_le_bytes(*bytes[offset..].first_chunk().unwrap());
             for _ in 0..2 {
                 let read = texts.read(start + offset as u64, 7);
-                assert_eq!(read, Some((expected, 7)), "{offset}");
+                assert_eq!(read, Some(expected), "{offset}");
             }
         }
     }
 
     #[test]
-    fn what_was_copied_is_believed_for_a_while() {
+    fn the_next_walk_reads_anew() {
         let texts = nothing();
         let mut word = std::hint::black_box(Box::new([1_u64; 16]));
         let address = (&raw const word[8] as u64) & !7;
-        assert_eq!(texts.read(address, 1000), Some((1, 1000)));
+        assert_eq!(texts.read(address, 1000), Some(1));
         word[8] = std::hint::black_box(2);
         std::hint::black_box(&word);
-        assert_eq!(texts.read(address, 1000 + BELIEVED - 1), Some((1, 1000)));
-        let later = 1000 + BELIEVED;
-        assert_eq!(texts.read(address, later), Some((2, later)));
+        assert_eq!(texts.read(address, 1000), Some(1));
+        assert_eq!(texts.read(address, 1001), Some(2));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use profundo_cpython::{
-    DEBUG_WORDS, Layout, Refusal, Start, is_in_lock, layout_from_debug_offsets,
+    Chain, DEBUG_WORDS, Layout, Refusal, Start, is_in_lock, layout_from_debug_offsets,
 };
 use profundo_unwind::Regs;
 
@@ -139,6 +139,36 @@ impl Interpreter {
     pub(crate) fn thread_state(&self) -> u64 {
         // SAFETY: it is PyGILState_GetThisThreadState, as `new` was promised, which only looks.
         unsafe { (self.found.thread_state)() as u64 }
+    }
+
+    /// What tells the innermost frame of a thread and its instruction from most others; 0 where there is none.
+    ///
+    /// # Safety
+    /// The calling thread runs with this state, or it is 0, and it is at a call: its frame is whole.
+    #[inline]
+    pub(crate) unsafe fn leaf_hint(&self, state: u64) -> u64 {
+        let layout = &self.layout;
+        // SAFETY: all of these are called for parts of what the caller vouches for.
+        let word = |address: u64, offset: u16| unsafe {
+            (address.wrapping_add(offset.into()) as *const u64).read_unaligned()
+        };
+        if state == 0 {
+            return 0;
+        }
+        let frame = match layout.chain {
+            Chain::FrameObjects { frame, .. } | Chain::Direct { frame } => word(state, frame),
+            Chain::Marked { record, frame, .. } | Chain::Shims { record, frame, .. } => {
+                match word(state, record) {
+                    0 => 0,
+                    record => word(record, frame),
+                }
+            }
+        };
+        match frame {
+            0 => 0,
+            // Before 3.11 the instruction is but half a word, and what is beside it changes as seldom.
+            frame => frame ^ word(frame, layout.instruction).rotate_left(32),
+        }
     }
 
     /// What the page cache with this number remembers. For the thread only that it is lent to.

@@ -18,6 +18,7 @@ mod table;
 mod task;
 
 pub(crate) use merge::{close_again, pair_again};
+pub(crate) use pages::Page;
 pub(crate) use record::Sampled;
 
 // What whoever reads another process's stacks does in the same way.

@@ -23,7 +23,7 @@ const PAGE_BITS: u32 = 12;
 const PAGE: u64 = 1 << PAGE_BITS;
 
 /// A page's number, and the walk in which it was found mapped, by the cycle counter.
-pub(super) type Page = (u64, u64);
+pub(crate) type Page = (u64, u64);
 
 /// The pages that a thread found mapped lately, in zeroed memory.
 #[derive(Debug)]

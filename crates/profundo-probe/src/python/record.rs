@@ -88,9 +88,12 @@ pub(crate) fn write(
     let lent = interpreter.pages(sampled.slot.cache());
     // SAFETY: the cache is lent to this thread, whose slot is marked busy: nobody else is here.
     let lent = lent.and_then(|pages| unsafe { pages.get().as_mut() });
-    let pages: &mut [Page] = match lent {
-        Some(pages) => pages,
-        None => &mut few,
+    // SAFETY: the log is this thread's alone, which is here once.
+    let logged = sampled.log.map(|log| unsafe { &mut *log.pages() });
+    let pages: &mut [Page] = match (logged, lent) {
+        (Some(pages), _) => pages,
+        (None, Some(pages)) => pages,
+        (None, None) => &mut few,
     };
     let mut memory = ProcessMemory::new(sampled.slot.stack(), pages, sampled.head.clock);
     let (state, below) = states(interpreter, &ranges, sampled, &mut memory);
