@@ -180,7 +180,16 @@ impl Walker<'_> {
             if count.is_power_of_two() {
                 noted = address;
             }
-            let Some(mut previous) = memory.word(at(address, self.layout.previous)) else {
+            // A frame that is being given back may have lain in memory that its thread has just unmapped.
+            let is_doubtful = count == 0 && self.start.is_settled;
+            if is_doubtful {
+                memory.doubt(true);
+            }
+            let previous = memory.word(at(address, self.layout.previous));
+            if is_doubtful {
+                memory.doubt(self.start.entering.is_some());
+            }
+            let Some(mut previous) = previous else {
                 return End::Broken;
             };
             if count == 0 {

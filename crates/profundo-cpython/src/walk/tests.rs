@@ -318,3 +318,63 @@ fn a_record_that_is_not_filled_in_is_passed_over() {
     });
     assert_eq!((seen, end), (std::vec![nth(0)], End::Whole));
 }
+
+/// Notes whether an address was doubted when it was first read.
+struct Doubting {
+    fake: Fake,
+    is_doubtful: bool,
+    read: HashMap<u64, bool>,
+}
+
+impl Memory for Doubting {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        self.read.entry(address).or_insert(self.is_doubtful);
+        self.fake.word(address)
+    }
+
+    fn bytes(&mut self, _: u64, _: &mut [u8]) -> bool {
+        false
+    }
+
+    fn doubt(&mut self, doubtful: bool) {
+        self.is_doubtful = doubtful;
+    }
+}
+
+#[test]
+fn outside_of_the_loop_the_leaf_may_lie_in_memory_that_was_given_back() {
+    let mut fake = Fake::new(13);
+    let Chain::Direct { frame } = fake.layout.chain else {
+        panic!();
+    };
+    let shim = fake.shim(C_STACK + 0x500, 0, 3);
+    fake.frame(nth(0), shim, 0);
+    fake.frame(nth(1), nth(0), 0);
+    fake.put(at(STATE, frame), nth(1));
+    let layout = fake.layout;
+    for is_settled in [false, true] {
+        let start = Start {
+            state: STATE,
+            code_type: TYPE,
+            is_settled,
+            ..Start::default()
+        };
+        let mut memory = Doubting {
+            fake: Fake {
+                words: fake.words.clone(),
+                ..Fake::new(13)
+            },
+            is_doubtful: false,
+            read: HashMap::new(),
+        };
+        walk(
+            &layout,
+            &mut memory,
+            start,
+            |_, _| ControlFlow::Continue(()),
+        );
+        let was_doubted = |of| memory.read[&at(of, layout.previous)];
+        assert_eq!(was_doubted(nth(1)), is_settled);
+        assert!(!was_doubted(nth(0)) && !memory.is_doubtful);
+    }
+}
