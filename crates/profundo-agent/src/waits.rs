@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 use profundo_probe::python::Range;
-use profundo_probe::{Slot, ThreadRecord, clock, sys};
+use profundo_probe::{Counters, Slot, ThreadRecord, clock, sys};
 
 use crate::{fork, real};
 
@@ -63,13 +63,16 @@ fn is_own_lock(condition: *const pthread_cond_t) -> bool {
     interpreter.is_some_and(|interpreter| interpreter.is_own_lock(condition as u64))
 }
 
-/// The slot of the calling thread, and its record, if it has them.
-fn here() -> Option<(&'static Slot, &'static ThreadRecord)> {
+/// The slot of a thread, its record, and where the cost is counted.
+type Here = (&'static Slot, &'static ThreadRecord, &'static Counters);
+
+/// Those of the calling thread, if it has them.
+fn here() -> Option<Here> {
     let home = fork::home_of_this_process()?;
     // SAFETY: the probe was made before the home was settled.
-    let threads = unsafe { &home.probe().threads };
-    let slot = threads.find(sys::thread_id())?;
-    Some((slot, threads.record(slot.number())?))
+    let probe = unsafe { home.probe() };
+    let slot = probe.threads.find(sys::thread_id())?;
+    Some((slot, probe.threads.record(slot.number())?, probe.counters))
 }
 
 /// Has the calling thread wait, and counts the time if it waits for the lock.
@@ -78,8 +81,9 @@ fn counted(condition: *const pthread_cond_t, wait: impl FnOnce() -> c_int) -> c_
     if !is_interpreters(condition) {
         return wait();
     }
+    let entered = clock::now();
     match here() {
-        Some((slot, record)) => counted_for(slot, record, wait),
+        Some(here) => counted_for(here, entered, wait),
         None => wait(),
     }
 }
@@ -87,14 +91,21 @@ fn counted(condition: *const pthread_cond_t, wait: impl FnOnce() -> c_int) -> c_
 /// Threads that hand the lock to and fro wait a hundred thousand times a second, so nearly all waits are timed by
 /// the cycle counter alone. Going to sleep and waking up take CPU time, which is no waiting; the kernel is asked
 /// for it at one wait of so many, which is taken for the others.
-fn counted_for(slot: &Slot, record: &ThreadRecord, wait: impl FnOnce() -> c_int) -> c_int {
+fn counted_for(
+    (slot, record, counters): Here,
+    entered: u64,
+    wait: impl FnOnce() -> c_int,
+) -> c_int {
     const MEASURED: u32 = 16;
+    /// Some ten microseconds, in cycles.
+    const LONGEST: u64 = 1 << 15;
     let is_measured = slot.count_wait().is_multiple_of(MEASURED);
     slot.set_waiting(true);
     let cpu = is_measured.then(sys::thread_cpu_time);
     let began = clock::now();
     let result = wait();
-    let passed = clock::now().wrapping_sub(began);
+    let ended = clock::now();
+    let passed = ended.wrapping_sub(began);
     if let Some(before) = cpu {
         slot.note_wait_cost(sys::thread_cpu_time().saturating_sub(before));
     }
@@ -102,6 +113,11 @@ fn counted_for(slot: &Slot, record: &ThreadRecord, wait: impl FnOnce() -> c_int)
     let awake = u64::from(slot.wait_cost());
     record.gil_cycles.fetch_add(passed, Ordering::Relaxed);
     record.gil_awake.fetch_add(awake, Ordering::Relaxed);
+    // That is a part of what the recording costs. Who takes longer was interrupted.
+    let ours = began.wrapping_sub(entered) + clock::now().wrapping_sub(ended);
+    counters
+        .cycles
+        .fetch_add(ours.min(LONGEST), Ordering::Relaxed);
     result
 }
 

@@ -95,7 +95,7 @@ pub use nearest::nearest;
 pub use own::{Ownership, is_library_file};
 pub use pattern::Pattern;
 pub use place::Place;
-pub use quality::{Quality, cpu_used, quality};
+pub use quality::{Quality, Uncounted, cpu_used, quality};
 pub use selection::{Selection, StackWeight};
 pub use settle::settle;
 pub use shares::{FunctionShare, line_shares, shares};

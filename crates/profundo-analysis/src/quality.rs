@@ -35,9 +35,8 @@ pub struct Quality {
     /// The profiler's own cost as a share of the program's CPU time. Of a program that is read from outside: for
     /// how long its threads were held.
     pub own_cost: Option<f64>,
-    /// Whether it is more than that: what longer forks and ends of processes take is not counted, and here are many
-    /// short ones.
-    pub own_cost_is_least: bool,
+    /// What is not in the own cost, where that matters: then it is the least that it can be.
+    pub not_in_own_cost: Option<Uncounted>,
     /// CPU time that the profiler's own process used until the recording ended, where it read from outside.
     pub recorder_cpu: Option<u64>,
     /// How much CPU time was sampled at the kernel's ticks, of threads that lived shortly or were switched often.
@@ -107,11 +106,33 @@ pub fn quality(profile: &Profile, selection: &Selection) -> Quality {
             .own_cost
             .zip(cpu_used(profile).filter(|(cpu, _)| cpu.0 > 0))
             .map(|(own, (cpu, _))| own.0 as f64 / cpu.0 as f64),
-        own_cost_is_least: has_short_processes(profile),
+        not_in_own_cost: match has_short_processes(profile) {
+            true => Some(Uncounted::Processes),
+            false => has_threads_that_switch(profile, sampled).then_some(Uncounted::Switches),
+        },
         recorder_cpu: meta.recorder_cpu.map(|cpu| cpu.0),
         by_ticks: meta.by_ticks.map(|cpu| cpu.0),
         margin,
     }
+}
+
+/// What the own cost does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uncounted {
+    /// What longer forks and ends of processes take, of many short ones.
+    Processes,
+    /// What threads that are switched all the time wait longer for each other.
+    Switches,
+}
+
+/// Whether much of the time is of threads that were switched often, and that may do so for each other.
+fn has_threads_that_switch(profile: &Profile, sampled: u64) -> bool {
+    const THREADS: usize = 3;
+    /// A thread that is sampled at ticks for longer than this is no short one.
+    const LONG: u64 = 20_000_000;
+    let by_ticks = profile.meta.by_ticks.map_or(0, |it| it.0);
+    let threads = profile.threads.len();
+    threads >= THREADS && by_ticks > sampled / 4 && by_ticks / threads as u64 > LONG
 }
 
 /// Whether most of what the profiler costs are starts and ends of processes.

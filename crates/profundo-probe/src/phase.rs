@@ -34,7 +34,7 @@ pub struct Phase {
     ahead: AtomicU64,
     /// CPU time and switches when the thread's pace was judged last.
     judged: [AtomicU64; 2],
-    /// The switches that were counted so far since there is a task clock.
+    /// The thread's switches that were counted so far.
     switches: AtomicU64,
     /// What [`Header::resumed`] was at the last tick.
     ///
@@ -77,7 +77,19 @@ impl Phase {
         self.until_mark.store(mark, Ordering::Relaxed);
         self.ahead.store(0, Ordering::Relaxed);
         self.has_begun.store(false, Ordering::Relaxed);
+        self.switches.store(usage.switches, Ordering::Relaxed);
         self.note_judged(cpu, usage.switches);
+    }
+
+    /// Counts the switches since the last time; what they cost the thread is a part of what the recording costs.
+    fn count_switches(&self, usage: ThreadUsage, recorder: &Recorder, has_clock: bool) {
+        let before = self.switches.swap(usage.switches, Ordering::Relaxed);
+        let more = usage.switches.saturating_sub(before);
+        let counters = &recorder.ring.header.counters;
+        counters.switches.fetch_add(more, Ordering::Relaxed);
+        if has_clock {
+            counters.clocked_switches.fetch_add(more, Ordering::Relaxed);
+        }
     }
 
     fn note_judged(&self, cpu: u64, switches: u64) {
@@ -187,6 +199,7 @@ fn weigh_tick(event: &mut Event, slot: &Slot, record: &ThreadRecord, recorder: &
         // What it did in the pause does not count.
         slot.phase.begin((cpu, usage), period, slot.tid().into());
     }
+    slot.phase.count_switches(usage, recorder, false);
     record.cpu.store(cpu, Ordering::Relaxed);
     let told_for = record.told_for.swap(0, Ordering::Relaxed);
     let lengths = (tick, period);
@@ -235,7 +248,7 @@ fn weigh_clock(slot: &Slot, record: &ThreadRecord, recorder: &Recorder) -> u64 {
     };
     slot.note_system_times(cpu, usage);
     slot.phase.note_judged(cpu, usage.switches);
-    slot.phase.switches.store(usage.switches, Ordering::Relaxed);
+    slot.phase.count_switches(usage, recorder, false);
     if let Some(timer) = slot.timer() {
         let interval = recorder.control.system_period.load(Ordering::Relaxed);
         sys::set_timer(timer, interval, interval);
@@ -260,11 +273,7 @@ fn weigh_system_time(event: &mut Event, slot: &Slot, record: &ThreadRecord, reco
         true => counted.max(whole),
         false => counted,
     };
-    // What they cost the thread is a part of what the recording costs.
-    let counted = slot.phase.switches.swap(usage.switches, Ordering::Relaxed);
-    let more = usage.switches.saturating_sub(counted);
-    let counters = &recorder.ring.header.counters;
-    counters.switches.fetch_add(more, Ordering::Relaxed);
+    slot.phase.count_switches(usage, recorder, true);
     let since = slot.phase.since_judged(cpu, usage.switches);
     if let Some(judged) = pace::judge(pace::CLOCK, since, tick(recorder)) {
         slot.phase.note_judged(cpu, usage.switches);

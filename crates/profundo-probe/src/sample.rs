@@ -79,8 +79,9 @@ pub struct Counters {
     pub cycles: AtomicU64,
     /// How often a handler ran.
     pub handled: AtomicU64,
-    /// How often threads with task clocks of a recorder's were switched.
+    /// How often threads of a recorded program were switched, and how often of that while they had task clocks.
     pub switches: AtomicU64,
+    pub clocked_switches: AtomicU64,
 }
 
 /// What is wanted of a walk besides the record.

@@ -39,8 +39,10 @@ pub(crate) struct Cost {
     pub(crate) cycles: u64,
     /// How often one ran.
     pub(crate) handled: u64,
-    /// How often threads with task clocks were switched.
+    /// How often threads were switched.
     pub(crate) switches: u64,
+    /// How often of that while they had task clocks.
+    pub(crate) clocked: u64,
 }
 
 impl Cost {
@@ -49,6 +51,7 @@ impl Cost {
             cycles: self.cycles + other.cycles,
             handled: self.handled + other.handled,
             switches: self.switches + other.switches,
+            clocked: self.clocked + other.clocked,
         }
     }
 
@@ -57,6 +60,7 @@ impl Cost {
             cycles: self.cycles.saturating_sub(other.cycles),
             handled: self.handled.saturating_sub(other.handled),
             switches: self.switches.saturating_sub(other.switches),
+            clocked: self.clocked.saturating_sub(other.clocked),
         }
     }
 }
@@ -544,6 +548,7 @@ impl Agent {
             cycles: counters.cycles.load(Ordering::Relaxed),
             handled: counters.handled.load(Ordering::Relaxed),
             switches: counters.switches.load(Ordering::Relaxed),
+            clocked: counters.clocked_switches.load(Ordering::Relaxed),
         }
     }
 }

@@ -1,7 +1,8 @@
-//! What a task clock adds to each switch of the thread that it samples, measured once.
+//! What the recording adds to each switch of the program's threads, measured once.
 //!
-//! The kernel stops the clock of a thread that leaves a CPU and starts that of the thread that comes. Two threads
-//! that hand a byte to and fro on one CPU do nothing else: what they take longer with clocks is that.
+//! The kernel stops the task clock of a thread that leaves a CPU and starts that of the thread that comes. And the events
+//! by which it tells of processes go from thread to thread too, which takes little, but at each switch. Two threads
+//! that hand a byte to and fro on one CPU do nothing else than switch: what they take longer is that.
 
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::path::Path;
@@ -11,60 +12,108 @@ use profundo_probe::sys::{thread_cpu_time, thread_id};
 
 use crate::calibrate::{OFTEN, keep_least, known};
 use crate::modules::cache_folder;
-use crate::perf::{Signal, TaskClock};
+use crate::perf::{SideBand, Signal, TaskClock};
 
-/// A recording of fewer switches is not worth the milliseconds.
-const FEW: u64 = 200;
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Added {
+    /// A task clock on each thread.
+    Clocks,
+    /// The events that tell of processes. One costs so little that a hundred switches are measured.
+    SideBand,
+}
 
-/// What each switch costs that a task clock has been part of, in nanoseconds, for a recording of so many: the least
-/// that was measured since the machine was started, now or by recordings before. `None` if it is not known.
-pub(crate) fn switch_cost(switches: u64, cache: Option<&Path>) -> Option<u64> {
-    let kept = cache_folder(cache).map(|folder| folder.join("profundo/switches"));
+/// How many switches the kept figure of the side band is of.
+const MANY: u64 = 100;
+
+impl Added {
+    /// A recording of fewer switches is not worth the milliseconds.
+    fn few(self) -> u64 {
+        match self {
+            Self::Clocks => 200,
+            Self::SideBand => 50_000,
+        }
+    }
+
+    fn rounds(self) -> u64 {
+        match self {
+            Self::Clocks => 300,
+            Self::SideBand => 3000,
+        }
+    }
+
+    fn file(self) -> &'static str {
+        match self {
+            Self::Clocks => "profundo/clock-switches",
+            Self::SideBand => "profundo/switches",
+        }
+    }
+}
+
+/// What switches have cost in nanoseconds: `clocked` of threads with task clocks, and `watched` of threads whose process
+/// the kernel tells of. What is not known is left out.
+pub(crate) fn switch_cost(clocked: u64, watched: u64, cache: Option<&Path>) -> u64 {
+    let by_clocks = cost(Added::Clocks, clocked, cache).unwrap_or(0);
+    let by_events = cost(Added::SideBand, watched, cache).unwrap_or(0);
+    clocked * by_clocks + watched * by_events / MANY
+}
+
+/// What a switch costs more, for a recording of so many (of the side band what a hundred cost): the least that was
+/// measured since the machine was started, now or by recordings before.
+fn cost(added: Added, switches: u64, cache: Option<&Path>) -> Option<u64> {
+    let kept = cache_folder(cache).map(|folder| folder.join(added.file()));
     let before = kept.as_deref().and_then(|path| known(path, ""));
     let before_cost = before.map(|(cost, _)| cost);
     let is_known = before.is_some_and(|(_, measured)| measured >= OFTEN);
-    if is_known || switches < FEW {
+    if is_known || switches < added.few() {
         return before_cost;
     }
-    let Some(now) = measured() else {
+    let Some(now) = measured(added) else {
         return before_cost;
     };
     Some(keep_least(kept.as_deref(), "", before, now))
 }
 
-/// What a switch takes more with clocks than without.
-fn measured() -> Option<u64> {
+/// What a switch takes more with what is added than without; of the side band a hundred switches.
+fn measured(added: Added) -> Option<u64> {
     const TURNS: usize = 3;
     let (mut without, mut with) = (u64::MAX, u64::MAX);
     for _ in 0..TURNS {
-        without = without.min(exchange(false)?);
-        with = with.min(exchange(true)?);
+        without = without.min(exchange(None, added.rounds())?);
+        with = with.min(exchange(Some(added), added.rounds())?);
     }
-    with.checked_sub(without)
+    let times = match added {
+        Added::Clocks => 1,
+        Added::SideBand => MANY,
+    };
+    Some(with.saturating_sub(without) * times / (2 * added.rounds()))
 }
 
-/// The CPU time of one switch between two threads, with a clock on each or without.
-fn exchange(has_clocks: bool) -> Option<u64> {
-    const ROUNDS: u64 = 300;
-    let (here, there) = (pipe().ok()?, pipe().ok()?);
-    let (tell, told) = mpsc::channel();
-    let other = std::thread::Builder::new().name("profundo".into());
-    let other = other.spawn(move || {
-        pin()?;
-        tell.send(()).ok()?;
-        hand_over((here.0, there.1), ROUNDS, false, has_clocks)
-    });
-    let other = other.ok()?;
+/// The CPU time of two threads that hand a byte to and fro.
+fn exchange(added: Option<Added>, rounds: u64) -> Option<u64> {
     let first = std::thread::Builder::new().name("profundo".into());
     let first = first.spawn(move || {
+        // The thread that is started below inherits both.
         pin()?;
+        let _events = match added {
+            Some(Added::SideBand) => Some(SideBand::open(thread_id()).ok()?),
+            _ => None,
+        };
+        let has_clocks = added == Some(Added::Clocks);
+        let (here, there) = (pipe().ok()?, pipe().ok()?);
+        let (tell, told) = mpsc::channel();
+        let other = std::thread::Builder::new().name("profundo".into());
+        let other = other.spawn(move || {
+            tell.send(()).ok()?;
+            hand_over((here.0, there.1), rounds, false, has_clocks)
+        });
+        let other = other.ok()?;
         told.recv().ok()?;
-        hand_over((there.0, here.1), ROUNDS, true, has_clocks)
+        // A thread that gives up drops its ends of the pipes, which ends the other one's wait.
+        let own = hand_over((there.0, here.1), rounds, true, has_clocks);
+        Some(own? + other.join().ok()??)
     });
-    // A thread that gives up drops its ends of the pipes, which ends the other one's wait.
-    let first = first.ok()?.join().ok()?;
-    let other = other.join().ok()?;
-    Some((first? + other?) / (2 * ROUNDS))
+    first.ok()?.join().ok()?
 }
 
 /// Hands a byte over and waits for it, so many times; returns the CPU time that it took.
@@ -115,12 +164,14 @@ fn pin() -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::measured;
+    use super::{Added, MANY, measured};
 
     #[test]
     fn a_switch_costs_less_than_a_tenth_of_a_millisecond() {
-        if let Some(cost) = measured() {
-            assert!(cost < 100_000, "{cost} ns");
+        for (added, times) in [(Added::Clocks, 1), (Added::SideBand, MANY)] {
+            if let Some(cost) = measured(added) {
+                assert!(cost < 100_000 * times, "{added:?}: {cost} ns");
+            }
         }
     }
 }

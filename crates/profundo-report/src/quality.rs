@@ -4,7 +4,7 @@
 use std::io;
 
 use profundo_analysis::{
-    Missing, Quality, Selection, Whole, missing_of, quality, traced, unattributed,
+    Missing, Quality, Selection, Uncounted, Whole, missing_of, quality, traced, unattributed,
 };
 use profundo_model::{Callers, Clock, Engine, Heap, Part, Profile, Sampling};
 
@@ -326,12 +326,15 @@ fn own_cost(quality: &Quality) -> Option<String> {
     if cost.is_none() && is_recorded && quality.samples > 0 {
         return Some("own cost not known".to_owned());
     }
-    cost.map(|cost| match quality.own_cost_is_least {
-        true => format!(
+    cost.map(|cost| match quality.not_in_own_cost {
+        Some(Uncounted::Processes) => format!(
             "own cost at least {cost:.1} % (longer forks, execs and ends of processes are not in it, nor what profundo \
              does beside the program)"
         ),
-        false => format!("own cost {cost:.1} %"),
+        Some(Uncounted::Switches) => format!(
+            "own cost at least {cost:.1} % (what threads that are switched often wait longer for each other is not in it)"
+        ),
+        None => format!("own cost {cost:.1} %"),
     })
 }
 

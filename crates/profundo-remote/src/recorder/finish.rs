@@ -275,10 +275,11 @@ impl Recorder {
         let cost = self.cost_since_clear();
         let delivery = calibrate::delivery_cost(cost.handled, cache);
         let handlers = self.scale.nanoseconds(cost.cycles);
-        let switches = match cost.switches {
-            0 => 0,
-            several => several * switch_cost(several, cache).unwrap_or(0),
+        let watched = match self.side_band {
+            Some(_) => cost.switches,
+            None => 0,
         };
+        let switches = switch_cost(cost.clocked, watched, cache);
         let loading = match &self.options.agent {
             Some(agent) if self.loads > 0 => load_cost(self.loads, agent, cache).unwrap_or(0),
             _ => 0,

@@ -119,7 +119,7 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
     json.number("stacks_truncated", quality.truncated);
     json.number("stacks_broken", quality.broken);
     json.share("own_cost_share", quality.own_cost);
-    let is_least = quality.own_cost_is_least && quality.own_cost.is_some();
+    let is_least = quality.not_in_own_cost.is_some() && quality.own_cost.is_some();
     json.is("own_cost_is_least", is_least);
     json.seconds("recorder_cpu_seconds", quality.recorder_cpu);
     json.seconds("by_ticks_seconds", quality.by_ticks);

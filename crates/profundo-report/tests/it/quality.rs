@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use profundo_analysis::settle;
-use profundo_model::{Engine, Loss, Meta, Nanos, Process, ProcessEnd, Profile, State};
+use profundo_model::{Engine, Loss, Meta, Nanos, Process, ProcessEnd, Profile, State, Thread};
 use profundo_report::{Report, Summary};
 
 use crate::fixture::{app, empty, report};
@@ -132,6 +132,20 @@ fn threads_that_were_sampled_at_ticks_are_told_of() {
                   wrongly); ";
     assert!(text.contains(wanted), "{text}");
     assert_eq!(told(&profile)["by_ticks_seconds"], 0.25);
+    // That threads of one program wait longer for each other is in no figure.
+    profile.meta.own_cost = Some(Nanos(20_000_000));
+    let text = report().render(&profile).unwrap();
+    assert!(text.contains("; own cost 2.0 %; "), "{text}");
+    for number in 2..4 {
+        profile.threads.push(Thread {
+            number,
+            ..Thread::default()
+        });
+    }
+    let text = report().render(&profile).unwrap();
+    let wanted = "; own cost at least 2.0 % (what threads that are switched often wait longer for each other is not in it); ";
+    assert!(text.contains(wanted), "{text}");
+    assert_eq!(told(&profile)["own_cost_is_least"], true);
     // Each thread begins so: what that is of a long one is not worth a word.
     profile.meta.by_ticks = Some(Nanos(8_000_000));
     assert!(
