@@ -9,6 +9,7 @@
 
 mod cpython;
 mod field;
+mod figures;
 mod metadata;
 mod test;
 mod tidy;
@@ -29,6 +30,8 @@ tasks:
   field [--load N] [--list] [NAME…]
           real programs without and with `profundo record`: sanitizers, other loaders, emulators,
           servers under load; with --load beside so many busy processes
+  figures [NAME…]
+          the benchmarks, and what misses its target: for a machine that does nothing else
   tidy    the rules of the house that no compiler knows: arrows between crates, file headers and
           lengths, links in documents, unfinished business, manifests";
 
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(&root()),
         ["cpython-tests", ref rest @ ..] => cpython::run(&root(), rest),
         ["field", ref rest @ ..] => field::run(&root(), rest),
+        ["figures", ref rest @ ..] => figures::run(&root(), rest),
         ["tidy"] => tidy::run(&root()),
         ["test" | "tidy", unknown, ..] => {
             eprintln!("xtask: {unknown} is not known: it takes no options");
@@ -50,7 +54,7 @@ fn main() -> ExitCode {
         }
         [unknown, ..] => {
             eprintln!(
-                "xtask: there is no task {unknown}: the tasks are test, tidy, field and cpython-tests"
+                "xtask: there is no task {unknown}: the tasks are test, tidy, field, figures and cpython-tests"
             );
             return ExitCode::from(2);
         }

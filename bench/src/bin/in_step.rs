@@ -1,0 +1,242 @@
+//! Whether a loop can be sampled in step. Four functions take 50, 30, 15 and 5 % of each cycle, and cycles are as long
+//! as a fifth of a period to five of them. The worst share's error is compared with that of as many independent
+//! samples: the 95th percentile of both, over many runs.
+//!
+//! ```text
+//! in_step [--runs N] [--seconds SECONDS] [--cycles MICROSECONDS,…] [--engine ENGINE] PROFUNDO
+//! ```
+#![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
+
+use std::env;
+use std::error::Error;
+use std::hint::black_box;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use profundo_bench::process::machine;
+use profundo_bench::stats::quantile;
+use profundo_bench::verdict;
+use profundo_probe::sys::thread_cpu_time;
+use serde_json::Value;
+
+const USAGE: &str = "usage: in_step [--runs N] [--seconds SECONDS] [--cycles MICROSECONDS,…] [--engine ENGINE] PROFUNDO";
+
+/// The functions, and the parts of a cycle that they take.
+const PARTS: [(&str, f64); 4] = [
+    ("half", 0.5),
+    ("third", 0.3),
+    ("seventh", 0.15),
+    ("twentieth", 0.05),
+];
+
+/// What the program is told that is run under the profiler: cycle and seconds.
+const CYCLE: &str = "PROFUNDO_IN_STEP_CYCLE";
+const SECONDS: &str = "PROFUNDO_IN_STEP_SECONDS";
+
+struct Plan {
+    runs: usize,
+    seconds: f64,
+    cycles: Vec<f64>,
+    engine: String,
+    profundo: String,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    if let (Ok(cycle), Ok(seconds)) = (env::var(CYCLE), env::var(SECONDS)) {
+        work(cycle.parse()?, seconds.parse()?);
+        return Ok(());
+    }
+    let plan = plan()?;
+    println!("{}", machine());
+    let chance = chance(&plan);
+    println!(
+        "independent samples: {chance:.2} points in 95 of 100 runs of {} s",
+        plan.seconds
+    );
+    for &cycle in &plan.cycles {
+        let mut errors = Vec::new();
+        for _ in 0..plan.runs {
+            errors.push(error(&plan, cycle)?);
+        }
+        let (middle, most) = (quantile(&errors, 0.5), quantile(&errors, 0.95));
+        println!("  {cycle} us: median {middle:.2} points, 95th percentile {most:.2}");
+        verdict(
+            &format!("in step with {cycle} us, error by that of chance"),
+            format!("{:.2}", most / chance),
+            "at most 1.15",
+        );
+    }
+    println!("{}", machine());
+    Ok(())
+}
+
+fn plan() -> Result<Plan, Box<dyn Error>> {
+    let mut plan = Plan {
+        runs: 50,
+        seconds: 2.5,
+        cycles: vec![200.0, 500.0, 1000.0, 2000.0, 5000.0],
+        engine: "auto".to_owned(),
+        profundo: String::new(),
+    };
+    let mut rest = env::args().skip(1);
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().ok_or(USAGE);
+        match &*argument {
+            "--runs" => plan.runs = value()?.parse()?,
+            "--seconds" => plan.seconds = value()?.parse()?,
+            "--engine" => plan.engine = value()?,
+            "--cycles" => {
+                let cycles = value()?;
+                plan.cycles = cycles
+                    .split(',')
+                    .map(str::parse)
+                    .collect::<Result<_, _>>()?;
+            }
+            _ if plan.profundo.is_empty() && !argument.starts_with('-') => plan.profundo = argument,
+            _ => return Err(USAGE.into()),
+        }
+    }
+    match plan.profundo.is_empty() || plan.runs == 0 {
+        true => Err(USAGE.into()),
+        false => Ok(plan),
+    }
+}
+
+/// The program: cycles of so many microseconds, for so many seconds.
+fn work(cycle: f64, seconds: f64) {
+    let turns = turns_per_microsecond();
+    let [half, third, seventh, twentieth] = PARTS.map(|(_, part)| (cycle * part * turns) as u64);
+    let mut number = 1;
+    for _ in 0..(seconds * 1e6 / cycle) as u64 {
+        number = self::half(half, number);
+        number = self::third(third, number);
+        number = self::seventh(seventh, number);
+        number = self::twentieth(twentieth, number);
+    }
+    black_box(number);
+}
+
+/// How often the loop below turns in a microsecond, where nobody disturbs it.
+fn turns_per_microsecond() -> f64 {
+    const TURNS: u64 = 1_000_000;
+    let took = (0..20).map(|_| {
+        let began = thread_cpu_time();
+        black_box(spin(TURNS, 1));
+        thread_cpu_time() - began
+    });
+    let least = took.min().unwrap_or(1).max(1);
+    TURNS as f64 * 1000.0 / least as f64
+}
+
+#[inline(always)]
+fn spin(turns: u64, mut number: u64) -> u64 {
+    for _ in 0..turns {
+        number = black_box(
+            number
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1),
+        );
+    }
+    number
+}
+
+#[inline(never)]
+fn half(turns: u64, number: u64) -> u64 {
+    spin(turns, number)
+}
+
+#[inline(never)]
+fn third(turns: u64, number: u64) -> u64 {
+    spin(turns, number ^ 1)
+}
+
+#[inline(never)]
+fn seventh(turns: u64, number: u64) -> u64 {
+    spin(turns, number ^ 2)
+}
+
+#[inline(never)]
+fn twentieth(turns: u64, number: u64) -> u64 {
+    spin(turns, number ^ 3)
+}
+
+/// The worst share's error in one run, in points.
+fn error(plan: &Plan, cycle: f64) -> Result<f64, Box<dyn Error>> {
+    let file = env::temp_dir().join(format!("profundo-in-step-{}", std::process::id()));
+    let status = Command::new(&plan.profundo)
+        .args(["run", "--engine", &plan.engine, "-o"])
+        .arg(&file)
+        .arg("--")
+        .arg(env::current_exe()?)
+        .env(CYCLE, cycle.to_string())
+        .env(SECONDS, plan.seconds.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    if !status.success() {
+        return Err(format!("{} run ended with {status}", plan.profundo).into());
+    }
+    let seconds = seconds_of(plan, &file)?;
+    std::fs::remove_file(&file)?;
+    let whole: f64 = seconds.iter().sum();
+    let off = |(seconds, (_, part)): (&f64, (&str, f64))| (seconds / whole - part).abs() * 100.0;
+    Ok(seconds.iter().zip(PARTS).map(off).fold(0.0, f64::max))
+}
+
+/// What the report says each function has taken.
+fn seconds_of(plan: &Plan, file: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
+    let output = Command::new(&plan.profundo)
+        .arg("report")
+        .arg(file)
+        .args(["functions", "--json"])
+        .output()?;
+    let told: Value = serde_json::from_slice(&output.stdout)?;
+    let functions = told["functions"]
+        .as_array()
+        .ok_or("no functions are told")?;
+    let of = |name: &str| {
+        let is_it = |it: &&Value| {
+            let told = it["function"].as_str().unwrap_or_default();
+            told.rsplit("::").next() == Some(name)
+        };
+        let found = functions.iter().find(is_it);
+        let seconds = found.and_then(|it| it["self_seconds"].as_f64());
+        seconds.ok_or(format!("{name} was not sampled"))
+    };
+    Ok(PARTS
+        .iter()
+        .map(|(name, _)| of(name))
+        .collect::<Result<_, _>>()?)
+}
+
+/// The worst share's error of independent samples, one a millisecond, in 95 of 100 runs.
+fn chance(plan: &Plan) -> f64 {
+    const RUNS: usize = 4000;
+    let samples = (plan.seconds * 1000.0) as usize;
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut part = || {
+        // xorshift64*, whose high bits are good.
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let mut errors = Vec::new();
+    for _ in 0..RUNS {
+        let mut counts = [0_u32; PARTS.len()];
+        for _ in 0..samples {
+            let mut left = part();
+            let at = PARTS.iter().position(|(_, part)| {
+                left -= part;
+                left < 0.0
+            });
+            counts[at.unwrap_or(PARTS.len() - 1)] += 1;
+        }
+        let off = |(&count, (_, part)): (&u32, (&str, f64))| {
+            (f64::from(count) / samples as f64 - part).abs() * 100.0
+        };
+        errors.push(counts.iter().zip(PARTS).map(off).fold(0.0, f64::max));
+    }
+    quantile(&errors, 0.95)
+}
