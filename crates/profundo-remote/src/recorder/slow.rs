@@ -151,7 +151,7 @@ impl Recorder {
             self.told.no_clock = true;
             let gap = perf_refused(&error);
             sink(Event::Note(format!(
-                "{without} threads are not sampled: {gap}"
+                "{without} threads have no clock, and are sampled at the kernel's ticks alone: {gap}"
             )));
         }
     }
