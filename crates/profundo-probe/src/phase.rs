@@ -55,10 +55,28 @@ pub fn random_below(bound: u64, salt: u64) -> u64 {
     ((u128::from(bits) * u128::from(bound)) >> 64) as u64
 }
 
-/// A period of a task clock, by chance: half of the nominal one to one and a half. A loop of the program's can
-/// be in step with one of them, but not with all.
-pub fn random_period(period: u64, salt: u64) -> u64 {
-    (period / 2 + random_below(period + 1, salt)).max(1)
+/// The periods of one task clock, one after another: half of the nominal one to one and a half. A loop of the
+/// program's can be in step with one of them, but not with all.
+///
+/// The first is drawn by chance, and each next one lies a golden section farther on, round the whole range. So a few
+/// of them fill the range as evenly as many drawn by chance do, and seldom two in a row suit the same loop.
+#[derive(Debug, Clone, Copy)]
+pub struct PeriodDraw(u64);
+
+impl PeriodDraw {
+    /// Begins at a random place.
+    pub fn new(salt: u64) -> Self {
+        Self(random_below(u64::MAX, salt))
+    }
+
+    /// The next period.
+    pub fn next(&mut self, nominal: u64) -> u64 {
+        /// The golden section, in parts of the range of numbers.
+        const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+        self.0 = self.0.wrapping_add(STEP);
+        let part = (u128::from(self.0) * u128::from(nominal + 1)) >> 64;
+        (nominal / 2 + part as u64).max(1)
+    }
 }
 
 /// How often the timer of a thread runs out, at the pace of ticks: so often that nearly each tick of the kernel's
@@ -307,7 +325,7 @@ fn ask_for(pace: u32, record: &ThreadRecord, recorder: &Recorder) {
 mod tests {
     use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-    use super::{Phase, random_below, random_period};
+    use super::{PeriodDraw, Phase, random_below};
     use crate::sys::ThreadUsage;
 
     fn phase() -> Phase {
@@ -336,17 +354,18 @@ mod tests {
     }
 
     #[test]
-    fn periods_are_right_on_average() {
-        let periods = (0..20_000).map(|salt| random_period(1000, salt));
-        let (mut sum, mut least, mut most) = (0, u64::MAX, 0);
-        for period in periods {
-            sum += period;
-            least = least.min(period);
-            most = most.max(period);
+    fn a_few_periods_fill_the_range_and_are_right_on_average() {
+        for salt in 0..100 {
+            let mut draw = PeriodDraw::new(salt);
+            let mut periods: std::vec::Vec<u64> = (0..34).map(|_| draw.next(1000)).collect();
+            let mean = periods.iter().sum::<u64>() / 34;
+            assert!((970..=1030).contains(&mean), "{mean}");
+            periods.sort_unstable();
+            let gaps = periods.windows(2).map(|two| two[1] - two[0]);
+            assert!(gaps.max() < Some(80), "{periods:?}");
+            assert!(periods[0] >= 500 && periods[33] <= 1500);
         }
-        assert!((990..=1010).contains(&(sum / 20_000)), "{sum}");
-        assert!(least < 510 && most > 1490, "{least}, {most}");
-        assert_eq!(random_period(0, 1), 1);
+        assert_eq!(PeriodDraw::new(1).next(0), 1);
     }
 
     /// The part of threads' CPU time that ticks of the kernel's stand for. A thread is hit each `tick` while it

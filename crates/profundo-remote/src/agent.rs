@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use profundo_probe::ThreadRecord;
+use profundo_probe::phase::PeriodDraw;
 use profundo_probe::shared::{CHUNKS, Header, Ring, start_kind};
 use profundo_wire::recording::{Event, LossCounts, ThreadInfo};
 use profundo_wire::{End, Gil, PythonEnd, Reader, Record, SampleHead, State};
@@ -82,7 +83,8 @@ struct Thread {
     looked: (u64, u64),
     /// How many such looks it had not run at all, and how many are to be left out because of that.
     rests: (u8, u8),
-    /// What its samples stood for when its clock's period was last changed.
+    /// The periods of its clock, and what its samples stood for when the last one began.
+    periods: PeriodDraw,
     varied: u64,
     /// Whether it was found to block our signal at the last look, or when its clock was stopped.
     is_deaf: bool,
@@ -224,6 +226,7 @@ impl Agent {
                 told: 0,
                 looked: (0, 0),
                 rests: (0, 0),
+                periods: PeriodDraw::new(tid.into()),
                 varied: 0,
                 is_deaf: false,
                 was_deaf: false,

@@ -1,7 +1,7 @@
 //! The task clocks of threads. A thread that runs on and on asks for one, and gives it back when it is switched
 //! often (`profundo_probe::pace`).
 //!
-//! Each clock has a period of its own, which is drawn by chance again and again, so that no loop of the program's
+//! Each clock has a period of its own, which changes again and again (`profundo_probe::phase`), so that no loop of the program's
 //! can be in step with it. The kernel starts a clock anew whose period changes: half of a period is lost on
 //! average, which the next tick stands for.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use profundo_probe::shared::trap_state;
-use profundo_probe::{ThreadRecord, pace, phase};
+use profundo_probe::{ThreadRecord, pace};
 
 use super::signal::{is_changed, is_same_program};
 use super::{Agent, ClockPlan, Thread};
@@ -85,7 +85,7 @@ impl Agent {
             thread.varied = thread.told;
             if let Some(record) = self.map.record(thread.index) {
                 let old = record.period.load(Ordering::Relaxed);
-                let new = phase::random_period(period, thread.tid.into());
+                let new = thread.periods.next(period);
                 clock.set_period(new);
                 record.period.store(new, Ordering::Relaxed);
                 record.skipped.fetch_add(old / 2, Ordering::Relaxed);
@@ -102,7 +102,7 @@ fn start_clock(
     (signal, asked): (Signal, Signal),
     plan: ClockPlan,
 ) -> io::Result<()> {
-    let period = phase::random_period(plan.period, thread.tid.into());
+    let period = thread.periods.next(plan.period);
     let opened = TaskClock::open(thread.tid, period, signal).or_else(|error| match signal {
         // A kernel that does not know it yet.
         Signal::Trap => TaskClock::open(thread.tid, period, asked),
