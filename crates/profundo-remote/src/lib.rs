@@ -21,7 +21,6 @@ pub mod door;
 mod energy;
 mod error;
 mod gauge;
-mod jitter;
 mod kernel;
 mod load_cost;
 mod loading;

@@ -64,7 +64,7 @@ fn control(event: &OwnedFd, request: u64, argument: usize) -> io::Result<()> {
 
 fn set_period(event: &OwnedFd, nanoseconds: u64) {
     let period = &raw const nanoseconds as usize;
-    // Where it fails the clock goes on as before; weights are then off by the jitter.
+    // Where it fails the clock goes on as before; weights are then off by the difference.
     let _ = control(event, request::PERIOD, period);
 }
 

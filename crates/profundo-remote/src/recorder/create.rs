@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use profundo_probe::phase::PeriodDraw;
 use profundo_probe::shared::{LINES_LIST, SessionState, file, memory_kind, trace_flag};
 use profundo_wire::recording::Engine;
 
@@ -18,7 +19,6 @@ use crate::agent::{Cost, Words};
 use crate::clock::Scale;
 use crate::error::Error;
 use crate::gauge::Gauges;
-use crate::jitter::Jitter;
 use crate::modules::Store;
 use crate::options::{Calls, EngineChoice, LinesOf, Memory, Options};
 use crate::perf::{SideBand, Signal, TaskClock};
@@ -146,7 +146,8 @@ impl Recorder {
             outside: OutsideSampling::keeping_in(options.cache.clone()),
             generated: Default::default(),
             polling: None,
-            jitter: Jitter::new(options.period),
+            periods: PeriodDraw::new(options.period),
+            varied: scale.first().monotonic,
             cleared: 0,
             cost_cleared: Cost::default(),
             running: !options.paused,

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use profundo_probe::phase::PeriodDraw;
 use profundo_probe::shared::{Control, SessionState};
 use profundo_wire::recording::{Allocations, Engine, Event, HowEnded, Start};
 
@@ -38,7 +39,6 @@ use crate::agent::{ClockPlan, Cost, Words};
 use crate::clock::Scale;
 use crate::energy::Meter;
 use crate::gauge::Gauges;
-use crate::jitter::Jitter;
 use crate::modules::{ModuleList, Store};
 use crate::options::{Memory, Options};
 use crate::perf::SideBand;
@@ -111,7 +111,9 @@ pub struct Recorder {
     generated: Generated,
     /// Where perf events are not permitted.
     polling: Option<Polling>,
-    jitter: Jitter,
+    /// The periods of clocks on programs without an agent, and when the last one began, in monotonic nanoseconds.
+    periods: PeriodDraw,
+    varied: u64,
     /// The last request to forget that was heeded.
     cleared: u32,
     /// What handlers of programs had cost then that were alive.

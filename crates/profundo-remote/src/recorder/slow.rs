@@ -18,14 +18,12 @@ impl Recorder {
             self.deaf = monotonic;
             self.look_for_deaf(sink);
         }
+        self.vary_period(monotonic);
         if monotonic.saturating_sub(self.slow) < SLOW {
             return;
         }
         self.slow = monotonic;
         self.scale.look();
-        if self.running {
-            self.outside.set_period(self.jitter.next());
-        }
         let now = profundo_probe::clock::now();
         let plan = self.clock_plan();
         for program in self.programs.values_mut() {
@@ -51,6 +49,16 @@ impl Recorder {
             self.last_began.retain(|pid, _| last_of.contains_key(pid));
         }
         self.say_what_is_missing(sink);
+    }
+
+    /// Changes the period of the kernel's clocks on programs without an agent, after so many of them.
+    fn vary_period(&mut self, monotonic: u64) {
+        const STRETCH: u64 = 50;
+        let period = self.options.period;
+        if self.running && monotonic.saturating_sub(self.varied) >= STRETCH * period {
+            self.varied = monotonic;
+            self.outside.set_period(self.periods.next(period));
+        }
     }
 
     /// Looks for threads that block our signal.
