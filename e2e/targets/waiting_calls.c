@@ -48,10 +48,11 @@ static void *calls(void *argument) {
         burn_between_calls(0.0009);
         struct timespec pause = {0, 1500000}, left = {0, 0}, at;
         struct timeval brief_again = {0, 1500};
+        /* Before the deadline is reckoned: the thread may lose its CPU at any place. */
+        double before = now();
         clock_gettime(CLOCK_REALTIME, &at);
         at.tv_nsec += 1500000;
         if (at.tv_nsec >= 1000000000) { at.tv_sec++; at.tv_nsec -= 1000000000; }
-        double before = now();
         char byte;
         fd_set set;
         FD_ZERO(&set);

@@ -18,6 +18,17 @@ fn samples_per_second(recording: &Recording, function: &str) -> f64 {
     inside.len() as f64 / (inside.iter().sum::<u64>() as f64 / 1e9).max(1e-9)
 }
 
+/// How far the kernel's ticks lie apart, in seconds.
+fn tick() -> f64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the place is ours.
+    unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
+    time.tv_nsec as f64 / 1e9
+}
+
 #[test]
 fn threads_have_clocks_while_they_are_seldom_switched() {
     let Some(target) = c("paces.c", &["-pthread"]) else {
@@ -29,17 +40,21 @@ fn threads_have_clocks_while_they_are_seldom_switched() {
     if profile.meta.engine != Engine::PerfSignal {
         return skip("perf events are not permitted");
     }
-    // Of the first 0.5 s all but the beginning, and of the last all but the end of the exchange's time.
+    if tick() < 0.003 {
+        return skip("this kernel ticks nearly as often as a clock");
+    }
+    let seldom = samples_per_second(&recording, "exchange");
+    assert!(seldom < 500.0, "{seldom}; {}", recording.outline());
+    // Of the first 0.5 s all but the beginning, and of the last all but the end of the exchange's time. On a busy machine
+    // this thread is switched often too.
     for function in ["burn_at_first", "burn_at_last"] {
         let often = samples_per_second(&recording, function);
         assert!(
-            often > 600.0,
+            often > 1.4 * seldom,
             "{function}: {often}; {}",
             recording.outline()
         );
     }
-    let seldom = samples_per_second(&recording, "exchange");
-    assert!(seldom < 600.0, "{seldom}; {}", recording.outline());
     // Two threads exchange for half a second of the first one's time.
     let by_ticks = profile.meta.by_ticks.unwrap().0 as f64 / 1e9;
     assert!(
