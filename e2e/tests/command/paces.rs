@@ -2,17 +2,17 @@
 //! sampled at the kernel's ticks, and a thread may go from one to the other.
 
 use profundo_e2e::sys::skip;
-use profundo_model::{Engine, State};
+use profundo_model::Engine;
 
 use crate::program::Program;
 use crate::recording::Recording;
 use crate::targets::c;
 
-/// How many samples were taken in user code of this function's, for each second of its time there.
+/// How many samples were taken in this function and what it calls, for each second of their time.
 fn samples_per_second(recording: &Recording, function: &str) -> f64 {
     let samples = recording.profile.samples.iter();
     let inside: Vec<u64> = samples
-        .filter(|it| it.state == State::Running && recording.names(it).contains(&function))
+        .filter(|it| recording.names(it).contains(&function))
         .map(|sample| sample.weight.0)
         .collect();
     inside.len() as f64 / (inside.iter().sum::<u64>() as f64 / 1e9).max(1e-9)
