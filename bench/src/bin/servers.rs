@@ -31,19 +31,34 @@ struct Server {
     user: Vec<String>,
     server: Vec<String>,
     client: Vec<String>,
+    /// What succeeds as soon as the server answers; empty: it does as soon as it listens.
+    ready: Vec<String>,
     port: u16,
     /// What the server's first process is called, and what ends it.
     process: &'static str,
     stop: i32,
 }
 
-/// Who runs a server, and what stands before its command line.
+/// Who runs a server, and what stands before its command line, where [`FILE`] is the name of a file.
 struct Runner {
     name: &'static str,
     before: Vec<String>,
 }
 
+const FILE: &str = "FILE";
+
+impl Runner {
+    /// Each server has a file of its own, because it may be another user's.
+    fn before(&self, folder: &Path, server: &Server) -> Vec<String> {
+        let file = folder.join(format!("{}-{}", self.name, server.name));
+        let file = file.to_string_lossy().into_owned();
+        let word = |word: &String| if word == FILE { &file } else { word }.clone();
+        self.before.iter().map(word).collect()
+    }
+}
+
 struct Plan {
+    folder: PathBuf,
     rounds: usize,
     servers: Vec<Server>,
     runners: Vec<Runner>,
@@ -93,30 +108,13 @@ fn plan(folder: &Path) -> Result<Plan, Box<dyn Error>> {
         }
     }
     let profundo = fs::canonicalize(profundo.ok_or(USAGE)?)?;
-    let file = |name: &str| folder.join(name).to_string_lossy().into_owned();
-    let ours = [
-        &profundo.to_string_lossy(),
-        "run",
-        "-o",
-        &file("ours"),
-        "--",
-    ];
+    let ours = [&profundo.to_string_lossy(), "run", "-o", FILE, "--"];
     let mut runners = vec![Runner {
         name: "profundo",
         before: words(&ours),
     }];
     if !is_alone && found("perf").is_some() {
-        let perf = [
-            "perf",
-            "record",
-            "-q",
-            "-F",
-            "1000",
-            "-g",
-            "-o",
-            &file("perf"),
-            "--",
-        ];
+        let perf = ["perf", "record", "-q", "-F", "1000", "-g", "-o", FILE, "--"];
         runners.push(Runner {
             name: "perf",
             before: words(&perf),
@@ -126,6 +124,7 @@ fn plan(folder: &Path) -> Result<Plan, Box<dyn Error>> {
     let is_wanted = |it: &Server| only.is_empty() || only.iter().any(|only| only == it.name);
     let servers = all.into_iter().flatten().filter(is_wanted).collect();
     Ok(Plan {
+        folder: folder.to_owned(),
         rounds,
         servers,
         runners,
@@ -157,6 +156,7 @@ fn redis() -> Option<Server> {
             "250000",
             "-q",
         ]),
+        ready: Vec::new(),
         port: 16399,
         process: "redis-server",
         stop: libc::SIGTERM,
@@ -172,6 +172,7 @@ fn threaded(python: &str) -> Option<Server> {
         user: Vec::new(),
         server: words(&[python, &script, "serve", PORT]),
         client: words(&[python, &script, "ask", PORT, "32000"]),
+        ready: Vec::new(),
         port: 18399,
         process: "python",
         stop: libc::SIGTERM,
@@ -224,7 +225,8 @@ fn postgres(folder: &Path) -> Result<Option<Server>, Box<dyn Error>> {
         with_user(&[&first[..], rest, &["postgres"]].concat())
     };
     let mut child = start(&[&user[..], &server].concat())?;
-    wait_for(15499)?;
+    let ready = words(&[&binary("pg_isready"), "-q", "-h", &place, "-p", PORT]);
+    wait_for(15499, &ready)?;
     run(&ask(&["-i", "-q"]))?;
     // SAFETY: our own child, which has not been waited for.
     unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
@@ -233,6 +235,7 @@ fn postgres(folder: &Path) -> Result<Option<Server>, Box<dyn Error>> {
         name: "postgres",
         server,
         client: ask(&["-S", "-c", "4", "-j", "2", "-t", "15000"]),
+        ready: ready.clone(),
         user,
         port: 15499,
         process: "postgres",
@@ -267,10 +270,14 @@ fn run(words: &[String]) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Waits until somebody listens.
-fn wait_for(port: u16) -> Result<(), Box<dyn Error>> {
+/// Waits until a server answers.
+fn wait_for(port: u16, ready: &[String]) -> Result<(), Box<dyn Error>> {
     let began = Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+    let answers = || match ready.is_empty() {
+        true => TcpStream::connect(("127.0.0.1", port)).is_ok(),
+        false => command(ready).status().is_ok_and(|it| it.success()),
+    };
+    while !answers() {
         if began.elapsed() > Duration::from_secs(20) {
             return Err(format!("nobody listens to port {port}").into());
         }
@@ -293,7 +300,10 @@ fn compare(plan: &Plan, server: &Server) -> Result<(), Box<dyn Error>> {
         for at in order {
             match at.checked_sub(1) {
                 None => plain = one(server, &[])?,
-                Some(at) => costs[at] = one(server, &plan.runners[at].before)?,
+                Some(at) => {
+                    let before = plan.runners[at].before(&plan.folder, server);
+                    costs[at] = one(server, &before)?;
+                }
             }
         }
         for (ratios, cost) in ratios.iter_mut().zip(costs) {
@@ -322,7 +332,7 @@ fn compare(plan: &Plan, server: &Server) -> Result<(), Box<dyn Error>> {
 /// Runs the server until its client has what it asks for; returns the CPU time of its tree.
 fn one(server: &Server, before: &[String]) -> Result<f64, Box<dyn Error>> {
     let child = start(&[&server.user, before, &server.server].concat())?;
-    wait_for(server.port)?;
+    wait_for(server.port, &server.ready)?;
     let asked = run(&server.client);
     let first = first_process(child.id(), server.process);
     // SAFETY: a descendant of our own child, which lives.
