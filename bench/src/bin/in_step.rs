@@ -180,11 +180,14 @@ fn error(plan: &Plan, cycle: f64) -> Result<f64, Box<dyn Error>> {
     let seconds = seconds_of(plan, &file)?;
     std::fs::remove_file(&file)?;
     let whole: f64 = seconds.iter().sum();
+    if whole <= 0.0 {
+        return Err("nothing was sampled".into());
+    }
     let off = |(seconds, (_, part)): (&f64, (&str, f64))| (seconds / whole - part).abs() * 100.0;
     Ok(seconds.iter().zip(PARTS).map(off).fold(0.0, f64::max))
 }
 
-/// What the report says each function has taken.
+/// What the report says each function has taken, with the loop that is inlined into it.
 fn seconds_of(plan: &Plan, file: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
     let output = Command::new(&plan.profundo)
         .arg("report")
@@ -201,7 +204,7 @@ fn seconds_of(plan: &Plan, file: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
             told.rsplit("::").next() == Some(name)
         };
         let found = functions.iter().find(is_it);
-        let seconds = found.and_then(|it| it["self_seconds"].as_f64());
+        let seconds = found.and_then(|it| it["total_seconds"].as_f64());
         seconds.ok_or(format!("{name} was not sampled"))
     };
     Ok(PARTS

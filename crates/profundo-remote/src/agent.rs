@@ -83,7 +83,7 @@ struct Thread {
     looked: (u64, u64),
     /// How many such looks it had not run at all, and how many are to be left out because of that.
     rests: (u8, u8),
-    /// The periods of its clock, and what its samples stood for when the last one began.
+    /// The periods of its clock, and how many samples it had when the last one began.
     periods: PeriodDraw,
     varied: u64,
     /// Whether it was found to block our signal at the last look, or when its clock was stopped.

@@ -17,7 +17,7 @@ use super::{Agent, ClockPlan, Thread};
 use crate::perf::{Signal, TaskClock};
 use crate::proc;
 
-/// A clock's period changes when its samples stand for so many periods more.
+/// A clock's period changes after so many samples. Counted so, and not by time, the rate is the nominal one on average.
 const STRETCH: u64 = 50;
 
 impl Agent {
@@ -79,10 +79,10 @@ impl Agent {
     pub(crate) fn vary_periods(&mut self, period: u64) {
         for thread in &mut self.threads {
             let Some(clock) = &thread.clock else { continue };
-            if thread.told.saturating_sub(thread.varied) < STRETCH * period {
+            if thread.samples.saturating_sub(thread.varied) < STRETCH {
                 continue;
             }
-            thread.varied = thread.told;
+            thread.varied = thread.samples;
             if let Some(record) = self.map.record(thread.index) {
                 let old = record.period.load(Ordering::Relaxed);
                 let new = thread.periods.next(period);
@@ -129,7 +129,7 @@ fn start_clock(
         return Ok(());
     }
     thread.ran_before = thread.ran(pid, record);
-    thread.varied = thread.told;
+    thread.varied = thread.samples;
     record.period.store(period, Ordering::Relaxed);
     // Release: the handler knows the clock before the first signal of it comes.
     record
