@@ -38,10 +38,14 @@ fn half_a_million_stacks_keep_their_lines() {
     let stacks = profile.heap.sites.len();
     assert!(stacks > 1 << 19, "{stacks}");
     assert_eq!(not_kept(profile), 0);
-    // The program does hardly anything else, so most of its time is what the counting takes.
+    // The program does hardly anything else, so most of its time is what the counting takes. That is timed by the cycle
+    // counter, which goes on while the thread has lost its CPU.
     let (user, system) = profile.cpu_used().unwrap();
     let (own, used) = (profile.meta.own_cost.unwrap().0, user.0 + system.0);
-    assert!(own > used / 4 && own < used, "{own} of {used} ns");
+    assert!(
+        own > used / 4 && own < used + used / 4,
+        "{own} of {used} ns"
+    );
 }
 
 /// A stack is known again by its registers and words, also where it leads through code that was made, and is replaced.
