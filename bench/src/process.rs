@@ -1,6 +1,7 @@
 //! What a process is and has cost, by the kernel's own count.
 
-use std::fs;
+use std::process::Child;
+use std::{fs, io, mem};
 
 /// User and system time in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -44,6 +45,25 @@ impl Cpu {
             system: self.system - earlier.system,
         }
     }
+}
+
+/// Waits for a child's end: its status as the kernel gives it, and the CPU time of its whole tree of processes, as far
+/// as that was waited for.
+pub fn wait(child: Child) -> io::Result<(i32, Cpu)> {
+    let mut status = 0;
+    let pid = child.id() as libc::pid_t;
+    // SAFETY: zeroed is a valid rusage, both pointers are ours, and the child is waited for here alone.
+    let usage = unsafe {
+        let mut usage: libc::rusage = mem::zeroed();
+        while libc::wait4(pid, &raw mut status, 0, &raw mut usage) < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        usage
+    };
+    Ok((status, Cpu::of(&usage)))
 }
 
 /// A line of `/proc/self/status` or `/proc/self/smaps_rollup` that is a number of kB, in bytes.

@@ -14,10 +14,10 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
-use std::{env, fs, io, mem};
+use std::{env, fs, io};
 
 use profundo_bench::pairs::percent_more;
-use profundo_bench::process::{Cpu, machine};
+use profundo_bench::process::{machine, wait};
 use profundo_bench::profiler::{Peers, Profiler};
 use profundo_bench::stats::{Summary, median};
 use profundo_bench::verdict;
@@ -244,26 +244,13 @@ fn run(profiler: &Runner, program: &Program) -> Result<Cost, Box<dyn Error>> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    let mut status = 0;
-    // SAFETY: zeroed is a valid rusage, both pointers are ours, and nobody else waits for the
-    // child.
-    let usage = unsafe {
-        let mut usage: libc::rusage = mem::zeroed();
-        let pid = libc::pid_t::try_from(child.id())?;
-        while libc::wait4(pid, &mut status, 0, &mut usage) < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error.into());
-            }
-        }
-        usage
-    };
+    let (status, cpu) = wait(child)?;
     let wall = began.elapsed().as_secs_f64();
     if status != 0 {
         return Err(format!("{} under {} ended badly", program.name, profiler.name()).into());
     }
     Ok(Cost {
-        cpu: Cpu::of(&usage).total(),
+        cpu: cpu.total(),
         wall,
     })
 }

@@ -29,7 +29,7 @@ const PARTS: [(&str, f64); 4] = [
     ("twentieth", 0.05),
 ];
 
-/// What the program is told that is run under the profiler: cycle and seconds.
+/// Environment variables of the profiled program: the length of a cycle, and how many seconds it runs.
 const CYCLE: &str = "PROFUNDO_IN_STEP_CYCLE";
 const SECONDS: &str = "PROFUNDO_IN_STEP_SECONDS";
 
@@ -116,7 +116,7 @@ fn work(cycle: f64, seconds: f64) {
     black_box(number);
 }
 
-/// How often the loop below turns in a microsecond, where nobody disturbs it.
+/// How many turns of the loop below take a microsecond: the best of several measurements.
 fn turns_per_microsecond() -> f64 {
     const TURNS: u64 = 1_000_000;
     let took = (0..20).map(|_| {
@@ -197,7 +197,7 @@ fn seconds_of(plan: &Plan, file: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
     let told: Value = serde_json::from_slice(&output.stdout)?;
     let functions = told["functions"]
         .as_array()
-        .ok_or("no functions are told")?;
+        .ok_or("the report has no functions")?;
     let of = |name: &str| {
         let is_it = |it: &&Value| {
             let told = it["function"].as_str().unwrap_or_default();

@@ -15,9 +15,9 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, fs, io, mem, thread};
+use std::{env, fs, io, thread};
 
-use profundo_bench::process::{Cpu, machine};
+use profundo_bench::process::{machine, wait};
 use profundo_bench::stats::Summary;
 use profundo_bench::verdict;
 
@@ -279,7 +279,7 @@ fn wait_for(port: u16, ready: &[String]) -> Result<(), Box<dyn Error>> {
     };
     while !answers() {
         if began.elapsed() > Duration::from_secs(20) {
-            return Err(format!("nobody listens to port {port}").into());
+            return Err(format!("no server answers on port {port}").into());
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -337,20 +337,9 @@ fn one(server: &Server, before: &[String]) -> Result<f64, Box<dyn Error>> {
     let first = first_process(child.id(), server.process);
     // SAFETY: a descendant of our own child, which lives.
     unsafe { libc::kill(first as libc::pid_t, server.stop) };
-    let (mut status, pid) = (0, libc::pid_t::try_from(child.id())?);
-    // SAFETY: zeroed is a valid rusage, both pointers are ours, and nobody else waits for the child.
-    let usage = unsafe {
-        let mut usage: libc::rusage = mem::zeroed();
-        while libc::wait4(pid, &mut status, 0, &mut usage) < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error.into());
-            }
-        }
-        usage
-    };
+    let (_, cpu) = wait(child)?;
     asked?;
-    Ok(Cpu::of(&usage).total())
+    Ok(cpu.total())
 }
 
 /// The server's first process: the child itself, or the one that a profiler has started.

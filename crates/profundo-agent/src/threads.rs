@@ -230,11 +230,10 @@ pub fn enter_quietly(home: Home) {
     if let (Some(slot), Some(control)) = (entered, session::control()) {
         // A thread of this number may have ended without a word.
         timers::end(slot);
-        let cpu = slot.begin_phase(control.period.load(Ordering::Relaxed));
-        if let Some(record) = probe.threads.record(slot.number()) {
-            record.cpu_before.store(cpu, Ordering::Relaxed);
+        probe.begin_phase(slot);
+        if !timers::start(control, slot, tid) {
+            probe.go_on_without_timer(slot);
         }
-        timers::start(control, slot, tid);
     }
     Value::new().set();
 }

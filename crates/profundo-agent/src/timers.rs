@@ -21,20 +21,21 @@ fn kind(control: &Control) -> Option<u64> {
     }
 }
 
-/// Starts the timer of a thread of this process, and notes it in the thread's slot.
-pub fn start(control: &Control, slot: &Slot, tid: u32) {
+/// Starts the timer of a thread of this process, and notes it in the thread's slot. False: there is none for it.
+pub fn start(control: &Control, slot: &Slot, tid: u32) -> bool {
     // The signal may change between the look at it and the note, after which others see the timer.
     loop {
         let signal = claims::sent();
         let Some(timer) = make(control, tid, signal) else {
-            return;
+            return false;
         };
         if !slot.note_timer(tid, timer) {
             // Somebody else was faster, or the thread has ended.
-            return stop(timer);
+            stop(timer);
+            return true;
         }
         if claims::sent() == signal {
-            return;
+            return true;
         }
         end(slot);
     }
@@ -47,15 +48,16 @@ pub fn restart_all(home: Home) {
         return;
     };
     // SAFETY: the probe was made before the home was settled.
-    for slot in unsafe { home.probe() }.threads.slots() {
+    let probe = unsafe { home.probe() };
+    for slot in probe.threads.slots() {
         let tid = slot.tid();
-        if end(slot) {
-            start(control, slot, tid);
+        if end(slot) && !start(control, slot, tid) {
+            probe.go_on_without_timer(slot);
         }
     }
 }
 
-/// Takes all timers back.
+/// Takes all timers back for good.
 pub fn end_all(home: Home) {
     // SAFETY: the probe was made before the home was settled.
     for slot in unsafe { home.probe() }.threads.slots() {

@@ -107,7 +107,7 @@ pub(crate) fn estimates_within(
         let series = pass.series(track, amount, share, whole);
         let (variance, freedom) = series.variance();
         let samples = share * (1.0 - share) * whole.weight * whole.weight / variance;
-        // Of few, nobody knows well how they scatter: these are Student's quantiles, nearly.
+        // A variance from few numbers is uncertain: this is close to Student's quantiles.
         Estimate::after_wilson(share, samples, Z * (1.0 + 1.2 / freedom))
             .unless_few(amount.mass(), whole)
     })

@@ -6,7 +6,7 @@
 //! | [`CLOCK`] | a task clock, which the command opens | some microseconds at each switch | a sample each period, between the ticks too |
 //!
 //! At a switch between two threads with task clocks the kernel stops one timer of the machine's and starts
-//! another. In a virtual machine each is an exit to the host, so a switch takes two or three times as long as
+//! another. In a virtual machine each is an exit to the host, so a switch takes several times as long as
 //! without clocks. A thread begins at the pace of ticks. It asks for a clock when it has run for a while
 //! and was seldom switched, and gives the clock back when it is switched often.
 

@@ -21,7 +21,7 @@ use crate::records::ThreadRecord;
 use crate::sample::{Event, SystemCall};
 use crate::sys::ThreadUsage;
 use crate::threads::Slot;
-use crate::{Recorder, clock, pace, sys};
+use crate::{Probe, Recorder, clock, pace, sys};
 
 /// How far the samples of a living thread have come. All zero is a thread that nobody looks at.
 #[derive(Debug)]
@@ -88,6 +88,11 @@ pub fn timer_interval(tick: u64) -> u64 {
 }
 
 impl Phase {
+    /// Notes how often sampling was resumed before the thread began.
+    pub(crate) fn note_resumed(&self, times: u32) {
+        self.resumed.store(times, Ordering::Relaxed);
+    }
+
     /// Begins with a thread that has run for `cpu` nanoseconds. Samples are to lie a period apart.
     pub(crate) fn begin(&self, (cpu, usage): (u64, ThreadUsage), period: u64, salt: u64) {
         self.cpu.store(cpu, Ordering::Relaxed);
@@ -311,6 +316,33 @@ fn go_back_to_ticks(slot: &Slot, record: &ThreadRecord, recorder: &Recorder, cpu
         sys::set_timer(timer, interval, interval);
     }
     ask_for(pace::TICKS, record, recorder);
+}
+
+impl Probe {
+    /// Begins to sample the calling thread, which has this slot: its samples are to lie a period apart.
+    pub fn begin_phase(&self, slot: &Slot) {
+        let Some((recorder, record)) = self.recorded(slot) else {
+            return;
+        };
+        let times = recorder.ring.header.resumed.load(Ordering::Relaxed);
+        slot.phase.note_resumed(times);
+        let cpu = slot.begin_phase(period(recorder));
+        record.cpu_before.store(cpu, Ordering::Relaxed);
+    }
+
+    /// Asks for a task clock for a thread that has no timer: the kernel gives no more of them, or the program uses all
+    /// signals that a timer could send.
+    pub fn go_on_without_timer(&self, slot: &Slot) {
+        if let Some((recorder, record)) = self.recorded(slot).filter(|(it, _)| it.uses_clocks()) {
+            ask_for(pace::CLOCK, record, recorder);
+        }
+    }
+
+    fn recorded(&self, slot: &Slot) -> Option<(&Recorder, &'static ThreadRecord)> {
+        self.recorder
+            .as_ref()
+            .zip(self.threads.record(slot.number()))
+    }
 }
 
 /// Asks the command for another clock.

@@ -293,7 +293,7 @@ impl Slot {
 
     /// Notes what the kernel has counted of the calling thread, which is looked at from now on: its samples are
     /// to lie a period apart. Returns its CPU time.
-    pub fn begin_phase(&self, period: u64) -> u64 {
+    pub(crate) fn begin_phase(&self, period: u64) -> u64 {
         let (cpu, usage) = (sys::thread_cpu_time(), sys::thread_usage());
         self.note_system_times(cpu, usage);
         self.phase.begin((cpu, usage), period, self.tid().into());

@@ -6,7 +6,7 @@ use profundo_model::Engine;
 
 use crate::program::Program;
 use crate::recording::Recording;
-use crate::targets::c;
+use crate::targets::{c, tool};
 
 /// How many samples were taken in this function and what it calls, for each second of their time.
 fn samples_per_second(recording: &Recording, function: &str) -> f64 {
@@ -62,4 +62,21 @@ fn threads_have_clocks_while_they_are_seldom_switched() {
         "{by_ticks} s; {}",
         recording.outline()
     );
+}
+
+#[test]
+fn threads_that_can_have_no_timer_have_clocks() {
+    let (Some(prlimit), Some(target)) = (tool("prlimit"), c("paces.c", &["-pthread"])) else {
+        return;
+    };
+    // Timers count among the signals that may wait.
+    let limit = "--sigpending=0".into();
+    let program = Program::new(prlimit).with(&[limit, target.into_os_string()]);
+    let recording = program.same();
+    if recording.profile.meta.engine != Engine::PerfSignal {
+        return skip("perf events are not permitted");
+    }
+    recording
+        .hot("burn_at_first", 25.0)
+        .hot("burn_at_last", 25.0);
 }

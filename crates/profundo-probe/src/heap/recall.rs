@@ -1,8 +1,8 @@
-//! The stacks that a thread's sampled blocks came from lately, as they were told.
+//! The last stacks of a thread's sampled blocks, as they were written.
 //!
 //! Where a stack is known again by its registers and by the words that its walk would read ([`Known`]), it is copied and
-//! not walked: that takes a tenth of the time. Each block still has its whole stack before it in the buffer, so nobody
-//! who reads it has to know of this.
+//! not walked, which takes a third of the time (`BENCHMARKS.md`). Each block still has its whole stack before it in the
+//! buffer, so readers need not know of this.
 
 use core::cell::Cell;
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use profundo_probe::phase::PeriodDraw;
-use profundo_probe::shared::{LINES_LIST, SessionState, file, memory_kind, trace_flag};
+use profundo_probe::shared::{
+    LINES_LIST, SessionState, engine as clocks_of, file, memory_kind, trace_flag,
+};
 use profundo_wire::recording::Engine;
 
 use super::attach::instead_of_perf;
@@ -100,8 +102,11 @@ impl Recorder {
         // Ids from another namespace would mean other processes here.
         let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |data| data.ino());
         control.namespace.store(namespace, Ordering::Relaxed);
-        let is_timer = engine == Engine::CpuTimer;
-        control.engine.store(u32::from(is_timer), Ordering::Relaxed);
+        let clocks = match engine {
+            Engine::CpuTimer => clocks_of::CPU_TIMER,
+            _ => clocks_of::PERF_SIGNAL,
+        };
+        control.engine.store(clocks, Ordering::Relaxed);
         control
             .follow
             .store(u32::from(options.follow), Ordering::Relaxed);

@@ -180,11 +180,8 @@ impl Recorder {
         }
         program.user.stop(user);
         program.system.stop(system);
-        let expected = program.expected(self.engine);
-        self.cpu += expected;
-        if matches!(program.way, Way::Outside(_)) {
-            self.by_kernel += expected;
-        }
+        self.cpu += program.expected(self.engine);
+        self.by_kernel += program.expected_by_kernel(self.engine);
         self.cpu_of_ended += program.cpu();
         self.count_untold(&program);
         self.note_behind(&program);
@@ -239,11 +236,8 @@ impl Recorder {
             if let Some(program) = self.programs.get_mut(&key) {
                 program.tell_threads(now, &self.scale, sink);
                 program.tell_loss(sink);
-                let expected = program.expected(self.engine);
-                self.cpu += expected;
-                if matches!(program.way, Way::Outside(_)) {
-                    self.by_kernel += expected;
-                }
+                self.cpu += program.expected(self.engine);
+                self.by_kernel += program.expected_by_kernel(self.engine);
                 if let Way::Outside(outside) = &mut program.way {
                     outside.settle(key, true, sink);
                     self.readings.add(outside.readings());
@@ -331,6 +325,14 @@ impl Program {
             Way::Outside(outside) => outside.sees_the_kernel,
         };
         if sees_the_kernel { user + system } else { user }
+    }
+
+    /// The part of it that the kernel samples, because the program has no agent.
+    fn expected_by_kernel(&self, engine: Engine) -> u64 {
+        match self.way {
+            Way::Agent(_) => 0,
+            Way::Outside(_) => self.expected(engine),
+        }
     }
 
     /// Tells what was lost, if that is more than was told.
