@@ -13,7 +13,7 @@ use profundo_probe::sys;
 
 use crate::home::{Home, Whose, home};
 use crate::lock::Lock;
-use crate::{blocked, process, real, restrict, session, signals, threads, timers, traps};
+use crate::{blocked, fork, process, real, restrict, session, signals, threads, timers, traps};
 
 /// The signal that timers and the command's descriptors send; 0 if the program uses all that could be.
 static SENT: AtomicI32 = AtomicI32::new(0);
@@ -63,7 +63,8 @@ pub fn claim(signals: u64) {
         return;
     }
     let error = real::errno();
-    let home = home().filter(|home| home.records());
+    // A child that has put off its entry waits for a signal that changes now.
+    let home = fork::home_of_this_process();
     let has_changed = is_other_signal(used) || is_being_moved;
     if has_changed {
         move_on(home);

@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 
 use crate::home::{Whose, home};
-use crate::{calls, memory, process, real, restrict, session, threads};
+use crate::{calls, deferred, memory, process, real, restrict, session, threads};
 
 /// Has the C library tell us when the program leaves `main` or calls `exit`. What was registered
 /// first is called last.
@@ -31,6 +31,7 @@ fn note(code: c_int) {
         // What lies in memory that is ours needs no call.
         return calls::end();
     }
+    deferred::end();
     let own = home().filter(|home| home.whose() == Whose::Ours && home.records());
     let Some(home) = own else {
         if let Some(control) = session::control().filter(|it| session::has_not_ended(it)) {

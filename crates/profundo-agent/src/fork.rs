@@ -1,16 +1,18 @@
 //! The child of a fork: a process of its own, with a ring of its own.
 //!
 //! What lies in the ring's place is the parent's, shared, and what lies in our memory is a copy of
-//! the parent's, so neither is of use. There is one thread, no clock and no timer.
+//! the parent's, so neither is of use. There is one thread, no clock and no timer. Most children execute another
+//! program at once, so they put off all of this: [`deferred`].
 
 use core::ptr;
 use core::sync::atomic::Ordering;
 
-use profundo_probe::shared::{Listings, Ring, start_kind};
+use profundo_probe::shared::{Control, Listings, Ring, start_kind};
 use profundo_probe::{sys, urgent};
 
 use crate::home::{Home, Whose, home};
-use crate::{calls, files, memory, python, real, session, shell, start};
+use crate::session::NoRing;
+use crate::{calls, deferred, files, memory, python, real, session, shell, start};
 
 /// How long a child waits for a ring, in nanoseconds: its parent may wait for it.
 const PATIENCE: u64 = 20_000_000;
@@ -18,7 +20,10 @@ const PATIENCE: u64 = 20_000_000;
 /// Has the C library tell us of each fork.
 pub fn watch() {
     unsafe extern "C" fn in_child() {
-        home_of_this_process();
+        let forked = home().filter(|home| home.whose() == Whose::Copied);
+        if let Some(home) = forked {
+            begin_child(home, true);
+        }
     }
     if let Some(register) = real::__register_atfork() {
         let nothing = ptr::null_mut();
@@ -33,48 +38,100 @@ pub fn watch() {
 pub fn home_of_this_process() -> Option<Home> {
     let home = home()?;
     match home.whose() {
+        Whose::Ours if deferred::is_waiting() => deferred::enter(home),
         Whose::Ours => {}
         Whose::Borrowed => return None,
-        Whose::Copied => {
-            let began = start::cpu_time();
-            enter_child(home);
-            start::note_cost(began);
-        }
+        Whose::Copied => begin_child(home, false),
     }
     home.records().then_some(home)
 }
 
+/// As [`home_of_this_process`], for what is of no use before the child of a fork has entered itself.
+#[inline]
+pub fn home_if_entered() -> Option<Home> {
+    match deferred::is_waiting() {
+        true => None,
+        false => home_of_this_process(),
+    }
+}
+
+/// The child of a fork enters itself, or, if it may, puts that off.
 #[cold]
-fn enter_child(home: Home) {
+fn begin_child(home: Home, may_wait: bool) {
+    let had_ring = deferred::forget() || home.records();
+    let control = session::control();
+    if let Some(control) = control.filter(|_| had_ring && may_wait)
+        && deferred::begin(home, control)
+    {
+        return;
+    }
+    let began = start::cpu_time();
     urgent::set_probe(None);
     home.take();
     shell::reset_after_fork();
-    let Some(control) = session::control() else {
-        return;
-    };
-    let parent = home.ring_number().load(Ordering::Relaxed);
-    let had_ring = home.records();
     home.set_records(false);
-    if !had_ring {
+    match control {
+        Some(control) if had_ring => enter(home, control),
         // A parent without a ring has children without one.
-        memory::abandon();
-        calls::stop();
-        return;
+        Some(_) => {
+            memory::abandon();
+            calls::stop();
+        }
+        None => {}
     }
-    let follows = control.follow.load(Ordering::Relaxed) != 0
-        && session::is_alive(control)
-        && session::is_own_namespace(control);
+    start::note_cost(began);
+}
+
+/// Enters a child, which has no probe and does not record yet, or gives it up.
+fn enter(home: Home, control: &'static Control) {
     let patience = session::patience_for_ring(control, PATIENCE);
-    let taken = follows.then(|| session::take_ring(control, patience));
-    let taken = taken.flatten();
-    let Some((number, memory)) = taken else {
-        // The parent's ring must not be written to.
-        // SAFETY: the ring is ours, and there is no other thread that could use it.
-        unsafe { files::map_zeroed_over(home.ring_address(), Ring::BYTES) };
-        memory::abandon();
-        calls::stop();
-        return;
+    let taken = is_followed(control).then(|| session::take_ring(control, patience));
+    match taken.flatten() {
+        Some(ring) => enter_with(home, control, ring, None),
+        None => give_up(home),
+    }
+}
+
+/// Enters a child that has put that off since the cycle counter was at `began`. False: there is no ring for it, and it may
+/// try again.
+pub fn enter_late(home: Home, control: &'static Control, began: u64, can_try_again: bool) -> bool {
+    /// It has waited for a tick, and may as well wait for the next one.
+    const A_MOMENT: u64 = 1_000_000;
+    let taken = match is_followed(control) {
+        true if can_try_again => session::try_to_take_ring(control, A_MOMENT),
+        true => session::take_ring(control, PATIENCE).ok_or(NoRing::CannotBeMapped),
+        false => Err(NoRing::CannotBeMapped),
     };
+    match taken {
+        Ok(ring) => enter_with(home, control, ring, Some(began)),
+        Err(NoRing::NoneFree) => return false,
+        Err(NoRing::CannotBeMapped) => give_up(home),
+    }
+    true
+}
+
+fn is_followed(control: &Control) -> bool {
+    control.follow.load(Ordering::Relaxed) != 0
+        && session::is_alive(control)
+        && session::is_own_namespace(control)
+}
+
+/// The child is not recorded. The parent's ring must not be written to.
+fn give_up(home: Home) {
+    // SAFETY: the ring is ours, and there is no other thread that could use it.
+    unsafe { files::map_zeroed_over(home.ring_address(), Ring::BYTES) };
+    memory::abandon();
+    calls::stop();
+}
+
+/// Enters a child that has taken a ring. `began`: the cycle counter after the fork, if that was a while ago.
+fn enter_with(
+    home: Home,
+    control: &'static Control,
+    (number, memory): (u32, ptr::NonNull<u8>),
+    began: Option<u64>,
+) {
+    let parent = home.ring_number().load(Ordering::Relaxed);
     // SAFETY: both are rings: the new one is mapped, and the parent's still is.
     unsafe {
         copy_known(home.ring(), memory.cast::<Ring>().as_ref());
@@ -90,7 +147,9 @@ fn enter_child(home: Home) {
     calls::enter_child(number);
     python::look_in_child(home);
     home.set_records(true);
-    start::introduce(home, start_kind::FORK);
+    // SAFETY: the probe was made.
+    urgent::set_probe(Some(unsafe { home.probe() }));
+    start::introduce(home, start_kind::FORK, began);
     calls::show_forked(home);
 }
 

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use profundo_probe::urgent;
 
-use crate::{calls, claims, fork, memory, real, signals, threads, traps};
+use crate::{calls, claims, deferred, fork, memory, real, signals, threads, traps};
 
 /// Lets the program be told of each reading of the cycle counter, by a signal that kills it.
 const PR_SET_TSC: c_int = 26;
@@ -34,6 +34,7 @@ fn leave(has_clock: bool) {
         home.set_records(false);
         // Our handler goes before its probe: without one it would take a tick for the program's.
         signals::withdraw(is_quiet);
+        deferred::forget();
         urgent::set_probe(None);
         // Release pairs with the acquire of the command.
         home.ring().header.left.store(1, Ordering::Release);

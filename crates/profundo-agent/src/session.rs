@@ -4,7 +4,7 @@
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 pub use profundo_probe::loading::join;
 use profundo_probe::shared::{
@@ -110,11 +110,22 @@ pub fn has_not_ended(control: &Control) -> bool {
 /// Whether ids mean the same to the command as they do here. Where there is no `/proc` to say so, they do
 /// if the command is here: one that is not may be in another namespace, or gone.
 pub fn is_own_namespace(control: &Control) -> bool {
-    let of_command = control.namespace.load(Ordering::Relaxed);
-    match process::pid_namespace().filter(|_| of_command != 0) {
-        Some(own) => own == of_command,
-        None => process::exists(control.command.load(Ordering::Relaxed)),
+    /// The answer, and for which process: its id, twice, plus one if it is true. To ask the kernel takes longer than
+    /// most of what is done at a start.
+    static ANSWER: AtomicU64 = AtomicU64::new(0);
+    let question = u64::from(process::process_id()) << 1;
+    let answer = ANSWER.load(Ordering::Relaxed);
+    if answer & !1 == question {
+        return answer != question;
     }
+    let of_command = control.namespace.load(Ordering::Relaxed);
+    let is_own = match process::pid_namespace().filter(|_| of_command != 0) {
+        Some(own) => own == of_command,
+        // That may change.
+        None => return process::exists(control.command.load(Ordering::Relaxed)),
+    };
+    ANSWER.store(question | u64::from(is_own), Ordering::Relaxed);
+    is_own
 }
 
 /// The two variables that the next program needs to be followed; `None` if it is not to be.
@@ -174,6 +185,18 @@ fn directory() -> &'static [u8] {
 /// Takes a free ring and maps it, waiting no longer than `nanoseconds` for one. `None`: there is none,
 /// although the command was told.
 pub fn take_ring(control: &Control, nanoseconds: u64) -> Option<(u32, ptr::NonNull<u8>)> {
+    let taken = try_to_take_ring(control, nanoseconds);
+    if taken == Err(NoRing::NoneFree) {
+        control.starved.fetch_add(1, Ordering::Relaxed);
+    }
+    taken.ok()
+}
+
+/// As [`take_ring`], for a process that can try again later.
+pub fn try_to_take_ring(
+    control: &Control,
+    nanoseconds: u64,
+) -> Result<(u32, ptr::NonNull<u8>), NoRing> {
     /// A command that is not held up itself makes a ring in a part of a turn, and says so.
     const TURN: u64 = 1_000_000;
     let mut wait = None;
@@ -189,11 +212,11 @@ pub fn take_ring(control: &Control, nanoseconds: u64) -> Option<(u32, ptr::NonNu
                     // Others come while this process is not yet ready to say hello.
                     ring_doorbell(control);
                 }
-                return Some(ring);
+                return Ok(ring);
             }
             Err(NoRing::CannotBeMapped) => {
                 control.unmapped.fetch_add(1, Ordering::Relaxed);
-                return None;
+                return Err(NoRing::CannotBeMapped);
             }
             Err(NoRing::NoneFree) if control.exhausted.load(Ordering::Relaxed) != 0 => break,
             Err(NoRing::NoneFree) => {
@@ -207,8 +230,7 @@ pub fn take_ring(control: &Control, nanoseconds: u64) -> Option<(u32, ptr::NonNu
             }
         }
     }
-    control.starved.fetch_add(1, Ordering::Relaxed);
-    None
+    Err(NoRing::NoneFree)
 }
 
 /// How long a process waits for a ring while the command has its turns: `usual`, or longer where every call
@@ -249,7 +271,8 @@ pub fn say_farewell(control: &Control, code: i32) {
 }
 
 /// Why a process has no ring.
-enum NoRing {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum NoRing {
     /// All that there are have been taken.
     NoneFree,
     /// Another root, a descriptor limit, or an address space that is full: it will not be better next time.

@@ -99,7 +99,7 @@ pub unsafe extern "C" fn sigaction(
 ) -> c_int {
     if !is_for_us(signal) {
         // The interpreter installs its handlers while it starts.
-        if let Some(home) = fork::home_of_this_process() {
+        if let Some(home) = fork::home_if_entered() {
             python::look_if_asked(home);
             door::see_to_it();
         }

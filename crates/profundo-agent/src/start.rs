@@ -5,14 +5,14 @@ use core::ffi::c_int;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use profundo_probe::shared::{Control, MAGIC, SessionState, ring_state, start_kind};
+use profundo_probe::shared::{COMMAND_BYTES, Control, MAGIC, SessionState, ring_state, start_kind};
 use profundo_probe::{clock, sys, urgent};
 
 use crate::home::{self, Home, home};
 use crate::patience::Wait;
 use crate::{
-    claims, ends, environment, fork, memory, process, python, real, session, signals, symbols,
-    threads, traps,
+    claims, deferred, ends, environment, fork, memory, process, python, real, session, signals,
+    symbols, threads, traps,
 };
 
 /// Before, during and after the start.
@@ -35,8 +35,44 @@ const PATIENCE_FOR_RING: u64 = 50_000_000;
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
 
-extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
-    ensure();
+extern "C" fn constructor(count: c_int, words: *const *const c_char, _: *const *const c_char) {
+    let arguments = Arguments {
+        count: usize::try_from(count).unwrap_or(0),
+        words,
+    };
+    if PHASE.load(Ordering::Relaxed) == phase::BEFORE {
+        start(Some(arguments));
+    } else if let Some(home) = home().filter(|home| home.records()) {
+        note_command(home, arguments);
+    }
+}
+
+/// The program's arguments, as the loader passes them: so many strings.
+#[derive(Clone, Copy)]
+struct Arguments {
+    count: usize,
+    words: *const *const c_char,
+}
+
+/// Writes down the command line, as far as there is room for it.
+fn note_command(home: Home, Arguments { count, words }: Arguments) {
+    let mut text = [0_u8; COMMAND_BYTES];
+    let mut end = 0;
+    for index in 0..count {
+        // SAFETY: so many strings are there.
+        let word = unsafe { CStr::from_ptr(*words.add(index)) }.to_bytes_with_nul();
+        let room = text.get_mut(end..).unwrap_or_default();
+        let length = word.len().min(room.len());
+        room.iter_mut().zip(word).for_each(|(to, &from)| *to = from);
+        end += length;
+    }
+    let header = &home.ring().header;
+    let (chunks, _) = text.as_chunks();
+    for (to, from) in header.command.iter().zip(chunks).take(end.div_ceil(8)) {
+        to.store(u64::from_ne_bytes(*from), Ordering::Relaxed);
+    }
+    // Release pairs with the acquire of the command.
+    header.command_bytes.store(end as u32, Ordering::Release);
 }
 
 /// Starts the agent, if it has not been started: a library that was initialised before us may make
@@ -44,12 +80,12 @@ extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_
 #[inline]
 pub fn ensure() {
     if PHASE.load(Ordering::Relaxed) == phase::BEFORE {
-        start();
+        start(None);
     }
 }
 
 #[cold]
-fn start() {
+fn start(arguments: Option<Arguments>) {
     // Not a lock: a thread that is made meanwhile by another one is not worth waiting for.
     let first = PHASE.compare_exchange(
         phase::BEFORE,
@@ -64,7 +100,7 @@ fn start() {
     real::resolve();
     // SAFETY: the program has not begun.
     if let Some((control, is_behind)) = unsafe { find_session() } {
-        record(control, is_behind);
+        record(control, is_behind, arguments);
         note_cost(began);
     }
     PHASE.store(phase::AFTER, Ordering::Relaxed);
@@ -89,7 +125,7 @@ unsafe fn find_session() -> Option<(&'static Control, bool)> {
 
 /// Takes a ring, and tells the command that we are here. What is missing is missing: the program
 /// runs, and what it executes is followed all the same.
-fn record(control: &'static Control, is_behind: bool) -> Option<()> {
+fn record(control: &'static Control, is_behind: bool, arguments: Option<Arguments>) -> Option<()> {
     if control.state.load(Ordering::Relaxed) == SessionState::Over as u32
         || !session::is_own_namespace(control)
     {
@@ -129,13 +165,32 @@ fn record(control: &'static Control, is_behind: bool) -> Option<()> {
     python::look(home, true);
     home.set_records(true);
     signals::install();
-    introduce(home, start_kind::EXEC);
+    if let Some(arguments) = arguments {
+        note_command(home, arguments);
+    }
+    if control.defers.load(Ordering::Relaxed) != 0 {
+        // Most programs are short, and never need what the command has to say.
+        deferred::await_answer_later();
+        introduce(home, start_kind::EXEC, None);
+    } else {
+        // SAFETY: the probe was made before.
+        urgent::set_probe(Some(unsafe { home.probe() }));
+        introduce(home, start_kind::EXEC, None);
+        await_answer(home, control);
+    }
+    Some(())
+}
+
+/// Waits for what the command has to say. Only then is there a sense in samples.
+pub fn await_answer(home: Home, control: &Control) {
     if wait(home, control) == ring_state::REFUSED {
         urgent::set_probe(None);
         home.set_records(false);
         memory::leave();
+        return;
     }
-    Some(())
+    // SAFETY: the probe was made before.
+    urgent::set_probe(Some(unsafe { home.probe() }));
 }
 
 /// The CPU time of this process in nanoseconds.
@@ -152,8 +207,9 @@ pub fn note_cost(began: u64) {
     }
 }
 
-/// Fills in the header, enters the calling thread and says hello.
-pub fn introduce(home: Home, kind: u32) {
+/// Fills in the header, enters the calling thread and says hello. `began`: the cycle counter when the process was forked,
+/// if that was a while ago.
+pub fn introduce(home: Home, kind: u32, began: Option<u64>) {
     let header = &home.ring().header;
     let process = process::process_id();
     header.kind.store(kind, Ordering::Relaxed);
@@ -165,9 +221,10 @@ pub fn introduce(home: Home, kind: u32) {
     let ends = &header.ends;
     ends.peak_before.store(used.peak, Ordering::Relaxed);
     header.magic.store(MAGIC, Ordering::Relaxed);
-    // SAFETY: the probe was made before.
-    urgent::set_probe(Some(unsafe { home.probe() }));
-    threads::enter_quietly(home);
+    match began {
+        None => threads::enter_quietly(home),
+        Some(began) => threads::enter_forked(home, began),
+    }
     let signal = claims::sent() as u32;
     header.signal.store(signal, Ordering::Relaxed);
     traps::offer();

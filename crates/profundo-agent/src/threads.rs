@@ -219,6 +219,15 @@ impl Value {
 
 /// Enters the calling thread: a record, a slot, its timer, the key.
 pub fn enter_quietly(home: Home) {
+    enter(home, None);
+}
+
+/// As [`enter_quietly`], for the only thread of a child that was forked when the cycle counter was at `began`.
+pub fn enter_forked(home: Home, began: u64) {
+    enter(home, Some(began));
+}
+
+fn enter(home: Home, forked: Option<u64>) {
     // SAFETY: the probe was made before the home was settled.
     let probe = unsafe { home.probe() };
     let tid = sys::thread_id();
@@ -230,7 +239,15 @@ pub fn enter_quietly(home: Home) {
     if let (Some(slot), Some(control)) = (entered, session::control()) {
         // A thread of this number may have ended without a word.
         timers::end(slot);
-        probe.begin_phase(slot);
+        match forked {
+            None => probe.begin_phase(slot),
+            Some(began) => {
+                if let Some(record) = probe.threads.record(slot.number()) {
+                    record.restart(began);
+                }
+                probe.begin_phase_at_fork(slot);
+            }
+        }
         if !timers::start(control, slot, tid) {
             probe.go_on_without_timer(slot);
         }

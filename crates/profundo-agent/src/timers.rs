@@ -72,7 +72,7 @@ pub fn end(slot: &Slot) -> bool {
 }
 
 /// Makes a timer on a thread's CPU clock. `None`: there is to be none.
-fn make(control: &Control, tid: u32, signal: i32) -> Option<u32> {
+pub fn make(control: &Control, tid: u32, signal: i32) -> Option<u32> {
     let value = kind(control)?;
     if signal == 0 {
         return None;
@@ -101,7 +101,7 @@ fn make(control: &Control, tid: u32, signal: i32) -> Option<u32> {
 }
 
 /// Takes a timer back.
-fn stop(timer: u32) {
+pub fn stop(timer: u32) {
     // SAFETY: the number is that of a timer of ours, which is not used any more.
     unsafe { sys::call(libc::SYS_timer_delete, [timer as usize, 0, 0, 0, 0, 0]) };
 }

@@ -321,12 +321,21 @@ fn go_back_to_ticks(slot: &Slot, record: &ThreadRecord, recorder: &Recorder, cpu
 impl Probe {
     /// Begins to sample the calling thread, which has this slot: its samples are to lie a period apart.
     pub fn begin_phase(&self, slot: &Slot) {
+        self.begin_phase_after(slot, (sys::thread_cpu_time(), sys::thread_usage()));
+    }
+
+    /// As [`Self::begin_phase`], for the only thread of a forked child: all that it has run since the fork counts.
+    pub fn begin_phase_at_fork(&self, slot: &Slot) {
+        self.begin_phase_after(slot, (0, ThreadUsage::default()));
+    }
+
+    fn begin_phase_after(&self, slot: &Slot, (cpu, usage): (u64, ThreadUsage)) {
         let Some((recorder, record)) = self.recorded(slot) else {
             return;
         };
         let times = recorder.ring.header.resumed.load(Ordering::Relaxed);
         slot.phase.note_resumed(times);
-        let cpu = slot.begin_phase(period(recorder));
+        slot.begin_phase((cpu, usage), period(recorder));
         record.cpu_before.store(cpu, Ordering::Relaxed);
     }
 

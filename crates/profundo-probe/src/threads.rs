@@ -291,13 +291,11 @@ impl Slot {
         self.was_in_kernel.swap(true, Ordering::Relaxed)
     }
 
-    /// Notes what the kernel has counted of the calling thread, which is looked at from now on: its samples are
-    /// to lie a period apart. Returns its CPU time.
-    pub(crate) fn begin_phase(&self, period: u64) -> u64 {
-        let (cpu, usage) = (sys::thread_cpu_time(), sys::thread_usage());
+    /// Notes what the kernel had counted of the thread when its part in the recording began: its samples are to lie
+    /// a period apart.
+    pub(crate) fn begin_phase(&self, (cpu, usage): (u64, sys::ThreadUsage), period: u64) {
         self.note_system_times(cpu, usage);
         self.phase.begin((cpu, usage), period, self.tid().into());
-        cpu
     }
 
     /// Notes the system time of the thread, which is looked for from now on.

@@ -44,7 +44,8 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
         return unsafe { urgent::pass_on(signal, info, context) };
     }
     // A thread that has told its end is about to go.
-    let Some(probe) = urgent::probe().filter(|probe| probe.knows_this_thread()) else {
+    let probe = urgent::probe().or_else(urgent::wake);
+    let Some(probe) = probe.filter(|probe| probe.knows_this_thread()) else {
         return;
     };
     let event = Event {

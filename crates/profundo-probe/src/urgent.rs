@@ -23,6 +23,9 @@ const POLL_HUP: i32 = 6;
 
 static PROBE: AtomicPtr<Probe> = AtomicPtr::new(ptr::null_mut());
 
+/// What does the rest of a process's entry when a clock ticks and there is no probe yet: a function, or 0.
+static WAKER: AtomicUsize = AtomicUsize::new(0);
+
 /// What the program has installed, as far as it knows. One thread at a time writes it; any thread and any
 /// handler reads it and never waits: the writer fills in the copy that nobody reads, and then makes it the
 /// current one. A writer that is preempted half way leaves the old action in force.
@@ -203,6 +206,22 @@ pub fn set_probe(probe: Option<&'static Probe>) {
     PROBE.store(pointer, Ordering::Release);
 }
 
+/// Has a function see to a probe when a clock ticks and there is none. The handler calls it.
+pub fn set_waker(waker: extern "C" fn()) {
+    WAKER.store(waker as usize, Ordering::Relaxed);
+}
+
+/// Asks for a probe, on behalf of a clock that has ticked without one.
+#[cold]
+pub(crate) fn wake() -> Option<&'static Probe> {
+    let waker = WAKER.load(Ordering::Relaxed);
+    if waker != 0 {
+        // SAFETY: `set_waker` has stored the address of such a function.
+        unsafe { core::mem::transmute::<usize, extern "C" fn()>(waker)() };
+    }
+    probe()
+}
+
 /// Whether an action is our own handler.
 pub fn is_ours(action: &libc::sigaction) -> bool {
     action.sa_sigaction == on_urgent as *const () as usize
@@ -269,7 +288,13 @@ extern "C" fn on_urgent(signal: i32, info: *mut libc::siginfo_t, context: *mut l
     match (unsafe { meaning(signal, info, probe) }, probe) {
         // SAFETY: this is a handler, and `context` is the kernel's.
         (Meaning::Ours(event), Some(probe)) => unsafe { probe.sample(event, context.cast()) },
-        (Meaning::Ours(_) | Meaning::Late, _) => {}
+        (Meaning::Ours(event), None) => {
+            if let Some(probe) = wake() {
+                // SAFETY: as above.
+                unsafe { probe.sample(event, context.cast()) }
+            }
+        }
+        (Meaning::Late, _) => {}
         // SAFETY: passed on.
         (Meaning::Theirs, _) => unsafe { pass_on(signal, info, context) },
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use profundo_probe::ThreadRecord;
 use profundo_probe::phase::PeriodDraw;
-use profundo_probe::shared::{CHUNKS, Header, Ring, start_kind};
+use profundo_probe::shared::{CHUNKS, COMMAND_BYTES, Header, Ring, start_kind};
 use profundo_wire::recording::{Event, LossCounts, ThreadInfo};
 use profundo_wire::{End, Gil, PythonEnd, Reader, Record, SampleHead, State};
 
@@ -191,6 +191,20 @@ impl Agent {
         let end = name.iter().position(|&byte| byte == 0);
         let name = name.get(..end.unwrap_or(name.len()))?;
         Some(String::from_utf8_lossy(name).into_owned())
+    }
+
+    /// The command line that the agent has written down, and whether that is all of it; empty after a fork.
+    pub(crate) fn command(&self) -> (String, bool) {
+        let header = self.header();
+        // Acquire pairs with the agent's release.
+        let length = header.command_bytes.load(Ordering::Acquire) as usize;
+        let is_whole = (1..COMMAND_BYTES).contains(&length);
+        let words = header.command.iter().take(length.div_ceil(8));
+        let bytes: Vec<u8> = words
+            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
+            .take(length)
+            .collect();
+        (profundo_wire::command::line(&bytes), is_whole)
     }
 
     /// The next list's number.

@@ -61,6 +61,15 @@ fn exceptions_through_forty_frames() {
 }
 
 #[test]
+fn threads_that_are_cancelled_in_functions_of_ours() {
+    let Some(target) = cpp("cancelled.cpp", &[]) else {
+        return;
+    };
+    // What it prints says which destructors ran.
+    Program::new(target).same();
+}
+
+#[test]
 fn long_jumps_and_coroutines() {
     let Some(target) = c("longjmp.c", &[]) else {
         return;

@@ -23,6 +23,9 @@ const TURN: u64 = 20_000_000;
 /// Asks for it, and waits. The caller has a ring, and is about to end the process.
 #[inline(never)]
 pub fn look_for_the_unreachable(home: Home) {
+    if !super::is_on() {
+        return;
+    }
     let header = &home.ring().header;
     let alive = session::control().filter(|control| session::is_alive(control));
     // What an interpreter keeps it frees or forgets as it likes.

@@ -118,7 +118,9 @@ pub struct Control {
     /// When processes began to wait for the command, which has had no turn since: on the monotonic
     /// clock, with [`UNANSWERED`] once they have given up. The command stores 0 in each turn.
     pub waiting_since: AtomicU64,
-    reserved: [AtomicU32; 12],
+    /// 1 if children of forks need not enter themselves at once: the kernel tells of them.
+    pub defers: AtomicU32,
+    reserved: [AtomicU32; 11],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The last words, in a circle.
@@ -127,11 +129,16 @@ pub struct Control {
     pub copies: [CopyNote; MAX_COPIES],
     /// How many there have been.
     pub copy_count: AtomicU64,
+    /// The processes of children of forks that have not entered themselves yet, and will; 0 is a free place.
+    pub deferred: [AtomicU32; MAX_DEFERRED],
 }
 
 /// In [`Control::waiting_since`]: the command had no turn in time, and nobody waits for it until it has
 /// had one.
 pub const UNANSWERED: u64 = 1;
+
+/// How many children of forks can put off their entry at one time.
+pub const MAX_DEFERRED: usize = 256;
 
 /// How many copies are remembered.
 pub const MAX_COPIES: usize = 64;

@@ -59,12 +59,12 @@ pub use calls::{
 };
 pub use collections::{Collections, KEPT};
 pub use control::{
-    Control, CopyNote, Farewell, MAX_COPIES, MAX_FAREWELLS, MAX_RINGS, RingEntry, SessionState,
-    UNANSWERED, engine, entry_state, memory_kind, trace_flag,
+    Control, CopyNote, Farewell, MAX_COPIES, MAX_DEFERRED, MAX_FAREWELLS, MAX_RINGS, RingEntry,
+    SessionState, UNANSWERED, engine, entry_state, memory_kind, trace_flag,
 };
 pub use ring::{
-    CHUNKS, Ends, ForeignModule, Header, LISTED, Listings, MemoryCounts, RECORDS, Ring, Silence,
-    ring_state, start_kind, trap_state,
+    CHUNKS, COMMAND_BYTES, Ends, ForeignModule, Header, LISTED, Listings, MemoryCounts, RECORDS,
+    Ring, Silence, ring_state, start_kind, trap_state,
 };
 
 pub use door::{DOOR_SYMBOL, Outlet, Request, refusal, request_flag, request_state, way, wish};
@@ -178,7 +178,7 @@ pub const MEMORY_SYMBOLS: &[&str] = &[
 
 /// At the start of `control` and of each ring. Its last byte is the layout's version: an agent
 /// that finds another one does nothing.
-pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x0A");
+pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x0B");
 
 /// How much address space `tables` takes: little enough for a program that limits its own. The
 /// file is as long as what is in it, and grows: nothing may be touched that no module's list names.

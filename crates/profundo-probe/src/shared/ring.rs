@@ -208,7 +208,15 @@ pub struct Header {
     pub search: super::Search,
     /// When the compiler's counters are to be read.
     pub tallies: super::Tallies,
+    /// The first bytes of the command line of a program, as the kernel shows it: a NUL behind each argument. The process
+    /// may end before anybody has asked the kernel.
+    pub command: [AtomicU64; COMMAND_BYTES / 8],
+    /// How many of them there are; 0 after a fork.
+    pub command_bytes: AtomicU32,
 }
+
+/// How much of a command line is kept.
+pub const COMMAND_BYTES: usize = 512;
 
 /// An executable range in the target's memory: a [`Module`] of the target's, made by another
 /// process. The three slices of a [`TableRef`] are addresses and lengths in the target.

@@ -199,6 +199,7 @@ impl Recorder {
                     let wake = self.wake_handle();
                     self.watcher = Watcher::start(&side_band, move || wake.wake()).ok();
                     self.side_band = Some(side_band);
+                    self.let_children_defer();
                 }
                 Err(error) if self.engine == Engine::PerfSignal => {
                     self.notes.push(format!(

@@ -258,6 +258,7 @@ impl Recorder {
                 self.programs.insert(key, program);
             }
         }
+        self.tell_deferred(sink);
         self.finish_gauges(sink);
         self.tell_energy(sink);
         self.tell_kernel_names(true, sink);

@@ -28,7 +28,7 @@ pub(super) struct Newcomer {
     /// When the kernel has told of its end.
     pub(super) ended: Option<u64>,
     /// When it has executed something, on the monotonic clock; 0 if it has not.
-    executed: u64,
+    pub(super) executed: u64,
     /// Whether what it executes has been looked at.
     looked: bool,
     /// Whether it has clocks that count from outside, because its parent has.
@@ -155,6 +155,7 @@ impl Recorder {
 
     /// A process runs another program now.
     fn executed(&mut self, pid: u32, time: u64, name: &[u8], sink: &mut dyn FnMut(Event<'_>)) {
+        self.forget_deferred(pid);
         let at = self.scale.cycles_at(time);
         let mut parent = None;
         if let Some(key) = self.program_of(pid)
@@ -234,7 +235,7 @@ impl Recorder {
         for (&pid, newcomer) in &mut newcomers {
             if newcomer.executed == 0 {
                 let waited = now.saturating_sub(newcomer.seen);
-                if waited <= HELLO_WITHIN {
+                if waited <= HELLO_WITHIN || self.is_deferred(pid) {
                     continue;
                 }
                 if self.is_another(pid, newcomer) {

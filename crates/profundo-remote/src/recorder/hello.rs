@@ -87,6 +87,7 @@ impl Recorder {
         if let Some(kept) = self.directory.keys().0.get(index) {
             kept.store(key, Ordering::Relaxed);
         }
+        let is_first = Some(pid) != self.root && self.program_of(pid).is_none();
         // A child may come to its agent late, when it is sampled from outside already.
         let goes_on = !forked || self.is_sampled_outside(pid);
         let parent = self.parent_of(&program, goes_on, sink);
@@ -95,6 +96,8 @@ impl Recorder {
             match self.times_at_exec.remove(&pid) {
                 // The one ends where the other begins, so that both add up.
                 Some(times) => program.times = times,
+                // What a child has used before it executed this is in no other account.
+                None if is_first => {}
                 None => drop(program.read_times()),
             }
             program.times_before = program.times;
@@ -128,10 +131,22 @@ impl Recorder {
         let forked = program
             .agent()
             .is_some_and(|agent| agent.header().kind.load(Ordering::Relaxed) == start_kind::FORK);
+        if let Some(newcomer) = newcomer.as_ref().filter(|it| forked && it.executed == 0) {
+            // It may have put off its entry.
+            let began = self.scale.cycles_at(newcomer.began);
+            program.started = program.started.min(began);
+        }
         let of_parent = self.programs.get(&parent).filter(|_| forked);
         program.command = match of_parent {
             Some(parent) => parent.command.clone(),
-            None => proc::command_line(program.pid),
+            // By now the process may have ended, or be another program.
+            None => match program.agent().map(Agent::command) {
+                Some((command, true)) => command,
+                noted => Some(proc::command_line(program.pid))
+                    .filter(|command| !command.is_empty())
+                    .or(noted.map(|(command, _)| command))
+                    .unwrap_or_default(),
+            },
         };
         if program.command.is_empty() {
             // It has ended: its main thread has left its name. The kernel may not have told yet what it

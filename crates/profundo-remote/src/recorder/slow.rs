@@ -39,6 +39,7 @@ impl Recorder {
         self.mind_energy(monotonic, sink);
         self.bury_unwatched(sink);
         self.give_back_rings(now);
+        self.tidy_deferred();
         self.store.tidy();
         /// More processes than are needed as parents.
         const MANY: usize = 1 << 16;

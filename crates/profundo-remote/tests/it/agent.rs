@@ -163,10 +163,19 @@ for _ in range(1000):
         assert_eq!(ends.iter().filter(is_whole).count(), 1000, "{ends:?}");
     }
     // None is missed in silence, and few are missed at all.
-    let missed = |note: &String| note.split_once(" processes began")?.0.parse::<usize>().ok();
-    let missed: usize = told.notes.iter().filter_map(missed).sum();
+    let missed = missed(&told);
     assert!(missed < 100, "{missed}");
     assert!(ends.len() + missed >= 1000, "{} {missed}", ends.len());
+}
+
+/// How many processes were without a ring, by the notes.
+fn missed(told: &Told) -> usize {
+    let of_note = |note: &String| {
+        let (count, rest) = note.split_once(' ')?;
+        let is_this = rest.starts_with("process began") || rest.starts_with("processes began");
+        count.parse::<usize>().ok().filter(|_| is_this)
+    };
+    told.notes.iter().filter_map(of_note).sum()
 }
 
 const STORM: &str = r#"
@@ -217,6 +226,94 @@ fn no_child_is_too_short_to_be_told_of() {
         assert!(child.started > 0 && end.ended >= child.started, "{end:?}");
     }
     assert_eq!(codes, [100, 100, 100, 0, 0, 0, 0, 0, 0, 100]);
+}
+
+/// Children of forks: one sleeps, one sleeps and then works, one makes a thread at once, and one cannot execute what it
+/// wants to.
+const SLOW_CHILDREN: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static double now(int clock) { struct timespec t; clock_gettime(clock, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+__attribute__((noinline)) void burn(double s) { double end = now(CLOCK_THREAD_CPUTIME_ID) + s; while (now(CLOCK_THREAD_CPUTIME_ID) < end); }
+static void *work(void *p) { burn(0.2); return p; }
+int main() {
+    if (fork() == 0) { usleep(600000); _exit(5); }
+    if (fork() == 0) { usleep(300000); burn(0.2); _exit(6); }
+    if (fork() == 0) { pthread_t t; pthread_create(&t, 0, work, 0); pthread_join(t, 0); _exit(7); }
+    if (fork() == 0) { execl("/nowhere", "nowhere", (char *)0); burn(0.2); _exit(8); }
+    for (int i = 0, status; i < 4; i++) wait(&status);
+    return 0;
+}
+"#;
+
+#[test]
+fn children_that_put_off_their_entry_lose_nothing() {
+    let scratch = Scratch::new("slow-children");
+    let (Some(options), Some(program)) = (
+        inside(&scratch),
+        scratch.compile("slow", SLOW_CHILDREN, &["-pthread"]),
+    ) else {
+        return;
+    };
+    let told = run(options, &[&program]);
+    if told.start.engine != Engine::PerfSignal {
+        skip("no perf events");
+        return;
+    }
+    assert!(told.notes.is_empty(), "{:?}", told.notes);
+    assert_eq!(told.processes.len(), 5);
+    let first = &told.processes[0];
+    let (began, ended) = (&told.start.started, &told.finish.ended);
+    let seconds_per_cycle =
+        (ended.monotonic - began.monotonic) as f64 / 1e9 / (ended.cycles - began.cycles) as f64;
+    for (code, worked, lived) in [(5, 0.0, 0.6), (6, 0.2, 0.5), (7, 0.2, 0.2), (8, 0.2, 0.2)] {
+        let has_code = |end: &&ProcessEnd| end.how == HowEnded::Exited(code);
+        let end = told.ends.iter().find(has_code).unwrap();
+        let mut all = told.processes.iter();
+        let child = all.find(|one| one.key == end.process).unwrap();
+        assert_eq!((child.parent, &child.command), (first.key, &first.command));
+        let weight: u64 = told.samples_of(child.key).map(|sample| sample.weight).sum();
+        let sampled = weight as f64 / 1e9;
+        assert!((sampled - worked).abs() < 0.06, "{code}: {sampled}");
+        let alive = (end.ended - child.started) as f64 * seconds_per_cycle;
+        assert!(alive > 0.95 * lived, "{code}: {alive}");
+        // Those that entered themselves know when they began.
+        for (_, thread) in told
+            .threads
+            .iter()
+            .filter(|((key, _), _)| *key == child.key)
+        {
+            assert!(
+                code == 7 || thread.alive as f64 > 0.95e9 * lived,
+                "{thread:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn short_programs_are_told_of_with_their_arguments() {
+    let scratch = Scratch::new("arguments");
+    let Some(options) = inside(&scratch) else {
+        return;
+    };
+    let line = "i=0; while [ $i -lt 200 ]; do /bin/false number $i; i=$((i+1)); done";
+    let told = run(options, &["/bin/sh", "-c", line]);
+    let missing = (0..200).filter(|number| {
+        let command = format!("/bin/false number {number}");
+        let mut found = told.processes.iter().filter(|one| one.command == command);
+        let Some(one) = found.next() else {
+            return true;
+        };
+        assert!(found.next().is_none(), "{command}");
+        assert_eq!(told.end_of(one.key).how, HowEnded::Exited(1));
+        false
+    });
+    // On a busy machine some get no ring, and that is said.
+    assert_eq!(missing.count(), missed(&told), "{:?}", told.notes);
 }
 
 const SHORT: &str = r#"
