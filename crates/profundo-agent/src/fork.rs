@@ -99,7 +99,7 @@ pub fn enter_late(home: Home, control: &'static Control, began: u64, can_try_aga
     const A_MOMENT: u64 = 1_000_000;
     let taken = match is_followed(control) {
         true if can_try_again => session::try_to_take_ring(control, A_MOMENT),
-        true => session::take_ring(control, PATIENCE).ok_or(NoRing::CannotBeMapped),
+        true => session::take_ring(control, start::PATIENCE_FOR_RING).ok_or(NoRing::CannotBeMapped),
         false => Err(NoRing::CannotBeMapped),
     };
     match taken {

@@ -28,7 +28,7 @@ static PHASE: AtomicU32 = AtomicU32::new(phase::BEFORE);
 const PATIENCE: u64 = 100_000_000;
 
 /// How long it waits for a ring: a part of that.
-const PATIENCE_FOR_RING: u64 = 50_000_000;
+pub const PATIENCE_FOR_RING: u64 = 50_000_000;
 
 /// Called by the loader.
 #[used]

@@ -32,6 +32,16 @@ impl Recorder {
             })
             .collect();
         arrived.sort_by_key(|(started, index, _)| (*started, *index));
+        let is_orphan = |(_, _, map): &(u64, usize, Arc<RingMap>)| {
+            let header = &map.ring().header;
+            let (pid, parent) = (&header.pid, &header.parent);
+            !self.newcomers.contains_key(&pid.load(Ordering::Relaxed))
+                && !self.last_of.contains_key(&parent.load(Ordering::Relaxed))
+        };
+        if arrived.iter().any(is_orphan) {
+            // Its parent has put off its own entry, and the kernel has told of both.
+            self.follow(sink);
+        }
         for (_, index, map) in arrived {
             self.silent.remove(&index);
             self.greet_one(index, map, sink);
