@@ -11,6 +11,7 @@
 )]
 
 pub mod child;
+pub mod made_up;
 pub mod named;
 pub mod options;
 pub mod pairs;

@@ -50,6 +50,11 @@ impl Cpu {
 /// Waits for a child's end: its status as the kernel gives it, and the CPU time of its whole tree of processes, as far
 /// as that was waited for.
 pub fn wait(child: Child) -> io::Result<(i32, Cpu)> {
+    wait_with_peak(child).map(|(status, cpu, _)| (status, cpu))
+}
+
+/// The same, and the most memory in bytes that the child, or one of those that it has waited for, had at a time.
+pub fn wait_with_peak(child: Child) -> io::Result<(i32, Cpu, u64)> {
     let mut status = 0;
     let pid = child.id() as libc::pid_t;
     // SAFETY: zeroed is a valid rusage, both pointers are ours, and the child is waited for here alone.
@@ -63,7 +68,8 @@ pub fn wait(child: Child) -> io::Result<(i32, Cpu)> {
         }
         usage
     };
-    Ok((status, Cpu::of(&usage)))
+    let peak = u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024;
+    Ok((status, Cpu::of(&usage), peak))
 }
 
 /// A line of `/proc/self/status` or `/proc/self/smaps_rollup` that is a number of kB, in bytes.

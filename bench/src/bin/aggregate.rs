@@ -7,17 +7,15 @@
 use std::error::Error;
 use std::time::Instant;
 
-use profundo::model::{
-    Avma, CodeAddress, FrameKey, Language, LocationKind, Nanos, Profile, Sample, StackId, State,
-};
+use profundo::model::{Nanos, Profile, Sample, State};
 use profundo::{Data, Format, Names};
+use profundo_bench::made_up::{Dice, stacks};
 use profundo_bench::options::Options;
 use profundo_bench::process::machine;
 use profundo_bench::stats::median;
 use profundo_bench::verdict;
 
 const ABOUT: &str = "Times reports on a made-up recording, and measures its file.";
-const FUNCTIONS: u64 = 3000;
 const THREADS: u64 = 8;
 const PERIOD: u64 = 1_000_000;
 /// Cycles in a nanosecond, give or take.
@@ -86,19 +84,6 @@ fn measure(kind: &str, profile: Profile, runs: usize) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-/// Numbers that look random and are the same at each run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let bits = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D);
-        ((u128::from(bits) * u128::from(bound)) >> 64) as u64
-    }
-}
-
 /// A recording of a program on several threads. Stacks share their outer parts, and some are far
 /// hotter than others, as is usual.
 fn made_up(samples: usize, depth: usize, distinct: usize, common: usize) -> Profile {
@@ -112,7 +97,7 @@ fn made_up(samples: usize, depth: usize, distinct: usize, common: usize) -> Prof
             (thread, profile.hand_made_task(number))
         })
         .collect();
-    let stacks = made_up_stacks(&mut profile, &mut dice, depth, distinct, common);
+    let stacks = stacks(&mut profile, &mut dice, depth, distinct, common);
     for index in 0..samples as u64 {
         let (thread, task) = threads[(index % THREADS) as usize];
         // The square prefers the first stacks: half of the samples are of a quarter of them.
@@ -131,56 +116,4 @@ fn made_up(samples: usize, depth: usize, distinct: usize, common: usize) -> Prof
         });
     }
     profile
-}
-
-/// Each new stack leaves an earlier one at some level and goes its own way from there.
-fn made_up_stacks(
-    profile: &mut Profile,
-    dice: &mut Dice,
-    depth: usize,
-    distinct: usize,
-    common: usize,
-) -> Vec<StackId> {
-    let mut paths: Vec<Vec<(u64, u64)>> = Vec::new();
-    let mut stacks = Vec::new();
-    for _ in 0..distinct {
-        let mut path = match paths.len() as u64 {
-            0 => Vec::new(),
-            some => {
-                let other = &paths[dice.below(some) as usize];
-                let shared = common + dice.below((depth - common) as u64) as usize;
-                other[..shared.min(other.len())].to_vec()
-            }
-        };
-        while path.len() < depth {
-            path.push((dice.below(FUNCTIONS), dice.below(8)));
-        }
-        let mut stack = None;
-        for (level, (function, call)) in path.iter().enumerate() {
-            let address = Avma(0x5555_0000_0000 + function * 4096 + call * 64);
-            let code = if level + 1 == depth {
-                CodeAddress::Instruction(address)
-            } else {
-                CodeAddress::Return(address)
-            };
-            let location = profile.locations.intern(LocationKind::Code(code), None);
-            if profile.locations.get(location).frames.is_empty() {
-                let file = format!("/home/user/program/src/part_{}.rs", function % 97);
-                let frame = profile.frame(FrameKey {
-                    function: &format!("program::part_{}::function_{function}", function % 97),
-                    file: &file,
-                    prefix: "@program",
-                    rest: &format!("/src/part_{}.rs", function % 97),
-                    line: (function * 7 % 900 + call * 3) as u32 + 1,
-                    language: Language::Rust,
-                    ..FrameKey::default()
-                });
-                profile.locations.set_frames(location, &[frame]);
-            }
-            stack = Some(profile.stacks.intern(stack, location));
-        }
-        stacks.extend(stack);
-        paths.push(path);
-    }
-    stacks
 }

@@ -98,6 +98,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "profundo-capture",
             "profundo-symbols",
             "profundo-analysis",
+            "profundo-formats",
         ],
     ),
     ("profundo-e2e", &["profundo"]),
