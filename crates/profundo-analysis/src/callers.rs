@@ -60,9 +60,9 @@ pub fn callers(
     let is_match = |place: Place| matches!(place, Place::Frame(frame) if matches[frame.index()]);
 
     let mut counts = vec![0_u64; profile.stacks.len()];
-    for sample in &profile.samples {
+    for (row, sample) in profile.samples.iter().enumerate() {
         let sum = &mut counts[sample.stack.index()];
-        *sum = sum.saturating_add(profile.count_of(sample));
+        *sum = sum.saturating_add(profile.count_of_row(row, sample));
     }
     let mut tallies: FxHashMap<Place, u64> = FxHashMap::default();
     // Callers are stored before what they call, so backwards the counts from above are complete.

@@ -93,11 +93,12 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
     type Key = (Option<ProcessId>, Option<ThreadId>, Option<TaskId>);
     let mut numbers: FxHashMap<Key, usize> = FxHashMap::default();
     let mut keys: Vec<(Key, Vec<u32>)> = Vec::new();
-    let mut last_of_task: FxHashMap<TaskId, u32> = FxHashMap::default();
+    let mut last_of_task: FxHashMap<TaskId, u64> = FxHashMap::default();
     let mut last_key: Option<(Key, usize)> = None;
     all.each(profile, |row, sample| {
         if by_task {
-            last_of_task.insert(sample.task, row);
+            let last = last_of_task.entry(sample.task).or_default();
+            *last = profile.order_of_row(row as usize).max(*last);
         }
         let key = (
             by_process.then(|| heads(profile.threads.get(sample.thread).process)),
@@ -151,7 +152,7 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
         // Within a thread it matters when the task last ran there, else when it last ran at all.
         let last = match (by, group.task) {
             (GroupBy::TaskThread, Some(task)) => last_of_task.get(&task).copied(),
-            _ => group.selection.last_row(),
+            _ => group.selection.last_order(profile),
         };
         match by {
             GroupBy::Process | GroupBy::Command => (group.process.map(heads), None, None, None),

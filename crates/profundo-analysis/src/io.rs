@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use self::calls::Calls;
 use self::shares::{Act, Acts, share_out};
+use crate::gathered::last_of_row;
 use crate::own_line::OwnLines;
 use crate::selection::weight_of;
 use crate::{Filter, Place, Selection, Shown};
@@ -85,8 +86,9 @@ pub fn io(profile: &Profile, selection: &Selection, filter: &Filter, shown: Show
             continue;
         };
         let act = Act {
-            start: sample.time.0.saturating_sub(sample.weight.0),
-            end: sample.time.0,
+            start: (sample.time.0)
+                .saturating_sub(sample.weight.0 / profile.samples_of_row(row).max(1)),
+            end: last_of_row(profile, row, sample).0,
             weight: weight_of(profile, sample),
             number: seen.len(),
         };
@@ -140,7 +142,7 @@ fn add_up(
             State::System => amount.cpu = sample.weight.0,
             _ => amount.waited = sample.weight.0,
         }
-        amount.samples = 1;
+        amount.samples = profile.samples_of_row(row as usize);
         io.total += amount;
         let file = file_of(profile, sample);
         *files.entry(file).or_default() += amount;

@@ -34,6 +34,7 @@ mod energy;
 mod filter;
 mod flat;
 mod garbage;
+mod gathered;
 pub mod graph;
 mod group;
 mod heap;
@@ -77,6 +78,7 @@ pub use energy::{EnergyUse, energy, joules_per_nanosecond};
 pub use filter::{Filter, Numbers, ProcessChoice, TaskChoice, ThreadChoice};
 pub use flat::{FlatOptions, FlatRow, flat};
 pub use garbage::garbage;
+pub use gathered::Worth;
 pub use group::{Group, GroupBy, groups};
 pub use heap::{
     Allocations, CopyRow, Figure, FunctionMemory, HeapLine, HeapOptions, HeapRow, Holding, Leak,

@@ -111,20 +111,33 @@ pub(crate) fn lineless(
         if threads.insert((row, thread)) {
             rows[row].threads.push(thread);
         }
+    }
+    // By row, what was looked at.
+    let mut looked_at = vec![0_u64; rows.len()];
+    selection.each_taken(profile, |sample| {
+        let Stack::Without(row) = stacks[&sample.stack] else {
+            return;
+        };
+        looked_at[row] = looked_at[row].saturating_add(weight_of(profile, sample));
         let module = (rows[row].module).filter(|&module| {
             let role = profile.modules.get(module).role;
             !matches!(role, Role::Interpreter | Role::Profiler)
         });
-        let Some(module) = module else { continue };
+        let Some(module) = module else { return };
         if let Some(frame) = tied.line_of(sample, module) {
             let key = profile.frames.get(frame);
             let entry = lines.entry((row, key.file, key.line));
             let (_, sum) = entry.or_insert((frame, Amount::default()));
             sum.add(&alone(profile, sample, kinds.of_stack(sample.stack)));
         }
-    }
-    for ((row, _, _), line) in lines {
-        rows[row].lines.push(line);
+    });
+    for ((row, _, _), (frame, sum)) in lines {
+        // Of gathered samples some were looked at, which stand for all.
+        let sum = match profile.gathered.is_any() {
+            true => sum.times(rows[row].amount.weight as f64 / looked_at[row].max(1) as f64),
+            false => sum,
+        };
+        rows[row].lines.push((frame, sum));
     }
     for row in &mut rows {
         row.lines
@@ -224,9 +237,9 @@ impl<'a> Tied<'a> {
     ) -> Self {
         let mut threads: FxHashMap<ProcessId, Vec<ThreadId>> = FxHashMap::default();
         let mut on_lines: FxHashMap<ThreadId, Vec<_>> = FxHashMap::default();
-        for sample in selection.samples(profile) {
+        selection.each_taken(profile, |sample| {
             let Stack::At(frame) = stacks[&sample.stack] else {
-                continue;
+                return;
             };
             let times = on_lines.entry(sample.thread).or_insert_with(|| {
                 let process = profile.threads.get(sample.thread).process;
@@ -234,7 +247,7 @@ impl<'a> Tied<'a> {
                 Vec::new()
             });
             times.push((sample.time, frame, sample.stack));
-        }
+        });
         for times in on_lines.values_mut() {
             times.sort_by_key(|&(time, _, _)| time);
         }

@@ -15,7 +15,7 @@
 //! Each thread is a series of its own. The whole is one pass over the samples, with a state for each row. Of a long recording
 //! stretches are read that lie evenly in it.
 
-use profundo_model::{Profile, SampleKind};
+use profundo_model::{Profile, Sample, SampleKind};
 
 use crate::interval::{Estimate, Few, Mass, Z};
 use crate::selection::square_of;
@@ -232,37 +232,41 @@ impl<'a> Pass<'a> {
         for (at, StackWeight { stack, .. }) in selection.stacks(profile).iter().enumerate() {
             stacks[stack.index()] = number(at);
         }
+        // By thread, the runs of the stretch at hand.
+        let mut runs = Runs::new(profile.threads.len());
+        let run = |sample: &Sample| {
+            let stack = stacks[sample.stack.index()];
+            let size = match is_within(stack as usize) {
+                true => square_of(profile, sample).sqrt(),
+                false => 0.0,
+            };
+            (sample.thread.index(), stack, size)
+        };
+        if profile.gathered.is_any() {
+            self.samples = selection.taken(profile) as f64;
+            let by_row = selection.by_row(profile);
+            for stretch in profile.gathered.stretches() {
+                for taken in stretch.iter().filter(|it| by_row[it.row as usize]) {
+                    runs.add(run(&profile.sample_of(taken)));
+                }
+                runs.end(|run| self.run(run));
+            }
+            return;
+        }
         let length = selection.len();
         self.samples = length as f64;
         let (stretch, step) = match length > MOST {
             true => (MOST / STRETCHES, length / STRETCHES),
             false => (length, length.max(1)),
         };
-        // By thread, the runs of the stretch at hand.
-        let mut by_thread: Vec<Run> = Vec::new();
-        by_thread.resize_with(profile.threads.len(), Run::default);
-        let mut present: Vec<usize> = Vec::new();
         let (mut at, mut end) = (0_usize, stretch);
         selection.each(profile, |_, sample| {
             if at + stretch >= end && at < end {
-                let run = &mut by_thread[sample.thread.index()];
-                if run.stacks.is_empty() {
-                    present.push(sample.thread.index());
-                }
-                let stack = stacks[sample.stack.index()];
-                run.stacks.push(stack);
-                run.sizes.push(match is_within(stack as usize) {
-                    true => square_of(profile, sample).sqrt(),
-                    false => 0.0,
-                });
+                runs.add(run(sample));
             }
             at += 1;
             if at == end {
-                for thread in present.drain(..) {
-                    self.run(&by_thread[thread]);
-                    by_thread[thread].stacks.clear();
-                    by_thread[thread].sizes.clear();
-                }
+                runs.end(|run| self.run(run));
                 end += step;
             }
         });
@@ -351,6 +355,41 @@ impl<'a> Pass<'a> {
 struct Run {
     stacks: Vec<u32>,
     sizes: Vec<f64>,
+}
+
+/// The runs of a stretch.
+struct Runs {
+    by_thread: Vec<Run>,
+    /// The threads that have one.
+    present: Vec<usize>,
+}
+
+impl Runs {
+    fn new(threads: usize) -> Self {
+        Self {
+            by_thread: std::iter::repeat_with(Run::default).take(threads).collect(),
+            present: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, (thread, stack, size): (usize, u32, f64)) {
+        let run = &mut self.by_thread[thread];
+        if run.stacks.is_empty() {
+            self.present.push(thread);
+        }
+        run.stacks.push(stack);
+        run.sizes.push(size);
+    }
+
+    /// The stretch is over.
+    fn end(&mut self, mut each: impl FnMut(&Run)) {
+        for thread in self.present.drain(..) {
+            let run = &mut self.by_thread[thread];
+            each(run);
+            run.stacks.clear();
+            run.sizes.clear();
+        }
+    }
 }
 
 /// The blocks of a run. The last one has what is left too, and beyond the ends nothing deviates.

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use profundo_model::{Kind, Kinds, Profile, Sample, SampleKind, StackId, State, TaskId, ThreadId};
 
+use crate::gathered::{last_of_row, merged_of_row, square, squares_of_row};
 use crate::interval::{Few, Mass};
 use crate::kind::Split;
 use crate::{Filter, admit, traced};
@@ -163,12 +164,22 @@ impl Selection {
         }
     }
 
-    /// The row of the newest sample.
-    pub(crate) fn last_row(&self) -> Option<u32> {
-        match &self.rows {
-            Rows::Range(range) => (!range.is_empty()).then(|| range.end - 1),
-            Rows::List(rows) => rows.last().copied(),
+    /// When the newest sample was taken, as [`Profile::order_of_row`] has it.
+    pub(crate) fn last_order(&self, profile: &Profile) -> Option<u64> {
+        let of_row = |row: u32| profile.order_of_row(row as usize);
+        match (&self.rows, profile.gathered.is_any()) {
+            (Rows::Range(range), true) => range.clone().map(of_row).max(),
+            (Rows::List(rows), true) => rows.iter().copied().map(of_row).max(),
+            (Rows::Range(range), false) => range.clone().next_back().map(of_row),
+            (Rows::List(rows), false) => rows.last().copied().map(of_row),
         }
+    }
+
+    /// By row of `Profile::samples`, whether it is in the selection.
+    pub(crate) fn by_row(&self, profile: &Profile) -> Vec<bool> {
+        let mut by_row = vec![false; profile.samples.len()];
+        self.each(profile, |row, _| by_row[row as usize] = true);
+        by_row
     }
 
     /// Whether no sample and no thread was left out.
@@ -176,6 +187,20 @@ impl Selection {
         self.task.is_none()
             && self.threads.len() == profile.threads.len()
             && self.len() == profile.samples.len()
+    }
+
+    /// Calls `visit` with each sample as it was taken, in the order of time. Where samples were gathered, with those
+    /// that are known so.
+    pub(crate) fn each_taken(&self, profile: &Profile, mut visit: impl FnMut(&Sample)) {
+        if !profile.gathered.is_any() {
+            return self.each(profile, |_, sample| visit(sample));
+        }
+        let by_row = self.by_row(profile);
+        for taken in &profile.gathered.taken {
+            if by_row[taken.row as usize] {
+                visit(&profile.sample_of(taken));
+            }
+        }
     }
 
     /// The threads that were looked at, those without a sample included.
@@ -188,7 +213,7 @@ impl Selection {
         self.task
     }
 
-    /// How many samples there are.
+    /// How many rows of samples there are. Where samples were gathered, they are more: see [`Self::taken`].
     pub fn len(&self) -> usize {
         match &self.rows {
             Rows::Range(range) => range.len(),
@@ -200,6 +225,7 @@ impl Selection {
     pub fn taken(&self, profile: &Profile) -> u64 {
         match profile.meta.settled {
             Some(_) => self.sums(profile).samples,
+            None if profile.gathered.is_any() => self.sums(profile).samples,
             None => self.len() as u64,
         }
     }
@@ -302,6 +328,7 @@ impl Sums {
             ..Self::default()
         };
         let mut counts = Counts::new(profile);
+        let is_gathered = profile.gathered.is_any();
         let calls = selection.calls_by_sample(profile);
         selection.each(profile, |number, sample| {
             let row = &mut rows[sample.stack.index()];
@@ -310,21 +337,21 @@ impl Sums {
                 *row = u32::try_from(sums.stacks.len()).expect("fewer than 2^32 stacks");
             }
             let sum = &mut sums.stacks[*row as usize - 1];
-            let count = counts.of(sample);
+            let count = counts.of(number, sample);
             let weight = weight_of(profile, sample);
-            sum.samples += 1;
+            sum.samples += profile.samples_of_row(number as usize);
             if let Some(calls) = calls {
                 sum.calls = sum.calls.saturating_add(calls[number as usize]);
             }
             // A damaged file may hold any weight.
             sum.count = sum.count.saturating_add(count);
             sum.weight = sum.weight.saturating_add(weight);
-            sum.squares += square_of(profile, sample);
-            let first = sums.times.map_or(sample.time.0, |(first, _)| first);
-            sums.times = Some((first, sample.time.0));
-            if sample.state == State::Running && weight / MERGED >= profile.meta.period.0.max(1) {
-                sums.merged = sums.merged.saturating_add(weight);
-            }
+            sum.squares += squares_of_row(profile, number as usize, sample);
+            let (first, last) = sums.times.unwrap_or((sample.time.0, 0));
+            let time = last_of_row(profile, number as usize, sample).0;
+            sums.times = Some((first, if is_gathered { last.max(time) } else { time }));
+            let merged = merged_of_row(profile, number as usize, sample, weight);
+            sums.merged = sums.merged.saturating_add(merged);
             match sample.state {
                 State::Sleeping => {
                     sum.asleep = sum.asleep.saturating_add(count);
@@ -397,9 +424,6 @@ impl Sums {
     }
 }
 
-/// A sample of so many periods is the sum of several.
-const MERGED: u64 = 4;
-
 impl StackWeight {
     fn none(stack: StackId) -> Self {
         Self {
@@ -430,7 +454,10 @@ impl<'a> Counts<'a> {
         }
     }
 
-    fn of(&mut self, sample: &Sample) -> u64 {
+    fn of(&mut self, row: u32, sample: &Sample) -> u64 {
+        if let Some(many) = self.profile.gathered.get(row as usize) {
+            return many.count;
+        }
         match self.last {
             Some((weight, count)) if weight == sample.weight.0 => count,
             _ => {
@@ -442,11 +469,8 @@ impl<'a> Counts<'a> {
     }
 }
 
-/// What a sample adds to the squares of weights, by which it is known how sure a share is. How long a
-/// thread waited is measured and not sampled, if it was long: such a sample is as good as many.
+/// What a sample adds to the squares of weights, by which it is known how sure a share is.
 pub(crate) fn square_of(profile: &Profile, sample: &Sample) -> f64 {
-    /// Waits that are shorter are sampled themselves.
-    const LONG: u64 = 10_000_000;
     let weight = weight_of(profile, sample);
     match profile.meta.kind {
         SampleKind::Heap(measure) => {
@@ -460,13 +484,7 @@ pub(crate) fn square_of(profile: &Profile, sample: &Sample) -> f64 {
     if profile.is_counted(sample.stack) {
         return 0.0;
     }
-    let is_measured =
-        sample.state == State::WallWaiting && profile.meta.engine != profundo_model::Engine::Wall;
-    let each = match is_measured {
-        true => weight.min(LONG),
-        false => weight,
-    };
-    weight as f64 * each as f64
+    square(&profile.meta, sample.state, weight)
 }
 
 /// The weight of a sample where shares are concerned. Data made by hand may not say how much

@@ -6,8 +6,8 @@
 //! its own. What was measured before stays beside it, in [`Settled`].
 
 use profundo_model::{
-    Engine, LocationKind, Nanos, Process, ProcessId, Profile, Reason, Sample, SampleKind, Settled,
-    StackId, State, Task, TaskId, Thread, ThreadId,
+    Engine, LocationKind, Many, Nanos, Process, ProcessId, Profile, Reason, Sample, SampleKind,
+    Settled, StackId, State, Task, TaskId, Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -40,7 +40,7 @@ pub fn settle(profile: &mut Profile) {
     let counted = plans.iter().zip(&sums).map(|(plan, it)| plan.counted(*it));
     let counted = counted.fold(Sampled::default(), Sampled::plus);
     let mut settled = Settled {
-        samples: profile.samples.len() as u64,
+        samples: profile.sample_count(),
         sampled: Nanos(counted.all()),
         sampled_in_kernel: Nanos(counted.system),
         ..Settled::default()
@@ -184,21 +184,30 @@ impl Plan {
         if may_be_more || self.from <= self.to {
             return sampled;
         }
-        let part = |it: u64| {
-            let scaled = u128::from(it) * u128::from(self.to) / u128::from(self.from);
-            u64::try_from(scaled).unwrap_or(u64::MAX)
-        };
         Sampled {
-            user: self.to - part(sampled.system),
-            system: part(sampled.system),
+            user: self.to - self.scaled(sampled.system),
+            system: self.scaled(sampled.system),
         }
+    }
+
+    /// What a part of the samples stands for. There must be samples.
+    fn scaled(&self, part: u64) -> u64 {
+        let scaled = u128::from(part) * u128::from(self.to) / u128::from(self.from);
+        u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 }
 
 /// Scales the weights. What is rounded off one goes to the next, so the sum is exact.
 fn scale(profile: &mut Profile, plans: &[Plan]) {
     let mut done = vec![(0_u64, 0_u64); plans.len()];
-    for sample in &mut profile.samples {
+    for taken in &mut profile.gathered.taken {
+        let thread = profile.samples[taken.row as usize].thread;
+        let process = profile.threads.get(thread).process.index();
+        if let Some(plan) = plans.get(process).filter(|plan| plan.from > 0) {
+            taken.weight.0 = plan.scaled(taken.weight.0);
+        }
+    }
+    for (row, sample) in profile.samples.iter_mut().enumerate() {
         let process = profile.threads.get(sample.thread).process.index();
         let Some((plan, (before, given))) = plans.get(process).zip(done.get_mut(process)) else {
             continue;
@@ -207,10 +216,14 @@ fn scale(profile: &mut Profile, plans: &[Plan]) {
             continue;
         }
         *before = before.saturating_add(sample.weight.0);
-        let upto = u128::from(*before) * u128::from(plan.to) / u128::from(plan.from);
-        let upto = u64::try_from(upto).unwrap_or(u64::MAX);
+        let upto = plan.scaled(*before);
         sample.weight = Nanos(upto.saturating_sub(*given));
         *given = upto;
+        if let Some(many) = profile.gathered.rows.get_mut(row) {
+            many.squares *= (plan.to as f64 / plan.from as f64).powi(2);
+            many.merged = plan.scaled(many.merged);
+            many.count = plan.scaled(many.count).max(1);
+        }
     }
 }
 
@@ -226,7 +239,9 @@ fn add_rests(profile: &mut Profile, plans: &[Plan], settled: &Settled) {
     let mut last = (profile.threads.iter().map(|(_, it)| it.number))
         .max()
         .unwrap_or(0);
-    let end = profile.samples.last().map_or(Nanos(0), |it| it.time);
+    let last_row = profile.gathered.rows.iter().map(|many| many.last).max();
+    let end = last_row.or_else(|| profile.samples.last().map(|it| it.time));
+    let end = end.unwrap_or(Nanos(0));
     let taken = profile.samples.len();
     for (index, plan) in plans.iter().enumerate() {
         let stack = match plan.why {
@@ -267,7 +282,18 @@ fn add_rests(profile: &mut Profile, plans: &[Plan], settled: &Settled) {
             }
         }
     }
-    if profile.samples.len() > taken {
+    if profile.gathered.is_any() {
+        // Their order is that in which rows were met, as it is.
+        for sample in &profile.samples[taken..] {
+            profile.gathered.rows.push(Many {
+                samples: 1,
+                count: profile.meta.count_of(sample.weight),
+                squares: 0.0,
+                merged: 0,
+                last: sample.time,
+            });
+        }
+    } else if profile.samples.len() > taken {
         profile.samples.sort_by_key(|sample| sample.time);
     }
 }

@@ -40,6 +40,31 @@ impl Amount {
         }
     }
 
+    /// What as many of the same are as have so many times the weight.
+    pub(crate) fn times(self, factor: f64) -> Self {
+        let scaled = |it: u64| (it as f64 * factor).round() as u64;
+        let Split {
+            python,
+            native,
+            system,
+            waiting,
+            unreadable,
+        } = self.split;
+        Self {
+            samples: scaled(self.samples),
+            count: scaled(self.count),
+            weight: scaled(self.weight),
+            squares: self.squares * factor,
+            split: Split {
+                python: scaled(python),
+                native: scaled(native),
+                system: scaled(system),
+                waiting: scaled(waiting),
+                unreadable: scaled(unreadable),
+            },
+        }
+    }
+
     pub(crate) fn add(&mut self, stack: &StackWeight) {
         self.samples = self.samples.saturating_add(stack.samples);
         self.count = self.count.saturating_add(stack.count);

@@ -8,7 +8,8 @@ use profundo_model::{Kind, Nanos, ProcessId, Profile, Programs, Thread, ThreadId
 use rustc_hash::FxHashMap;
 
 use crate::Selection;
-use crate::selection::{square_of, weight_of};
+use crate::gathered::squares_of_row;
+use crate::selection::weight_of;
 use crate::tally::Amount;
 
 /// What one thread took.
@@ -242,18 +243,22 @@ fn by_command(
 fn count(profile: &Profile, selection: &Selection, by_thread: &mut [Amount]) {
     let kinds = selection.kinds(profile);
     let mut last = None;
-    selection.each(profile, |_, sample| {
+    let is_gathered = profile.gathered.is_any();
+    selection.each(profile, |row, sample| {
+        let row = row as usize;
         let weight = weight_of(profile, sample);
         let count = match last {
-            Some((known, count)) if known == sample.weight => count,
-            _ => profile.count_of(sample),
+            Some((known, count)) if known == sample.weight && !is_gathered => count,
+            _ => profile.count_of_row(row, sample),
         };
         last = Some((sample.weight, count));
         let amount = &mut by_thread[sample.thread.index()];
-        amount.samples += u64::from(!profile.is_counted(sample.stack));
+        if !profile.is_counted(sample.stack) {
+            amount.samples += profile.samples_of_row(row);
+        }
         amount.count = amount.count.saturating_add(count);
         amount.weight = amount.weight.saturating_add(weight);
-        amount.squares += square_of(profile, sample);
+        amount.squares += squares_of_row(profile, row, sample);
         let kind = match kinds.kind(sample) {
             Kind::Python => &mut amount.split.python,
             Kind::Native => &mut amount.split.native,

@@ -9,7 +9,7 @@ use profundo_model::{
 
 /// Less than this part of the time is not worth a sentence, nor are so few samples.
 const SHARE: f64 = 0.05;
-const SAMPLES: u32 = 20;
+const SAMPLES: u64 = 20;
 
 /// Who makes code, and what has him tell its names.
 struct Maker {
@@ -69,19 +69,19 @@ const CLOSING: &str = "(docs/jit.md)";
 fn sentence(profile: &Profile) -> Option<String> {
     let unnamed = unnamed(profile);
     let mut all = 0;
-    let mut found: BTreeMap<ProcessId, (u64, u32)> = BTreeMap::new();
-    for sample in profile.samples.iter() {
+    let mut found: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
+    for (row, sample) in profile.samples.iter().enumerate() {
         all += sample.weight.0;
         if unnamed.contains(&sample.stack) {
             let thread = profile.threads.get(sample.thread);
             let (weight, samples) = found.entry(thread.process).or_default();
             *weight += sample.weight.0;
-            *samples += 1;
+            *samples += profile.samples_of_row(row);
         }
     }
     // The row of the table has the code of all processes.
     let weight = found.values().map(|(weight, _)| weight).sum::<u64>();
-    let samples = found.values().map(|(_, samples)| samples).sum::<u32>();
+    let samples = found.values().map(|(_, samples)| samples).sum::<u64>();
     let (process, _) = found.into_iter().max_by_key(|(_, (weight, _))| *weight)?;
     let process = profile.processes.get(process.index())?;
     let command = profile.strings.get(process.command);

@@ -24,6 +24,7 @@ mod energy;
 mod file;
 mod folded;
 mod frame;
+mod gathered;
 pub mod graph;
 mod growing;
 mod heap;
@@ -54,6 +55,7 @@ pub use energy::{Energy, EnergyZone};
 pub use file::{File, FileTable};
 pub use folded::FoldedError;
 pub use frame::{Frame, FrameKey, FrameTable, Language};
+pub use gathered::{Gathered, Many, Taken};
 pub use growing::{CodeObject, Growing, Mapping};
 pub use heap::{Amount, Block, BlockEnd, Copied, Domain, Gauge, Heap, Moment, Sampling, Site};
 pub use ids::{

@@ -142,7 +142,7 @@ impl Profile {
     pub fn samples_taken(&self) -> u64 {
         match self.meta.settled {
             Some(settled) => settled.samples,
-            None => self.samples.len() as u64,
+            None => self.sample_count(),
         }
     }
 
@@ -167,6 +167,14 @@ impl Profile {
 }
 
 impl Meta {
+    /// How often a sample of this weight counts that was taken by a clock: see [`Profile::count_of`].
+    pub fn count_of(&self, weight: Nanos) -> u64 {
+        match self.period.0 {
+            0 => 1,
+            period => (weight.0.saturating_add(period / 2) / period).max(1),
+        }
+    }
+
     /// How many samples the CPU time should have given: `cpu / period`.
     pub fn expected_samples(&self) -> Option<f64> {
         let cpu = self.cpu?;

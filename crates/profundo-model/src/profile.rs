@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Growing, Heap, Language,
-    LocationId, LocationKind, LocationTable, Meta, ModuleTable, Process, Sample, SampleKind,
-    SourceFile, SourceLines, StackTable, StringTable, TaskTable, ThreadTable, Traced, Traffic,
+    File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Gathered, Growing, Heap,
+    Language, LocationId, LocationKind, LocationTable, Meta, ModuleTable, Process, Sample,
+    SampleKind, SourceFile, SourceLines, StackTable, StringTable, TaskTable, ThreadTable, Traced,
+    Traffic,
 };
 
 /// A profile.
@@ -45,6 +46,8 @@ pub struct Profile {
     pub traced: Traced,
     /// Samples, in the order in which they were taken, oldest first.
     pub samples: Vec<Sample>,
+    /// Where there are too many of them: what rows of `samples` were gathered from.
+    pub gathered: Gathered,
 }
 
 impl Profile {
@@ -55,11 +58,7 @@ impl Profile {
         if self.meta.kind == SampleKind::Traced {
             return sample.weight.0;
         }
-        let period = self.meta.period.0;
-        if period == 0 {
-            return 1;
-        }
-        (sample.weight.0.saturating_add(period / 2) / period).max(1)
+        self.meta.count_of(sample.weight)
     }
 
     /// The id of a frame given in plain text.

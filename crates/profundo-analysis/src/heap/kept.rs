@@ -12,6 +12,9 @@ pub fn keep_only(profile: &mut Profile, filter: &Filter) {
     }
     let selection = Selection::new(profile, filter);
     let samples = selection.samples(profile).copied().collect();
+    if profile.gathered.is_any() {
+        profile.gathered.keep(&selection.by_row(profile));
+    }
     let admitted = Admitted::new(profile, filter);
     traced::keep_only(profile, &selection, filter);
     profile.samples = samples;

@@ -2,8 +2,8 @@
 //! question that can be asked about time can be asked about memory.
 
 use profundo_model::{
-    Amount, Heap, Measure, Nanos, Part, Profile, Sample, SampleKind, Sampling, StackId, Task,
-    TaskId, ThreadId,
+    Amount, Gathered, Heap, Measure, Nanos, Part, Profile, Sample, SampleKind, Sampling, StackId,
+    Task, TaskId, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -36,6 +36,7 @@ pub fn measured(mut profile: Profile, measure: Measure) -> Profile {
     meta.buffer_was_full = false;
     profile.traffic.clear();
     profile.samples = samples;
+    profile.gathered = Gathered::default();
     profile
 }
 

@@ -285,7 +285,7 @@ impl<'a> Counts<'a> {
     fn of(&self, row: usize, sample: &Sample) -> u64 {
         match &self.calls {
             Some(calls) => calls[row],
-            None => self.profile.count_of(sample),
+            None => self.profile.count_of_row(row, sample),
         }
     }
 }

@@ -24,7 +24,9 @@ pub fn dump(profile: &Profile) -> String {
         heap,
         traced,
         samples,
+        gathered,
     } = profile;
+    assert!(!gathered.is_any(), "a file is read sample by sample");
     // Most recordings know nothing of energy, and the oldest dumps neither.
     let meta = format!("{meta:#?}").replace("    energy: None,\n", "");
     writeln!(out, "{meta}").unwrap();

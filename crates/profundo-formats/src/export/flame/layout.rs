@@ -127,8 +127,8 @@ impl Layout {
             total,
             count,
             samples: match measured::of(profile) {
-                None => effective_samples(each),
-                Some(_) => all.mass(profile).effective_samples(),
+                None if !profile.gathered.is_any() => effective_samples(each),
+                _ => all.mass(profile).effective_samples(),
             },
             is_few: all.is_few(profile),
             colours: [false; Colour::ALL.len()],
