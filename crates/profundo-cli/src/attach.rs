@@ -89,7 +89,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
             say::chain(failure)
         ));
     }
-    let profile = reading::open_quietly(&path)?;
+    let profile = reading::open_quietly(&path, shape.samples())?;
     let stream = match detour.as_ref().is_some_and(Detour::is_stdout) {
         true => Stream::Error,
         false => Stream::Out,

@@ -10,6 +10,7 @@ use profundo_formats::export::{Format, Options, Weights, to_path};
 use profundo_model::Profile;
 
 use crate::options::{self, Export, ExportFormat, Flame};
+use crate::reading::Samples;
 use crate::report::is_untimed;
 use crate::{output, reading, say};
 
@@ -71,7 +72,12 @@ fn write(
     let beside = beside(file, format);
     let output = output.unwrap_or(&beside);
     output::check(output, output::Kind::Export(format), &[file], force)?;
-    let mut profile = reading::open(file)?;
+    let samples = match format {
+        // It has each sample in its place.
+        Format::Speedscope => Samples::Each,
+        _ => Samples::of(filter),
+    };
+    let mut profile = reading::open(file, samples)?;
     if let Some(why) = misses(&profile, format, options) {
         bail!("{why}; nothing was written");
     }

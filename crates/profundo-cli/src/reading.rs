@@ -1,11 +1,13 @@
 //! Opening a recording to look at it.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use profundo_analysis::Filter;
 use profundo_formats::{Error, Warning};
-use profundo_model::Profile;
+use profundo_model::{Nanos, Profile};
 
 use crate::heap;
 use crate::naming;
@@ -16,10 +18,27 @@ use crate::say;
 pub const NO_MEMORY: &str =
     "what is allocated was not recorded: `profundo run --memory` and `record --memory` do";
 
+/// How much has to be known of a recording's samples.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Samples {
+    /// Each of them.
+    Each,
+    /// What those of a stretch of time add up to: where there are many millions, those that are alike are one row.
+    Within(Range<Nanos>),
+}
+
+impl Samples {
+    /// All that a report with this filter asks for.
+    pub fn of(filter: &Filter) -> Self {
+        let from = filter.from.unwrap_or_default();
+        Self::Within(from..filter.to.unwrap_or(Nanos(u64::MAX)))
+    }
+}
+
 /// Reads a recording. What is missing from it is said, and names that it lacks are looked for on
 /// this machine.
-pub fn open(path: &Path) -> Result<Profile> {
-    let (profile, warnings) = read(path)?;
+pub fn open(path: &Path, samples: Samples) -> Result<Profile> {
+    let (profile, warnings) = read(path, samples)?;
     for warning in &warnings {
         tell(path, warning);
     }
@@ -27,13 +46,16 @@ pub fn open(path: &Path) -> Result<Profile> {
 }
 
 /// As [`open`], where what is missing has been said already.
-pub fn open_quietly(path: &Path) -> Result<Profile> {
-    read(path).map(|(profile, _)| profile)
+pub fn open_quietly(path: &Path, samples: Samples) -> Result<Profile> {
+    read(path, samples).map(|(profile, _)| profile)
 }
 
-fn read(path: &Path) -> Result<(Profile, Vec<Warning>)> {
-    let (mut profile, warnings) =
-        profundo_formats::read_file(path).map_err(|error| why(path, error))?;
+fn read(path: &Path, samples: Samples) -> Result<(Profile, Vec<Warning>)> {
+    let read = match samples {
+        Samples::Each => profundo_formats::read_file(path),
+        Samples::Within(time) => profundo_formats::gather_file(path, time),
+    };
+    let (mut profile, warnings) = read.map_err(|error| why(path, error))?;
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
     profundo_analysis::time_lines(&mut profile);

@@ -13,12 +13,13 @@ use profundo_report::{
 };
 
 use crate::options::{Looking, Report, Style, What};
+use crate::reading::Samples;
 use crate::{options, output, reading};
 
 pub fn report(options: &Report) -> Result<ExitCode> {
     let what = options.what.or(options.format).unwrap_or_default();
     let shape = Shape::new(what, options.name.as_deref(), &options.looking);
-    let profile = reading::open(&options.recording)?;
+    let profile = reading::open(&options.recording, shape.samples())?;
     shape.print(&profile, &options.recording, Stream::Out)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -89,6 +90,14 @@ impl<'a> Shape<'a> {
             options::refuse(&error.to_string());
         }
         shape
+    }
+
+    /// What it has to know of samples.
+    pub fn samples(&self) -> Samples {
+        match self.what {
+            What::Stacks => Samples::Each,
+            _ => Samples::of(&self.looking.filter()),
+        }
     }
 
     /// One stack of each thread.

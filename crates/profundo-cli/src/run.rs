@@ -33,7 +33,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let recorded = whole(&options.recording, force, &options.command.words)?;
     tell_failure(&recorded);
     // The program has ended as it has, whatever becomes of the report.
-    let shown = reading::open_quietly(&recorded.path)
+    let shown = reading::open_quietly(&recorded.path, shape.samples())
         .and_then(|profile| shape.print(&profile, &recorded.path, Stream::Error));
     if let Err(error) = shown
         && !say::is_broken_pipe(&error)

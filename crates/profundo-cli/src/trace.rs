@@ -11,6 +11,7 @@ use profundo_remote::{Calls, EngineChoice, Lines, LinesOf, Options};
 use crate::asked::{Asked, has_interpreter};
 use crate::functions::Functions;
 use crate::options::Trace;
+use crate::reading::Samples;
 use crate::report::{Shape, Stream};
 use crate::run::{Plan, Schedule, carry_out, tell_failure};
 use crate::{carried, options, reading, say};
@@ -66,7 +67,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
     )?;
     tell_failure(&recorded);
     // The program has ended as it has, whatever becomes of the report.
-    let shown = reading::open_quietly(&recorded.path).and_then(|profile| {
+    let shown = reading::open_quietly(&recorded.path, Samples::Each).and_then(|profile| {
         if functions.is_none() && is_out_of_sight(&profile) {
             say::note(match options.lines.is_empty() {
                 true => HOW_CALLS,

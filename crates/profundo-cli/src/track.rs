@@ -18,6 +18,7 @@ use profundo_report::text;
 use crate::launch::{Program, end_as};
 use crate::options::{Recording, Scope, TrackAllocation};
 use crate::output::{Kind, Text};
+use crate::reading::Samples;
 use crate::{code_lines, reading, run, say};
 
 pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
@@ -48,7 +49,7 @@ pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
     );
     let written = recorded.and_then(|recorded| {
         run::tell_failure(&recorded);
-        let profile = reading::open_quietly(&file)?;
+        let profile = reading::open_quietly(&file, Samples::Each)?;
         write_all(&profile, &scope, (options.output.as_deref(), options.force))?;
         Ok(end_as(recorded.ended))
     });

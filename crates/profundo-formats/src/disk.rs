@@ -3,10 +3,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use profundo_model::{Meta, Profile};
+use profundo_model::{Meta, Nanos, Profile};
 
+use crate::current::{self, Manner};
 use crate::{Error, StreamWriter, Warning, header, read, write};
 
 /// Writes `profile` to `path` for the owner alone (mode 0600).
@@ -65,6 +67,49 @@ pub fn read_file(path: impl AsRef<Path>) -> Result<(Profile, Vec<Warning>), Erro
         path: path.into(),
         source: Box::new(source),
     })
+}
+
+/// Samples of a file that has more bytes of them, when they are unpacked, are gathered: some millions.
+const MANY: u64 = 48 << 20;
+
+/// Reads the profile at `path` for reports.
+///
+/// Where it has many millions of samples, those that are alike are gathered into rows while they are read: see
+/// [`profundo_model::Gathered`]. Those `within` a stretch of time are told apart from those before it and after it. The memory that
+/// this takes depends on how many different samples there are.
+pub fn gather_file(
+    path: impl AsRef<Path>,
+    within: Range<Nanos>,
+) -> Result<(Profile, Vec<Warning>), Error> {
+    let path = path.as_ref();
+    let manner = Manner {
+        least: MANY,
+        within,
+    };
+    let mut file = File::open(path).map_err(|source| failed("read", path, source))?;
+    let gathered = gather(&mut file, &manner).map_err(|source| Error::Content {
+        path: path.into(),
+        source: Box::new(source),
+    })?;
+    match gathered {
+        Some(read) => Ok(read),
+        None => read_file(path),
+    }
+}
+
+/// `None` where the file is to be read as a whole.
+fn gather(file: &mut File, manner: &Manner) -> Result<Option<(Profile, Vec<Warning>)>, Error> {
+    // A pipe can be read once only.
+    let is_large =
+        |it: fs::Metadata| it.is_file() && it.len() > manner.least / current::MOST_PACKED;
+    if !file.metadata().is_ok_and(is_large) {
+        return Ok(None);
+    }
+    let mut first = [0; header::LEN];
+    if file.read_exact(&mut first).is_err() || header::read(&first).ok() != Some(current::VERSION) {
+        return Ok(None);
+    }
+    current::gather(file, header::LEN, manner)
 }
 
 /// The file's bytes, or its first few where it is another format's: those may have no end.

@@ -47,7 +47,7 @@ use profundo_model::Profile;
 // The version that is written. Older ones are only read.
 use v1 as current;
 
-pub use disk::{create_file, read_file, write_file};
+pub use disk::{create_file, gather_file, read_file, write_file};
 pub use error::{Damage, Error, Warning};
 pub use header::is_profundo;
 pub use stream::StreamWriter;

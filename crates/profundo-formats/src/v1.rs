@@ -13,6 +13,7 @@ mod ahead;
 mod chunk;
 mod code;
 mod column;
+mod gather;
 mod gauge;
 mod growing;
 mod heap;
@@ -28,6 +29,8 @@ mod traced;
 mod traffic;
 mod write;
 
+pub(crate) use chunk::MOST_PACKED;
+pub(crate) use gather::{Manner, gather};
 pub(crate) use read::read;
 pub(crate) use stream::Stream;
 pub(crate) use write::{BATCH, write};

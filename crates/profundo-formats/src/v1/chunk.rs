@@ -67,7 +67,10 @@ pub(super) const SITES_AGAIN: Kind = *b"site";
 /// No payload is longer than this, so one chunk cannot make a reader allocate more.
 pub(super) const MAX_RAW: usize = 64 << 20;
 
-const HEAD: usize = 20;
+pub(super) const HEAD: usize = 20;
+/// So many bytes of a payload are one in the file, at most, in a file that is larger than what each may unpack.
+pub(crate) const MOST_PACKED: u64 = Allowance::RATIO;
+
 const CODEC_STORED: u8 = 0;
 const CODEC_DEFLATE: u8 = 1;
 /// Payloads below this are stored: what packing them saves is less than a chunk's head.
@@ -200,6 +203,13 @@ impl Packed<'_> {
     pub(super) fn is_deflated(&self) -> bool {
         self.codec == CODEC_DEFLATE
     }
+
+    /// Whether the checksum is right.
+    pub(super) fn is_sound(&self) -> bool {
+        let head = self.head;
+        let sum = u32::from_le_bytes([head[16], head[17], head[18], head[19]]);
+        checksum(&head[..16], self.stored) == sum
+    }
 }
 
 /// What stands at a place in the file.
@@ -214,17 +224,48 @@ pub(super) enum Next<'a> {
 /// The chunk that begins at `offset`, be it sound or not; `None` where the file is cut.
 pub(super) fn packed(bytes: &[u8], offset: usize) -> Option<Packed<'_>> {
     let (head, rest) = bytes.get(offset..)?.split_first_chunk::<HEAD>()?;
-    let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    let stored_len = word(12) as usize;
-    Some(Packed {
-        offset,
-        end: offset + HEAD + stored_len,
-        kind: [head[0], head[1], head[2], head[3]],
-        codec: head[4],
-        raw_len: word(8) as usize,
-        head,
-        stored: rest.get(..stored_len)?,
-    })
+    let head_read = Head::read(head);
+    Some(head_read.with(offset, head, rest.get(..head_read.stored_len)?))
+}
+
+/// What a chunk says of itself before its bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head {
+    pub(super) kind: Kind,
+    codec: u8,
+    pub(super) raw_len: usize,
+    pub(super) stored_len: usize,
+}
+
+impl Head {
+    pub(super) fn read(head: &[u8; HEAD]) -> Self {
+        let word =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        Self {
+            kind: [head[0], head[1], head[2], head[3]],
+            codec: head[4],
+            raw_len: word(8) as usize,
+            stored_len: word(12) as usize,
+        }
+    }
+
+    /// The chunk at `offset` of its file, whose bytes these are.
+    pub(super) fn with<'a>(
+        self,
+        offset: usize,
+        head: &'a [u8; HEAD],
+        stored: &'a [u8],
+    ) -> Packed<'a> {
+        Packed {
+            offset,
+            end: offset + HEAD + stored.len(),
+            kind: self.kind,
+            codec: self.codec,
+            raw_len: self.raw_len,
+            head,
+            stored,
+        }
+    }
 }
 
 /// The chunk that begins at `offset`.
@@ -232,12 +273,10 @@ pub(super) fn next(bytes: &[u8], offset: usize) -> Next<'_> {
     let Some(packed) = packed(bytes, offset) else {
         return Next::Cut;
     };
-    let head = packed.head;
-    let sum = u32::from_le_bytes([head[16], head[17], head[18], head[19]]);
-    if checksum(&head[..16], packed.stored) != sum {
-        return Next::Damaged(Damage::Checksum);
+    match packed.is_sound() {
+        true => Next::Chunk(packed),
+        false => Next::Damaged(Damage::Checksum),
     }
-    Next::Chunk(packed)
 }
 
 /// Unpacks payloads; keeps its memory between chunks.
@@ -268,12 +307,8 @@ impl Unpacker {
         honest && raw_len <= MAX_RAW
     }
 
-    /// The payload. The outer error ends the reading, the inner one is damage.
-    pub(super) fn unpack<'a>(
-        &'a mut self,
-        chunk: &Packed<'a>,
-        ahead: Option<&Ahead>,
-    ) -> Result<Result<&'a [u8], Damage>, Error> {
+    /// As [`Self::admits`]. The outer error ends the reading, the inner one is damage.
+    pub(super) fn admit(&mut self, chunk: &Packed<'_>) -> Result<Result<(), Damage>, Error> {
         if chunk.codec > CODEC_DEFLATE {
             let (codec, kind) = (chunk.codec, name(chunk.kind));
             return Err(Error::UnknownCodec {
@@ -282,8 +317,20 @@ impl Unpacker {
                 offset: chunk.offset,
             });
         }
-        if !self.admits(chunk) {
-            return Ok(Err(Damage::Length));
+        Ok(match self.admits(chunk) {
+            true => Ok(()),
+            false => Err(Damage::Length),
+        })
+    }
+
+    /// The payload. The outer error ends the reading, the inner one is damage.
+    pub(super) fn unpack<'a>(
+        &'a mut self,
+        chunk: &Packed<'a>,
+        ahead: Option<&Ahead>,
+    ) -> Result<Result<&'a [u8], Damage>, Error> {
+        if let Err(damage) = self.admit(chunk)? {
+            return Ok(Err(damage));
         }
         if !chunk.is_deflated() {
             return Ok(Ok(chunk.stored));
@@ -295,10 +342,18 @@ impl Unpacker {
             ahead.used(std::mem::replace(&mut self.raw, payload));
             return Ok(Ok(&self.raw));
         }
+        Ok(self.open(chunk))
+    }
+
+    /// The payload of a chunk that was admitted.
+    pub(super) fn open<'a>(&'a mut self, chunk: &Packed<'a>) -> Result<&'a [u8], Damage> {
+        if !chunk.is_deflated() {
+            return Ok(chunk.stored);
+        }
         let mut raw = std::mem::take(&mut self.raw);
         let unpacked = self.inflate_into(chunk, &mut raw);
         self.raw = raw;
-        Ok(unpacked.map(|()| &self.raw[..]))
+        unpacked.map(|()| &self.raw[..])
     }
 
     /// Unpacks a deflated payload.

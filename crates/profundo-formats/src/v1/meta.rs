@@ -168,8 +168,13 @@ pub(super) fn encode_end(samples: usize) -> Payload {
     payload
 }
 
+/// How many samples the end says that there are.
+pub(super) fn end_count(columns: &Columns) -> Result<u64, Damage> {
+    columns.need(SAMPLES)?.plain()
+}
+
 pub(super) fn decode_end(decoder: &Decoder, columns: &Columns) -> Result<(), Damage> {
-    let samples = columns.need(SAMPLES)?.plain()?;
+    let samples = end_count(columns)?;
     if samples == decoder.profile.samples.len() as u64 {
         Ok(())
     } else {

@@ -58,17 +58,7 @@ fn read_chunks(
             break (bytes > 0).then_some(Warning::Trailing { offset, bytes });
         }
     };
-    let Decoder {
-        mut profile,
-        mut warnings,
-        ..
-    } = decoder;
-    let processes = owner::processes::mend_parents(&mut profile.processes);
-    if processes > 0 {
-        warnings.push(Warning::Parents { processes });
-    }
-    warnings.extend(ending);
-    Ok((profile, warnings))
+    Ok(decoder.finish(ending))
 }
 
 /// A profile that grows chunk by chunk.
@@ -90,7 +80,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             profile: Profile::default(),
             strings: vec![StringId(0)],
@@ -107,8 +97,23 @@ impl Decoder {
         }
     }
 
+    /// What was read, and what is wrong with it.
+    pub(super) fn finish(self, ending: Option<Warning>) -> (Profile, Vec<Warning>) {
+        let Self {
+            mut profile,
+            mut warnings,
+            ..
+        } = self;
+        let processes = owner::processes::mend_parents(&mut profile.processes);
+        if processes > 0 {
+            warnings.push(Warning::Parents { processes });
+        }
+        warnings.extend(ending);
+        (profile, warnings)
+    }
+
     /// Takes one chunk in. The outer error ends the reading, the inner one is damage.
-    fn chunk(
+    pub(super) fn chunk(
         &mut self,
         chunk: &Packed<'_>,
         unpacker: &mut Unpacker,
@@ -268,7 +273,7 @@ fn row<T: Copy>(rows: &[T], table: &'static str, id: u64) -> Result<T, Damage> {
     index(rows.len(), table, id).map(|index| rows[index])
 }
 
-fn index(rows: usize, table: &'static str, id: u64) -> Result<usize, Damage> {
+pub(super) fn index(rows: usize, table: &'static str, id: u64) -> Result<usize, Damage> {
     let index = usize::try_from(id).ok().filter(|&index| index < rows);
     index.ok_or(Damage::Id { table, id })
 }

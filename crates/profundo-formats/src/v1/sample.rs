@@ -10,7 +10,7 @@ use profundo_model::{Nanos, Sample, TaskId, ThreadId};
 
 use super::code::{GILS, STATES, code_of};
 use super::column::{Columns, Payload, put_sv, put_uv, zigzag};
-use super::read::Decoder;
+use super::read::{Decoder, index};
 use crate::{Damage, Error};
 
 const TIME: u8 = 1;
@@ -241,9 +241,31 @@ fn weight_residuals(
     }
 }
 
-pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Damage> {
+/// A sample as the file has it: with the file's own ids and codes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub(super) time: u64,
+    pub(super) weight: u64,
+    pub(super) clock: u64,
+    /// It is one of those that the table has.
+    pub(super) thread: usize,
+    pub(super) task: u64,
+    pub(super) stack: u64,
+    pub(super) state: u64,
+    pub(super) gil: u64,
+    pub(super) file: u64,
+}
+
+/// Calls `visit` with each sample of a chunk, where there are so many `threads`.
+#[inline]
+pub(super) fn each(
+    columns: &Columns,
+    threads: usize,
+    last_seen: &mut LastSeen,
+    mut visit: impl FnMut(Row) -> Result<(), Damage>,
+) -> Result<(), Damage> {
     let (mut times, mut weights) = (columns.need(TIME)?, columns.get(WEIGHT));
-    let (mut clocks, mut threads) = (columns.get(CLOCK), columns.need(THREAD)?);
+    let (mut clocks, mut of_thread) = (columns.get(CLOCK), columns.need(THREAD)?);
     let (mut tasks, mut stacks) = (columns.need(TASK)?, columns.need(STACK)?);
     let (mut states, mut gils) = (columns.get(STATE), columns.get(GIL));
     let mut files = columns.get(FILE);
@@ -254,41 +276,62 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
     }
     let mut line = ClockLine::new(clocks.plain()?);
     let mut time = 0_u64;
-    decoder.last_seen.begin(decoder.profile.threads.len());
-    decoder.profile.samples.reserve(columns.rows);
+    last_seen.begin(threads);
     for _ in 0..columns.rows {
         time = time.wrapping_add(step).wrapping_add(times.signed()? as u64);
         let clock = line.guess(time).wrapping_add(clocks.signed()? as u64);
         line.seen(time, clock);
-        let thread = decoder.thread(threads.plain()?)?;
-        let last = decoder.last_seen.of(thread);
+        let thread = index(threads, "threads", of_thread.plain()?)?;
+        let last = last_seen.of(thread);
         let weight = last
             .guess_weight(by, time)
             .wrapping_add(weights.signed()? as u64);
         let task = i64::from(last.task).wrapping_add(tasks.signed()?) as u64;
         (last.time, last.weight, last.task) = (Some(time), weight, task as u32);
-        let sample = Sample {
-            time: Nanos(time),
-            weight: Nanos(weight),
+        visit(Row {
+            time,
+            weight,
             clock,
-            thread: ThreadId::from_index(thread),
-            task: TaskId::from_index(decoder.task(task)?),
-            stack: decoder.stack(stacks.plain()?)?,
-            state: decoder
-                .value(STATES, "state", states.plain()?)
-                .unwrap_or_default(),
-            gil: decoder
-                .value(GILS, "state of the lock", gils.plain()?)
-                .unwrap_or_default(),
-            file: decoder.string(files.plain()?)?,
-        };
-        decoder.profile.samples.push(sample);
+            thread,
+            task,
+            stack: stacks.plain()?,
+            state: states.plain()?,
+            gil: gils.plain()?,
+            file: files.plain()?,
+        })?;
     }
     let when = times.finish().and(weights.finish()).and(clocks.finish());
-    when.and(threads.finish())
+    when.and(of_thread.finish())
         .and(tasks.finish())
         .and(stacks.finish())
         .and(states.finish())
         .and(gils.finish())
         .and(files.finish())
+}
+
+pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Damage> {
+    decoder.profile.samples.reserve(columns.rows);
+    let mut last_seen = std::mem::replace(&mut decoder.last_seen, LastSeen::new());
+    let threads = decoder.profile.threads.len();
+    let decoded = each(columns, threads, &mut last_seen, |row| {
+        let sample = Sample {
+            time: Nanos(row.time),
+            weight: Nanos(row.weight),
+            clock: row.clock,
+            thread: ThreadId::from_index(row.thread),
+            task: TaskId::from_index(decoder.task(row.task)?),
+            stack: decoder.stack(row.stack)?,
+            state: decoder
+                .value(STATES, "state", row.state)
+                .unwrap_or_default(),
+            gil: decoder
+                .value(GILS, "state of the lock", row.gil)
+                .unwrap_or_default(),
+            file: decoder.string(row.file)?,
+        };
+        decoder.profile.samples.push(sample);
+        Ok(())
+    });
+    decoder.last_seen = last_seen;
+    decoded
 }

@@ -1,0 +1,321 @@
+//! Rows of samples that are alike, as one thread adds them up.
+//!
+//! Samples of a thread, task, stack and state are one row, however far apart they are. Those in system calls and in waits
+//! are one only within a stretch of time, because what a program reads and writes is shared out to them by their times. The
+//! stretches become longer as rows become many.
+
+use profundo_analysis::Worth;
+use profundo_model::{Gathered, Many, Meta, Nanos, Sample, State, Taken, TaskId, ThreadId};
+use rustc_hash::FxHashMap;
+
+use super::super::code::{GILS, STATES, value_of};
+use super::super::read::Decoder;
+use super::super::sample::Row as Read;
+use super::table::{self, First, Table};
+
+/// How many samples a stretch has whose order is kept.
+pub(super) const STRETCH: u64 = 16_384;
+
+/// The first stretches of time, in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
+/// From so many rows of stretches of time on they are twice as long.
+const MOST: usize = if cfg!(test) { 1 << 10 } else { 1 << 17 };
+
+/// How often their length doubles at most: then one is as long as a year.
+const LONGEST: u32 = 25;
+
+/// The stretch of what has none.
+const ANY: u64 = u64::MAX;
+
+/// What samples have in common besides their stack, in the file's ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Context {
+    thread: u32,
+    task: u32,
+    file: u32,
+    /// The part of the recording, the state and the state of the lock.
+    how: u32,
+}
+
+impl Context {
+    fn state(self) -> State {
+        STATES[(self.how >> 2 & 7) as usize]
+    }
+}
+
+/// What samples of one row have in common: their context, by number, their stack, and the stretch of time.
+type Key = (u32, u32, u64);
+
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    key: Key,
+    first: First,
+    weight: u64,
+    many: Many,
+}
+
+/// A sample as it was taken, by its number in the file.
+#[derive(Debug, Clone, Copy)]
+struct At {
+    number: u64,
+    key: Key,
+    time: u64,
+    weight: u64,
+}
+
+/// Sums of samples.
+#[derive(Debug)]
+pub(super) struct Sums {
+    contexts: Vec<Context>,
+    numbers: FxHashMap<Context, u32>,
+    /// The number of the context that was met last.
+    recent: Option<(Context, u32)>,
+    /// By context, the time of its last sample.
+    last: Vec<u64>,
+    /// What has no stretch of time.
+    table: Table,
+    timed: FxHashMap<Key, Row>,
+    /// How long stretches of time are, as a power of two of seconds.
+    doublings: u32,
+    taken: Vec<At>,
+    pub(super) samples: u64,
+}
+
+/// Whether such a sample may have been taken where bytes are read and written.
+fn is_timed(state: State) -> bool {
+    matches!(state, State::System | State::Sleeping | State::WallWaiting)
+}
+
+impl Sums {
+    pub(super) fn new() -> Self {
+        Self {
+            contexts: Vec::new(),
+            numbers: FxHashMap::default(),
+            recent: None,
+            last: Vec::new(),
+            table: Table::new(),
+            timed: FxHashMap::default(),
+            doublings: 0,
+            taken: Vec::new(),
+            samples: 0,
+        }
+    }
+
+    /// Adds the sample that has this `number` in the file, in a part of the recording (below 8). `None` where a reader
+    /// would have to say something about it.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        meta: &Meta,
+        number: u64,
+        read: &Read,
+        part: u32,
+        keeps_order: bool,
+    ) -> Option<()> {
+        let state = value_of(STATES, read.state)?;
+        value_of(GILS, read.gil)?;
+        let context = self.context(Context {
+            thread: read.thread as u32,
+            task: read.task as u32,
+            file: read.file as u32,
+            how: part << 5 | (read.state << 2 | read.gil) as u32,
+        });
+        let (stack, time) = (read.stack as u32, read.time);
+        // It must weigh something.
+        let weight = read.weight.max(1);
+        let first = || First {
+            number,
+            time,
+            clock: read.clock,
+        };
+        let worth = Worth::of(meta, state, Nanos(weight));
+        let when = match is_timed(state) {
+            true => (time / SECOND) >> self.doublings,
+            false => ANY,
+        };
+        let key = (context, stack, when);
+        let last = &mut self.last[context as usize];
+        *last = time.max(*last);
+        if keeps_order {
+            self.taken.push(At {
+                number,
+                key,
+                time,
+                weight,
+            });
+        }
+        if when == ANY {
+            let worth = table::Worth {
+                weight,
+                square: worth.square,
+                count: worth.count,
+                is_merged: worth.is_merged,
+            };
+            self.table.add(context, stack, worth, first)?;
+        } else {
+            let row = self.timed.entry(key).or_insert_with(|| Row {
+                key,
+                first: first(),
+                weight: 0,
+                many: Many::default(),
+            });
+            row.weight = row.weight.saturating_add(weight);
+            worth.add_to(&mut row.many, Nanos(time), Nanos(weight));
+            // With the longest stretches each row has its stack or its context to itself.
+            while self.timed.len() > MOST && self.doublings < LONGEST {
+                self.lengthen();
+            }
+        }
+        self.samples += 1;
+        Some(())
+    }
+
+    #[inline]
+    fn context(&mut self, context: Context) -> u32 {
+        match self.recent {
+            Some((recent, number)) if recent == context => number,
+            _ => {
+                let number = self.number(context);
+                self.recent = Some((context, number));
+                number
+            }
+        }
+    }
+
+    fn number(&mut self, context: Context) -> u32 {
+        *self.numbers.entry(context).or_insert_with(|| {
+            self.contexts.push(context);
+            self.last.push(0);
+            // There are no more than fit into the memory.
+            (self.contexts.len() - 1) as u32
+        })
+    }
+
+    /// Makes stretches of time twice as long.
+    fn lengthen(&mut self) {
+        self.doublings += 1;
+        let longer = |(context, stack, when): Key| match when {
+            ANY => (context, stack, ANY),
+            when => (context, stack, when / 2),
+        };
+        for (_, mut row) in std::mem::take(&mut self.timed) {
+            row.key = longer(row.key);
+            merge(&mut self.timed, row);
+        }
+        for at in &mut self.taken {
+            at.key = longer(at.key);
+        }
+    }
+
+    /// All rows of it, and the samples as they were taken, where contexts have these numbers.
+    fn give(self, numbers: &[u32], rows: &mut FxHashMap<Key, Row>, taken: &mut Vec<At>) {
+        let Self { table, last, .. } = self;
+        let untimed = table.rows().map(|row| Row {
+            key: (row.context, row.stack, ANY),
+            first: row.first,
+            weight: row.weight,
+            many: Many {
+                samples: row.samples,
+                count: row.count,
+                squares: row.squares,
+                merged: row.merged,
+                last: Nanos(last[row.context as usize]),
+            },
+        });
+        let known = |(context, stack, when): Key| (numbers[context as usize], stack, when);
+        for mut row in untimed.chain(self.timed.into_values()) {
+            row.key = known(row.key);
+            merge(rows, row);
+        }
+        taken.extend(self.taken.into_iter().map(|at| At {
+            key: known(at.key),
+            ..at
+        }));
+    }
+
+    /// The rows of what all threads have added up, in the order in which they were met, with the profile's ids.
+    pub(super) fn rows(mut all: Vec<Self>, decoder: &Decoder) -> (Vec<Sample>, Gathered) {
+        let longest = all.iter().map(|sums| sums.doublings).max();
+        let (mut rows, mut taken) = (FxHashMap::default(), Vec::new());
+        let mut contexts = Self::new();
+        for mut sums in all.drain(..) {
+            while Some(sums.doublings) < longest {
+                sums.lengthen();
+            }
+            let numbers = sums.contexts.iter().map(|&it| contexts.number(it));
+            let numbers: Vec<u32> = numbers.collect();
+            sums.give(&numbers, &mut rows, &mut taken);
+        }
+        let contexts = contexts.contexts;
+        let mut rows: Vec<Row> = rows.into_values().collect();
+        rows.sort_unstable_by_key(|row| row.first.number);
+        let sample = |row: &Row| {
+            let (context, stack, _) = row.key;
+            let context = contexts[context as usize];
+            Sample {
+                time: Nanos(row.first.time),
+                weight: Nanos(row.weight),
+                clock: row.first.clock,
+                thread: ThreadId::from_index(context.thread as usize),
+                task: TaskId::from_index(context.task as usize),
+                stack: decoder.stacks[stack as usize],
+                state: context.state(),
+                gil: GILS[(context.how & 3) as usize],
+                file: decoder.strings[context.file as usize],
+            }
+        };
+        let samples = rows.iter().map(sample).collect();
+        let gathered = Gathered {
+            rows: rows.iter().map(|row| row.many).collect(),
+            ..in_order(&rows, taken)
+        };
+        (samples, gathered)
+    }
+}
+
+/// Adds a row to the one of the same key.
+fn merge(rows: &mut FxHashMap<Key, Row>, row: Row) {
+    let sum = rows.entry(row.key).or_insert(Row {
+        weight: 0,
+        many: Many::default(),
+        ..row
+    });
+    if row.first.number < sum.first.number {
+        sum.first = row.first;
+    }
+    sum.weight = sum.weight.saturating_add(row.weight);
+    sum.many.samples += row.many.samples;
+    sum.many.count = sum.many.count.saturating_add(row.many.count);
+    sum.many.squares += row.many.squares;
+    sum.many.merged = sum.many.merged.saturating_add(row.many.merged);
+    sum.many.last = sum.many.last.max(row.many.last);
+}
+
+/// The samples as they were taken, stretch by stretch.
+fn in_order(rows: &[Row], mut taken: Vec<At>) -> Gathered {
+    let numbered = (0..).zip(rows).map(|(number, row)| (row.key, number));
+    let numbers: FxHashMap<Key, u32> = numbered.collect();
+    taken.sort_unstable_by_key(|at| at.number);
+    let mut gathered = Gathered {
+        taken: Vec::with_capacity(taken.len()),
+        ..Gathered::default()
+    };
+    let mut last = None;
+    for at in taken {
+        let Some(&row) = numbers.get(&at.key) else {
+            continue;
+        };
+        let stretch = at.number / STRETCH;
+        if last.replace(stretch).is_some_and(|last| last != stretch) {
+            gathered.ends.push(gathered.taken.len());
+        }
+        gathered.taken.push(Taken {
+            row,
+            time: Nanos(at.time),
+            weight: Nanos(at.weight),
+        });
+    }
+    gathered.ends.push(gathered.taken.len());
+    gathered
+}

@@ -1,0 +1,189 @@
+//! Rows that samples of one stack and of one context are added to.
+//!
+//! Adding a sample to its row takes as long as fetching the row, so a row is half a cache line, and it lies where its
+//! key says. What is not wanted for each sample stands beside.
+
+/// What a row adds up to. Its key is 0 where there is none.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    key: u64,
+    weight: u64,
+    squares: f64,
+    samples: u32,
+    /// How much higher the sum of their counts is.
+    more: u32,
+}
+
+/// What is known of a row besides.
+#[derive(Debug, Clone, Copy, Default)]
+struct Beside {
+    first: First,
+    merged: u64,
+}
+
+/// The first sample of a row: its number in the file, its time and its cycle counter.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct First {
+    pub(super) number: u64,
+    pub(super) time: u64,
+    pub(super) clock: u64,
+}
+
+/// What one sample adds to a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Worth {
+    pub(super) weight: u64,
+    pub(super) square: f64,
+    pub(super) count: u64,
+    pub(super) is_merged: bool,
+}
+
+/// A row: what stands for its context and its stack, and its sums.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whole {
+    pub(super) context: u32,
+    pub(super) stack: u32,
+    pub(super) first: First,
+    pub(super) weight: u64,
+    pub(super) squares: f64,
+    pub(super) samples: u64,
+    pub(super) count: u64,
+    pub(super) merged: u64,
+}
+
+/// Rows by their keys.
+#[derive(Debug)]
+pub(super) struct Table {
+    cells: Vec<Cell>,
+    beside: Vec<Beside>,
+    used: usize,
+}
+
+fn key_of(context: u32, stack: u32) -> u64 {
+    (u64::from(context) + 1) << 32 | u64::from(stack)
+}
+
+impl Table {
+    pub(super) fn new() -> Self {
+        const FIRST: usize = 1 << 10;
+        Self {
+            cells: vec![Cell::default(); FIRST],
+            beside: vec![Beside::default(); FIRST],
+            used: 0,
+        }
+    }
+
+    /// Where a row is, or would be.
+    #[inline]
+    fn place(&self, key: u64) -> usize {
+        let mask = self.cells.len() - 1;
+        let spread = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut place = (spread ^ spread >> 32) as usize & mask;
+        // There are always empty cells.
+        while self.cells[place].key != key && self.cells[place].key != 0 {
+            place = (place + 1) & mask;
+        }
+        place
+    }
+
+    /// Adds a sample. `None` if that cannot be counted.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        context: u32,
+        stack: u32,
+        worth: Worth,
+        first: impl FnOnce() -> First,
+    ) -> Option<()> {
+        let key = key_of(context, stack);
+        let mut place = self.place(key);
+        if self.cells[place].key == 0 {
+            place = self.insert(key, place, first());
+        }
+        let cell = &mut self.cells[place];
+        cell.weight = cell.weight.saturating_add(worth.weight);
+        cell.squares += worth.square;
+        cell.samples = cell.samples.checked_add(1)?;
+        let more = u32::try_from(worth.count - 1).unwrap_or(u32::MAX);
+        cell.more = cell.more.saturating_add(more);
+        if worth.is_merged {
+            let merged = &mut self.beside[place].merged;
+            *merged = merged.saturating_add(worth.weight);
+        }
+        Some(())
+    }
+
+    #[cold]
+    fn insert(&mut self, key: u64, mut place: usize, first: First) -> usize {
+        if self.used * 2 >= self.cells.len() {
+            self.grow();
+            place = self.place(key);
+        }
+        self.used += 1;
+        self.cells[place].key = key;
+        self.beside[place].first = first;
+        place
+    }
+
+    fn grow(&mut self) {
+        let size = self.cells.len() * 2;
+        let cells = std::mem::replace(&mut self.cells, vec![Cell::default(); size]);
+        let beside = std::mem::replace(&mut self.beside, vec![Beside::default(); size]);
+        for (cell, beside) in cells.into_iter().zip(beside) {
+            if cell.key != 0 {
+                let place = self.place(cell.key);
+                (self.cells[place], self.beside[place]) = (cell, beside);
+            }
+        }
+    }
+
+    /// All rows, in no order.
+    pub(super) fn rows(self) -> impl Iterator<Item = Whole> {
+        let cells = self.cells.into_iter().zip(self.beside);
+        let used = cells.filter(|(cell, _)| cell.key != 0);
+        used.map(|(cell, beside)| Whole {
+            context: (cell.key >> 32) as u32 - 1,
+            stack: cell.key as u32,
+            first: beside.first,
+            weight: cell.weight,
+            squares: cell.squares,
+            samples: u64::from(cell.samples),
+            count: u64::from(cell.samples) + u64::from(cell.more),
+            merged: beside.merged,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sums_however_many_there_are() {
+        let mut table = Table::new();
+        let rows = 5000;
+        for number in 0..3 * rows {
+            let worth = Worth {
+                weight: 10 + number / rows,
+                square: 1.5,
+                count: 1 + number % 2,
+                is_merged: number < rows,
+            };
+            let stack = number % rows;
+            let first = || First {
+                number,
+                ..First::default()
+            };
+            table.add(0, stack as u32, worth, first).unwrap();
+        }
+        let mut found: Vec<Whole> = table.rows().collect();
+        found.sort_by_key(|row| row.stack);
+        assert_eq!(found.len() as u64, rows);
+        for (number, row) in (0..).zip(&found) {
+            assert_eq!((row.context, u64::from(row.stack)), (0, number));
+            assert_eq!((row.samples, row.weight, row.squares), (3, 33, 4.5));
+            assert_eq!(row.count, 3 + 3 * (number % 2));
+            assert_eq!((row.first.number, row.merged), (number, 10));
+        }
+    }
+}
