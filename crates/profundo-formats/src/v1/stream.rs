@@ -160,12 +160,24 @@ impl<W: Write> Stream<W> {
         let processes = changes(&self.processes, |row| {
             self.processes[row] == profile.processes[row]
         });
-        let threads: Vec<&Thread> = profile.threads.iter().map(|(_, row)| row).collect();
-        let threads = changes(&self.threads, |row| self.threads[row] == *threads[row]);
-        let tasks: Vec<&Task> = profile.tasks.iter().map(|(_, row)| row).collect();
-        let tasks = changes(&self.tasks, |row| self.tasks[row] == *tasks[row]);
-        let modules: Vec<&Module> = profile.modules.iter().map(|(_, row)| row).collect();
-        let modules = changes(&self.modules, |row| self.modules[row] == *modules[row]);
+        let thread_rows: Vec<&Thread> = profile.threads.iter().map(|(_, row)| row).collect();
+        let threads = changes(&self.threads, |row| self.threads[row] == *thread_rows[row]);
+        let task_rows: Vec<&Task> = profile.tasks.iter().map(|(_, row)| row).collect();
+        let tasks = changes(&self.tasks, |row| self.tasks[row] == *task_rows[row]);
+        let module_rows: Vec<&Module> = profile.modules.iter().map(|(_, row)| row).collect();
+        let modules = changes(&self.modules, |row| self.modules[row] == *module_rows[row]);
+        for row in processes.iter().cloned().flatten() {
+            self.processes[row].clone_from(&profile.processes[row]);
+        }
+        for row in threads.iter().cloned().flatten() {
+            self.threads[row] = *thread_rows[row];
+        }
+        for row in tasks.iter().cloned().flatten() {
+            self.tasks[row] = *task_rows[row];
+        }
+        for row in modules.iter().cloned().flatten() {
+            self.modules[row].clone_from(module_rows[row]);
+        }
         let encode = owner::processes::encode;
         self.again(profile, chunk::PROCESSES_AGAIN, processes, encode)?;
         self.again(
@@ -181,11 +193,6 @@ impl<W: Write> Stream<W> {
             modules,
             place::modules::encode,
         )?;
-        self.processes.clear();
-        self.threads.clear();
-        self.tasks.clear();
-        self.modules.clear();
-        self.remember(profile);
         Ok(())
     }
 
@@ -231,15 +238,37 @@ fn extend<T: Clone, R: std::borrow::Borrow<T>>(
     rows.extend(new.map(|row| row.borrow().clone()));
 }
 
-/// The rows that have changed, in parts that each fit a chunk.
+/// The rows that have changed, in parts that each fit a chunk. A few rows between them that have not changed take less
+/// than another chunk.
 fn changes<T>(rows: &[T], is_same: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
-    let parts = (0..rows.len()).step_by(ROWS);
+    /// So many rows take about as much as the head of a chunk.
+    const BETWEEN: usize = 16;
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for row in (0..rows.len()).filter(|&row| !is_same(row)) {
+        match parts.last_mut() {
+            Some(last) if row - last.end <= BETWEEN && row - last.start < ROWS => {
+                last.end = row + 1;
+            }
+            _ => parts.push(row..row + 1),
+        }
+    }
     parts
-        .filter_map(|start| {
-            let mut part = start..rows.len().min(start + ROWS);
-            let first = part.clone().find(|&row| !is_same(row))?;
-            let last = part.rfind(|&row| !is_same(row))?;
-            Some(first..last + 1)
-        })
-        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_has_changed_is_written_again() {
+        let rows = vec![0; 100_000];
+        let changed = |rows_: &[usize]| changes(&rows, |row| !rows_.contains(&row));
+        assert_eq!(changed(&[]), []);
+        assert_eq!(changed(&[0, 99_999]), [0..1, 99_999..100_000]);
+        assert_eq!(changed(&[5, 9, 25, 99]), [5..26, 99..100]);
+        assert_eq!(changed(&[5, 9, 27]), [5..10, 27..28]);
+        let all = changes(&rows, |_| false);
+        assert!(all.iter().all(|part| part.len() <= ROWS));
+        assert_eq!(all.iter().map(Range::len).sum::<usize>(), rows.len());
+    }
 }
