@@ -5,11 +5,13 @@
 //! there, and appended to the profile in the order of time. A sample that comes later still
 //! stands behind younger ones; whoever needs the order sorts, and finds little to do.
 
+use std::collections::VecDeque;
+
 use profundo_model::{
-    Energy, EnergyZone, Engine, Growing, Heap, LocationId, Loss, Meta, Nanos, Process, ProcessEnd,
-    ProcessId, Profile, Sample, SampleKind, StringId, ThreadId,
+    Energy, EnergyZone, Engine, Growing, Heap, LocationId, Meta, Nanos, Process, ProcessId,
+    Profile, Sample, SampleKind, StringId, ThreadId,
 };
-use profundo_wire::recording::{self, Event, Finish, HowEnded, Instant, LossCounts, Start};
+use profundo_wire::recording::{self, Event, Finish, Instant, LossCounts, Start};
 use profundo_wire::traced::TracedCalls;
 use profundo_wire::{Call, End, Reader, Record, SampleHead, Traffic, Wait};
 use rustc_hash::FxHashMap;
@@ -30,6 +32,7 @@ use crate::waits::{Waits, waiting};
 mod asked;
 mod calls;
 mod clear;
+pub(crate) mod ended;
 mod kinds;
 mod memory;
 mod processes;
@@ -68,8 +71,10 @@ pub struct Ingest {
     processes: FxHashMap<u32, Program>,
     /// The names of functions whose interpreter knows only bare ones.
     qualified: Qualified,
-    /// What was lost before this recorder came.
-    lost_before: LossCounts,
+    /// How often the clock was told.
+    tellings: u64,
+    /// Programs that have ended, and at which telling what their records meant is given back.
+    ended: VecDeque<(u32, u64)>,
     /// Samples that are held back, with the cycle counter in place of the time.
     held_back: Vec<Sample>,
     /// What was read and written, until it is known what the cycle counter means.
@@ -117,6 +122,8 @@ struct Program {
     is_resumed: bool,
     /// Whether it has generated code.
     generates: bool,
+    /// Whether it has told of calls, which are taken in at the end.
+    has_calls: bool,
 }
 
 #[derive(Debug)]
@@ -154,15 +161,7 @@ impl Ingest {
     /// known again by the kernel's ids, modules and code objects from the file. The samples that
     /// the profile has stay in it.
     pub fn resume(profile: Profile, start: Start) -> Self {
-        let loss = profile.meta.loss;
-        let mut ingest = Self::with(profile, start);
-        ingest.lost_before = LossCounts {
-            buffer_full: loss.buffer_full,
-            overwritten: loss.overwritten,
-            reentrant: loss.reentrant,
-            thread_table_full: loss.thread_table_full,
-        };
-        ingest
+        Self::with(profile, start)
     }
 
     fn with(profile: Profile, start: Start) -> Self {
@@ -172,7 +171,8 @@ impl Ingest {
             numbers: Numbers::after(&profile),
             rows_before: profile.processes.len(),
             processes: FxHashMap::default(),
-            lost_before: LossCounts::default(),
+            tellings: 0,
+            ended: VecDeque::new(),
             held_back: Vec::new(),
             traffic: Vec::new(),
             gauges: Gauges::default(),
@@ -287,8 +287,7 @@ impl Ingest {
                 profile.processes[program.0.id.index()].runtime = runtime;
             }
             Event::Loss { process, loss } => {
-                self.program(process).0.0.lost = loss;
-                self.count_loss();
+                self.count_loss(process, loss);
             }
             Event::Sites {
                 process,
@@ -302,7 +301,10 @@ impl Ingest {
                 self.gauges.untold.push((id, told));
             }
             Event::Unreachable { process, found } => self.unreachable(process, &found),
-            Event::Calls { process, calls } => self.calls.push((process, calls)),
+            Event::Calls { process, calls } => {
+                self.program(process).0.0.has_calls = true;
+                self.calls.push((process, calls));
+            }
             Event::Cleared(at) => self.clear(at),
             Event::Ended(end) => self.ended(&end),
             // Whoever reads files has made calls of counters.
@@ -397,38 +399,6 @@ impl Ingest {
             program
         });
         ((program, registry, numbers), profile)
-    }
-
-    fn ended(&mut self, end: &recording::ProcessEnd) {
-        self.blocks.forget(end.process);
-        let ((program, ..), profile) = self.program(end.process);
-        program.ended = Some(end.ended);
-        let row = &mut profile.processes[program.id.index()];
-        row.user = end.user.map(Nanos).or(row.user);
-        row.system = end.system.map(Nanos).or(row.system);
-        row.end = match end.how {
-            HowEnded::Unknown => row.end,
-            HowEnded::Exited(code) => ProcessEnd::Exited(code),
-            HowEnded::Killed(signal) => ProcessEnd::Killed(signal),
-            HowEnded::Replaced => ProcessEnd::Replaced,
-        };
-        self.settle_times();
-    }
-
-    /// Cycle counters become times as soon as the clock is known.
-    fn settle_times(&mut self) {
-        if !self.clock.is_known() {
-            return;
-        }
-        for program in self.processes.values() {
-            let row = &mut self.profile.processes[program.id.index()];
-            if program.started > 0 && !program.is_resumed {
-                row.started = Some(self.clock.since_start(program.started));
-            }
-            if let Some(ended) = program.ended.filter(|&ended| ended > 0) {
-                row.ended = Some(self.clock.since_start(ended));
-            }
-        }
     }
 
     fn words(&mut self, process: u32, words: &[u64]) {
@@ -622,6 +592,7 @@ impl Ingest {
             }
         }
         self.told = now.cycles;
+        self.give_back();
     }
 
     /// Tries again what waits for a code object.
@@ -671,25 +642,6 @@ impl Ingest {
             }));
     }
 
-    fn count_loss(&mut self) {
-        let mut sum = self.lost_before;
-        for program in self.processes.values() {
-            let (lost, before) = (program.lost, program.lost_cleared);
-            sum.buffer_full += lost.buffer_full - before.buffer_full.min(lost.buffer_full);
-            sum.overwritten += lost.overwritten - before.overwritten.min(lost.overwritten);
-            sum.reentrant += lost.reentrant - before.reentrant.min(lost.reentrant);
-            sum.thread_table_full +=
-                lost.thread_table_full - before.thread_table_full.min(lost.thread_table_full);
-        }
-        self.profile.meta.loss = Loss {
-            buffer_full: sum.buffer_full,
-            overwritten: sum.overwritten,
-            reentrant: sum.reentrant,
-            thread_table_full: sum.thread_table_full,
-            ..self.profile.meta.loss
-        };
-    }
-
     /// What the library's recording knows of its only process.
     pub(crate) fn people(&mut self, key: u32) -> (&mut People, &mut Profile, &mut Numbers) {
         let ((program, _, numbers), profile) = self.program(key);
@@ -718,6 +670,7 @@ impl Program {
             ended: None,
             is_resumed: false,
             generates: false,
+            has_calls: false,
         }
     }
 }
@@ -732,7 +685,7 @@ fn adopt(program: &mut Program, profile: &Profile, number: u32, tid: u32) {
     if let Some((id, row)) = known.last() {
         let root = profile.tasks.find_number(root_task_of(row.number));
         let is_named = row.name != StringId::default();
-        program.people.adopt(number, id, root, is_named);
+        program.people.adopt(number, id, root, (tid, is_named));
     }
 }
 

@@ -12,9 +12,24 @@ use profundo_wire::recording::ModuleInfo;
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     /// By path, build id, and the size and place of the mapping as the file has it.
-    known: HashMap<(StringId, Vec<u8>, u64, u64), Vec<ModuleId>>,
+    known: HashMap<(StringId, Vec<u8>, u64, u64), Rows>,
     /// The process of each module of generated code, which no other shares.
     generated: HashMap<ModuleId, ProcessId>,
+}
+
+/// The rows of what may be one module.
+#[derive(Debug, Default)]
+struct Rows {
+    all: Vec<ModuleId>,
+    /// By the place where the first process has it.
+    by_place: HashMap<u64, ModuleId>,
+}
+
+impl Rows {
+    fn push(&mut self, id: ModuleId, start: u64) {
+        self.all.push(id);
+        self.by_place.entry(start).or_insert(id);
+    }
 }
 
 impl Registry {
@@ -29,7 +44,7 @@ impl Registry {
                 end.wrapping_sub(start),
                 start.wrapping_sub(module.bias),
             );
-            registry.known.entry(key).or_default().push(id);
+            registry.known.entry(key).or_default().push(id, start);
         }
         for mapping in &profile.growing.mappings {
             let path = profile.modules.get(mapping.module).path;
@@ -61,17 +76,24 @@ impl Registry {
             info.start.wrapping_sub(info.bias),
         );
         let known = self.known.entry(key).or_default();
+        // What was told of last is told of again.
+        let is_known = |id: &ModuleId| known.all.iter().rev().any(|known| known == id);
         let again = own
             .iter()
-            .find(|range| range.start == info.start && known.contains(&range.id))
+            .find(|range| range.start == info.start && is_known(&range.id))
             .map(|range| range.id);
-        let at_the_place = |id: &&ModuleId| profile.modules.get(**id).start.0 == info.start;
         // A file without a build id may be another one under an old name.
         let is_free =
             |id: &&ModuleId| !info.build_id.is_empty() && !own.iter().any(|range| range.id == **id);
         let is_generated = is_generated_code(&info.path);
-        let elsewhere = known.iter().find(at_the_place);
-        let elsewhere = elsewhere.or_else(|| known.iter().find(is_free)).copied();
+        // A program without a build id may have as many rows as processes.
+        let elsewhere = known.by_place.get(&info.start);
+        let elsewhere = match info.build_id.is_empty() {
+            true => elsewhere.copied(),
+            false => elsewhere
+                .or_else(|| known.all.iter().find(is_free))
+                .copied(),
+        };
         let elsewhere = elsewhere.filter(|_| !is_generated);
         if let Some(id) = again.or(elsewhere) {
             return id;
@@ -84,7 +106,7 @@ impl Registry {
             build_id: info.build_id.clone(),
             role: Role::of_path(&info.path),
         });
-        known.push(id);
+        known.push(id, info.start);
         if is_generated {
             self.generated.insert(id, process);
         }
@@ -113,6 +135,12 @@ struct Range {
 }
 
 impl ModuleMap {
+    /// Whether no module was told of.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
     /// Takes in what is told of modules: new ones, and known ones that are gone.
     pub(crate) fn tell(
         &mut self,

@@ -61,6 +61,10 @@ pub(crate) struct People {
     /// Whether an earlier half of the recording may have its tasks.
     is_resumed: bool,
     threads: FxHashMap<u32, Row>,
+    /// By the kernel's number of threads, the one that has had it last.
+    by_tid: FxHashMap<u32, u32>,
+    /// The first thread that was met.
+    first: Option<ThreadId>,
     tasks: FxHashMap<u64, TaskId>,
     /// What the program calls tasks, as far as it calls them anything.
     task_names: FxHashMap<u64, Box<str>>,
@@ -87,6 +91,8 @@ impl People {
             tag: u64::from(key.saturating_sub(1)) << 48,
             is_resumed: false,
             threads: FxHashMap::default(),
+            by_tid: FxHashMap::default(),
+            first: None,
             tasks: FxHashMap::default(),
             task_names: FxHashMap::default(),
             strangers: FxHashMap::default(),
@@ -111,7 +117,10 @@ impl People {
         let row = self.row(profile, numbers, info.number, info.tid);
         let name = profile.strings.intern(&info.name);
         let thread = profile.threads.get_mut(row.id);
-        thread.tid = info.tid;
+        let before = std::mem::replace(&mut thread.tid, info.tid);
+        if before != info.tid {
+            note_tid(&mut self.by_tid, info.number, info.tid);
+        }
         if !info.name.is_empty() && !row.is_named {
             thread.name = name;
         }
@@ -235,17 +244,12 @@ impl People {
         numbers: &mut Numbers,
         tid: u32,
     ) -> (ThreadId, TaskId) {
-        let is_it = |row: &Row| match tid {
-            0 => true,
-            _ => profile.threads.get(row.id).tid == tid,
-        };
-        let known = self.threads.iter().filter(|(_, row)| is_it(row));
         // Numbers of threads that have ended are used again.
         let known = match tid {
-            0 => known.min_by_key(|(number, _)| **number),
-            _ => known.max_by_key(|(number, _)| **number),
+            0 => self.threads.keys().min().copied(),
+            _ => self.number_of(profile, tid),
         };
-        let number = known.map_or(UNTOLD | tid, |(&number, _)| number);
+        let number = known.unwrap_or(UNTOLD | tid);
         let row = self.row(profile, numbers, number, tid);
         let task = match row.root {
             Some(task) => task,
@@ -262,6 +266,13 @@ impl People {
         numbers: &mut Numbers,
         (number, tid): (u32, u32),
     ) -> ThreadId {
+        if number == 0 && !self.is_resumed {
+            let last = self.number_of(profile, tid);
+            let last = last.and_then(|number| self.threads.get(&number));
+            if let Some(id) = last.map(|row| row.id).or(self.first) {
+                return id;
+            }
+        }
         let process = self.process;
         let own = || (profile.threads.iter()).filter(|(_, row)| row.process == process);
         let known = match number {
@@ -277,6 +288,13 @@ impl People {
         }
     }
 
+    /// The last thread that had one of the kernel's numbers.
+    fn number_of(&self, profile: &Profile, tid: u32) -> Option<u32> {
+        let number = *self.by_tid.get(&tid)?;
+        let row = self.threads.get(&number)?;
+        (profile.threads.get(row.id).tid == tid).then_some(number)
+    }
+
     fn row(&mut self, profile: &mut Profile, numbers: &mut Numbers, number: u32, tid: u32) -> Row {
         if let Some(&row) = self.threads.get(&number) {
             return row;
@@ -287,6 +305,8 @@ impl People {
             && let Some(row) = self.threads.remove(&(UNTOLD | tid))
         {
             self.threads.insert(number, row);
+            // It had a higher number.
+            self.by_tid.insert(tid, number);
             return row;
         }
         let shown = match (number, self.numbering) {
@@ -310,7 +330,9 @@ impl People {
             thread.tid = 0;
             thread.name = profile.strings.intern("no thread");
         }
+        note_tid(&mut self.by_tid, number, thread.tid);
         let id = profile.threads.push(thread);
+        self.first.get_or_insert(id);
         let row = Row {
             id,
             root: None,
@@ -331,9 +353,10 @@ impl People {
         number: u32,
         id: ThreadId,
         root: Option<TaskId>,
-        is_named: bool,
+        (tid, is_named): (u32, bool),
     ) {
         self.is_resumed = true;
+        note_tid(&mut self.by_tid, number, tid);
         self.threads
             .entry(number)
             .or_insert(Row { id, root, is_named });
@@ -389,6 +412,14 @@ impl People {
                 ..Task::default()
             })
         })
+    }
+}
+
+/// A thread has this one of the kernel's numbers. Of several, the one that was met last has it.
+fn note_tid(by_tid: &mut FxHashMap<u32, u32>, number: u32, tid: u32) {
+    if tid != 0 {
+        let last = by_tid.entry(tid).or_insert(number);
+        *last = number.max(*last);
     }
 }
 

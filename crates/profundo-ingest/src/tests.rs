@@ -12,6 +12,7 @@ mod bounded;
 mod cleared;
 mod gauges;
 mod generated;
+mod growth;
 mod incremental;
 mod partly_known;
 mod qualified;

@@ -1,7 +1,7 @@
 //! What was told so far is forgotten. What has a name or a number keeps it, since the rest is told by these.
 
 use profundo_model::{Heap, Loss, Nanos, Site};
-use profundo_wire::recording::{Instant, LossCounts};
+use profundo_wire::recording::Instant;
 
 use super::Ingest;
 
@@ -16,7 +16,6 @@ impl Ingest {
         self.held_back.clear();
         self.traffic.clear();
         self.blocks.clear();
-        self.lost_before = LossCounts::default();
         for program in self.processes.values_mut() {
             program.lost_cleared = program.lost;
             program.people.clear(&mut self.profile);

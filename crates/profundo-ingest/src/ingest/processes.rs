@@ -50,7 +50,8 @@ impl Ingest {
         {
             program.ended.get_or_insert(info.started);
             self.profile.processes[parent.index()].end = ProcessEnd::Replaced;
+            self.settle_times_of(info.parent);
         }
-        self.settle_times();
+        self.settle_times_of(info.key);
     }
 }
