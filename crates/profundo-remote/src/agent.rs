@@ -4,6 +4,7 @@ mod clocks;
 mod signal;
 mod words;
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -109,6 +110,8 @@ pub(crate) struct Agent {
     /// The process; 0 once it has become another program.
     pid: u32,
     threads: Vec<Thread>,
+    /// The numbers that threads have in the recording, by the kernel's, of those that live.
+    numbers: HashMap<u32, u32>,
     /// How many threads were met. Those that ended are not kept.
     met: usize,
     generation: u64,
@@ -145,6 +148,7 @@ impl Agent {
             sums: None,
             pid,
             threads: Vec::new(),
+            numbers: HashMap::new(),
             met: 0,
             generation: 0,
             signal: Signal::Asked(libc::SIGURG),
@@ -248,6 +252,7 @@ impl Agent {
                 ran_before: 0,
                 is_refused: false,
             };
+            self.numbers.insert(tid, self.met as u32 + 1);
             self.met += 1;
             if let Some(at) = self.renamed.iter().rposition(|(it, _)| *it == tid) {
                 record.set_name(self.renamed.swap_remove(at).1);
@@ -272,8 +277,16 @@ impl Agent {
         let map = Arc::clone(&self.map);
         let pid = self.pid;
         let mut ran = 0;
+        // Another thread may have its number already.
+        let forget = |numbers: &mut HashMap<u32, u32>, thread: &Thread| {
+            if numbers.get(&thread.tid) == Some(&(thread.index as u32 + 1)) {
+                numbers.remove(&thread.tid);
+            }
+        };
+        let numbers = &mut self.numbers;
         self.threads.retain_mut(|thread| {
             let Some(record) = map.record(thread.index) else {
+                forget(numbers, thread);
                 return false;
             };
             let has_ended = record.has_ended();
@@ -286,6 +299,7 @@ impl Agent {
                 ran += thread.ran(pid, record);
                 thread.tell_rest((key, pid), record, sink);
                 record.clock.store(0, Ordering::Relaxed);
+                forget(numbers, thread);
             }
             !has_ended
         });
@@ -319,8 +333,7 @@ impl Agent {
 
     /// The number that a thread has in the recording.
     pub(crate) fn number_of(&self, tid: u32) -> Option<u32> {
-        let found = self.threads.iter().find(|thread| thread.tid == tid)?;
-        Some(found.index as u32 + 1)
+        self.numbers.get(&tid).copied()
     }
 
     /// A thread's name has changed.
@@ -332,8 +345,8 @@ impl Agent {
         if let (Some(to), Some(from)) = (text.get_mut(..length), name.get(..length)) {
             to.copy_from_slice(from);
         }
-        let mut found = self.threads.iter().filter(|thread| thread.tid == tid);
-        let known = found.next().map(|thread| self.map.record(thread.index));
+        let known = self.numbers.get(&tid);
+        let known = known.map(|&number| self.map.record(number as usize - 1));
         match known {
             Some(Some(record)) => record.set_name(text),
             Some(None) => {}
