@@ -35,14 +35,6 @@ impl Codes {
         self.command = command.to_owned();
     }
 
-    /// What is left when code is asked for no more.
-    pub(crate) fn without_objects(self) -> Self {
-        Self {
-            directory: self.directory,
-            ..Self::default()
-        }
-    }
-
     /// Where the process began; empty if that is not known.
     pub(crate) fn directory(&self) -> &str {
         &self.directory

@@ -16,6 +16,7 @@ use profundo_wire::traced::TracedCalls;
 use profundo_wire::{Call, End, Reader, Record, SampleHead, Traffic, Wait};
 use rustc_hash::FxHashMap;
 
+use self::ended::Past;
 use self::kinds::{gil, state};
 use crate::clock::Clock;
 use crate::files::Files;
@@ -71,6 +72,8 @@ pub struct Ingest {
     processes: FxHashMap<u32, Program>,
     /// The names of functions whose interpreter knows only bare ones.
     qualified: Qualified,
+    /// Those that have ended a while ago, and of which hardly anything will be told.
+    past: FxHashMap<u32, Past>,
     /// How often the clock was told.
     tellings: u64,
     /// Programs that have ended, and at which telling what their records meant is given back.
@@ -171,6 +174,7 @@ impl Ingest {
             numbers: Numbers::after(&profile),
             rows_before: profile.processes.len(),
             processes: FxHashMap::default(),
+            past: FxHashMap::default(),
             tellings: 0,
             ended: VecDeque::new(),
             held_back: Vec::new(),
@@ -380,9 +384,13 @@ impl Ingest {
             numbers,
             is_single,
             rows_before,
+            past,
             ..
         } = self;
         let program = processes.entry(key).or_insert_with(|| {
+            if let Some(past) = past.get(&key) {
+                return past.again(key, *is_single);
+            }
             let index = (key as usize).saturating_sub(1);
             let had = *rows_before;
             let rows = &mut profile.processes;

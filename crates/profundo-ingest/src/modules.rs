@@ -135,12 +135,6 @@ struct Range {
 }
 
 impl ModuleMap {
-    /// Whether no module was told of.
-    #[cfg(test)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
     /// Takes in what is told of modules: new ones, and known ones that are gone.
     pub(crate) fn tell(
         &mut self,

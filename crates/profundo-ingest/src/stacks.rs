@@ -147,21 +147,6 @@ impl Stacks {
         &self.modules
     }
 
-    /// Gives back all that words are understood by. The process has ended, and its children may ask where it began.
-    pub(crate) fn give_back(&mut self) {
-        let codes = std::mem::take(&mut self.codes).without_objects();
-        *self = Self {
-            codes,
-            ..Self::default()
-        };
-    }
-
-    /// Whether nothing is there that words could be understood by.
-    #[cfg(test)]
-    pub(crate) fn is_given_back(&self) -> bool {
-        self.modules.is_empty() && self.whole.capacity() == 0 && self.addresses.capacity() == 0
-    }
-
     /// What words mean may have changed.
     fn forget(&mut self) {
         self.whole.clear();

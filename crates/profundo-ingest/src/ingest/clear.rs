@@ -1,7 +1,8 @@
 //! What was told so far is forgotten. What has a name or a number keeps it, since the rest is told by these.
 
-use profundo_model::{Heap, Loss, Nanos, Site};
+use profundo_model::{Heap, Loss, Nanos, ProcessId, Site};
 use profundo_wire::recording::Instant;
+use rustc_hash::FxHashSet;
 
 use super::Ingest;
 
@@ -19,6 +20,21 @@ impl Ingest {
         for program in self.processes.values_mut() {
             program.lost_cleared = program.lost;
             program.people.clear(&mut self.profile);
+        }
+        let mut past: FxHashSet<ProcessId> = FxHashSet::default();
+        for program in self.past.values_mut() {
+            program.clear();
+            past.insert(program.id());
+        }
+        // Nobody tells of these any more.
+        let threads = self.profile.threads.iter();
+        let theirs = threads.filter(|(_, thread)| past.contains(&thread.process));
+        let theirs: Vec<_> = theirs.map(|(id, _)| id).collect();
+        for id in theirs {
+            let thread = self.profile.threads.get_mut(id);
+            for so_far in [&mut thread.alive, &mut thread.cpu, &mut thread.gil_wait] {
+                *so_far = so_far.map(|_| Nanos(0));
+            }
         }
         let profile = &mut self.profile;
         profile.samples.clear();

@@ -7,19 +7,19 @@ use super::Ingest;
 
 impl Ingest {
     pub(super) fn process(&mut self, info: &ProcessInfo) {
-        let parent = self.processes.get(&info.parent);
+        let parent = self.whoever(info.parent);
         // The child of a fork goes on with its parent's code, wherever its directory is by then.
-        let forker = parent.filter(|parent| {
+        let forker = parent.filter(|(parent, _)| {
             self.profile
                 .strings
-                .get(self.profile.processes[parent.id.index()].command)
+                .get(self.profile.processes[parent.index()].command)
                 == info.command
         });
-        let directory = match forker.map(|forker| forker.stacks.directory()) {
+        let directory = match forker.map(|(_, directory)| directory) {
             Some(directory) if !directory.is_empty() => directory.to_owned(),
             _ => info.directory.clone(),
         };
-        let parent = parent.map(|program| program.id);
+        let parent = parent.map(|(parent, _)| parent);
         let ((program, ..), profile) = self.program(info.key);
         program.started = info.started;
         program.stacks.began(directory, &info.command);
@@ -46,9 +46,8 @@ impl Ingest {
         // A program that another one replaced it has ended, whether it was told or not.
         if let Some(parent) = parent
             && profile.processes[parent.index()].pid == info.pid
-            && let Some(program) = self.processes.get_mut(&info.parent)
         {
-            program.ended.get_or_insert(info.started);
+            self.replaced(info.parent, info.started);
             self.profile.processes[parent.index()].end = ProcessEnd::Replaced;
             self.settle_times_of(info.parent);
         }

@@ -123,9 +123,29 @@ fn processes_that_were_are_no_burden() {
     assert_eq!(ingest.profile().meta.loss.overwritten, u64::from(PROCESSES));
     // Those that have ended a while ago understand no words any more.
     assert!(ingest.understood() <= KEPT as usize + 2);
+    // What comes late is still of the same threads, and children know their parents.
+    let late = sample(1, 2 + 5, SECOND * 2000);
+    ingest.event(Event::Words {
+        process: 5,
+        words: &late,
+    });
+    ingest.event(Event::Process(ProcessInfo {
+        key: PROCESSES + 1,
+        pid: 2,
+        parent: 7,
+        started: SECOND * 2000,
+        ..ProcessInfo::default()
+    }));
+    let threads = ingest.profile().threads.len();
     let profile = ingest.finish(Finish::default());
-    assert_eq!(profile.processes.len(), PROCESSES as usize);
-    let last = profile.processes.last().unwrap();
+    assert_eq!(
+        (profile.threads.len(), threads),
+        (PROCESSES as usize, threads)
+    );
+    assert_eq!(profile.processes.len(), PROCESSES as usize + 1);
+    let child = profile.processes.last().unwrap();
+    assert_eq!(child.parent.map(|parent| parent.index()), Some(6));
+    let last = &profile.processes[PROCESSES as usize - 1];
     assert!(last.started < last.ended);
 }
 
