@@ -117,6 +117,13 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     found || (pid != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EPERM))
 }
 
+/// Whether a process has a thread of that id.
+pub(crate) fn has_thread(pid: u32, tid: u32) -> bool {
+    // SAFETY: signal 0 looks and sends nothing.
+    let found = unsafe { libc::syscall(libc::SYS_tgkill, pid as i32, tid as i32, 0) } == 0;
+    found || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
 /// Copies pages of another process by one call, one behind the other; returns how many bytes could be
 /// read, which ends at the first page that is not there.
 pub(crate) fn read_pages(pid: u32, starts: &[u64], size: usize, out: &mut [u8]) -> usize {
@@ -284,5 +291,26 @@ pub(crate) fn kernel_tick() -> u32 {
     match (done, tick.tv_sec) {
         (0, 0) => u32::try_from(tick.tv_nsec).unwrap_or(0),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_has_ended_is_not_there() {
+        // SAFETY: it takes nothing and cannot fail.
+        let own = || unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+        let (pid, tid) = (std::process::id(), own());
+        assert!(has_thread(pid, tid));
+        let ended = std::thread::spawn(own).join().unwrap();
+        // The kernel lets go of it a moment after it was joined.
+        let is_gone = (0..1000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            !has_thread(pid, ended)
+        });
+        assert!(is_gone);
+        assert!(!has_thread(1, tid), "it is one of another process");
     }
 }

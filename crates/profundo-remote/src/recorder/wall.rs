@@ -52,9 +52,26 @@ pub(super) struct Wall {
 struct Thread {
     pid: u32,
     spans: Spans,
+    /// Whether it was given a CPU, or left one, since short waits were added up last.
+    has_switched: bool,
 }
 
 impl Wall {
+    /// Forgets threads that have ended while their programs go on, of which there may be very many.
+    fn bury(&mut self, now: u64, told: &mut Vec<Told>) {
+        self.threads.retain(|&tid, thread| {
+            // Who has a CPU for so long is looked for.
+            let is_quiet = !std::mem::replace(&mut thread.has_switched, false);
+            if !is_quiet || !thread.spans.is_on() || sys::has_thread(thread.pid, tid) {
+                return true;
+            }
+            let mut out = Vec::new();
+            thread.spans.settle(now, true, &mut out);
+            told.extend(out.into_iter().map(|it| (thread.pid, tid, it)));
+            false
+        });
+    }
+
     /// How long it is until the next tick.
     pub(super) fn until_tick(&self) -> Duration {
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
@@ -133,7 +150,11 @@ impl Recorder {
                 if matches!(look(program.pid, tid), Look::Blocked(_)) {
                     let pid = program.pid;
                     let spans = Spans::new(wall.tick);
-                    let thread = wall.threads.entry(tid).or_insert(Thread { pid, spans });
+                    let thread = wall.threads.entry(tid).or_insert(Thread {
+                        pid,
+                        spans,
+                        has_switched: true,
+                    });
                     if thread.spans.is_off() {
                         continue;
                     }
@@ -236,6 +257,7 @@ impl Recorder {
             if now.saturating_sub(wall.settled) >= SETTLE {
                 wall.settled = now;
                 let has_to_find = std::mem::take(&mut wall.has_to_find);
+                wall.bury(now, &mut told);
                 for (&tid, thread) in &mut wall.threads {
                     let mut out = Vec::new();
                     thread.spans.progress(now, &mut out);
@@ -319,8 +341,10 @@ impl Recorder {
             let thread = wall.threads.entry(switch.tid).or_insert_with(|| Thread {
                 pid: switch.pid,
                 spans: Spans::new(wall.tick),
+                has_switched: true,
             });
             thread.pid = switch.pid;
+            thread.has_switched = true;
             if let Some(watched) = &mut wall.watched {
                 watched.change((switch.pid, switch.tid), change, switch.time);
             }

@@ -112,6 +112,11 @@ impl Spans {
         matches!(self.state, State::Off { .. })
     }
 
+    /// Whether it is known to have a CPU. Nobody tells of the last time that a thread leaves one.
+    pub(crate) fn is_on(&self) -> bool {
+        matches!(self.state, State::On)
+    }
+
     /// Since when it waits and has not been read.
     pub(crate) fn unread_since(&self) -> Option<u64> {
         match self.state {
