@@ -69,8 +69,8 @@ struct At {
 pub(super) struct Sums {
     contexts: Vec<Context>,
     numbers: FxHashMap<Context, u32>,
-    /// The number of the context that was met last.
-    recent: Option<(Context, u32)>,
+    /// By thread, the number of the context that was met last. Threads take turns, and seldom change theirs.
+    recent: Vec<Option<(Context, u32)>>,
     /// By context, the time of its last sample.
     last: Vec<u64>,
     /// What has no stretch of time.
@@ -92,7 +92,7 @@ impl Sums {
         Self {
             contexts: Vec::new(),
             numbers: FxHashMap::default(),
-            recent: None,
+            recent: Vec::new(),
             last: Vec::new(),
             table: Table::new(),
             timed: FxHashMap::default(),
@@ -173,11 +173,14 @@ impl Sums {
 
     #[inline]
     fn context(&mut self, context: Context) -> u32 {
-        match self.recent {
-            Some((recent, number)) if recent == context => number,
+        let thread = context.thread as usize;
+        match self.recent.get(thread) {
+            Some(&Some((recent, number))) if recent == context => number,
             _ => {
                 let number = self.number(context);
-                self.recent = Some((context, number));
+                let length = self.recent.len().max(thread + 1);
+                self.recent.resize(length, None);
+                self.recent[thread] = Some((context, number));
                 number
             }
         }
