@@ -138,6 +138,9 @@ pub(crate) struct Agent {
     forgets_start: bool,
     /// What had been lost at the last look for threads that block our signal.
     lost: LossCounts,
+    /// What was told for such threads, and for how long all threads together had run at that look without being sampled.
+    told_for_deaf: u64,
+    hidden: u64,
 }
 
 impl Agent {
@@ -164,6 +167,8 @@ impl Agent {
             refusal: None,
             forgets_start: false,
             lost: LossCounts::default(),
+            told_for_deaf: 0,
+            hidden: 0,
         }
     }
 
@@ -494,6 +499,24 @@ impl Agent {
         (first, is_unfinished)
     }
 
+    /// Whether the process has run for so much longer than its samples say, since this was so last, that a thread could
+    /// have. Else there is no need to ask for each thread's time.
+    fn may_hide(&mut self, enough: u64) -> bool {
+        let ran = Some(self.pid)
+            .filter(|&pid| pid != 0)
+            .and_then(proc::process_clock);
+        let told = self.sampled + self.told_for_deaf;
+        let hidden = ran.unwrap_or(u64::MAX).saturating_sub(told);
+        let is_suspected = self.threads.iter().any(|thread| thread.suspected > 0);
+        let may_hide = ran.is_none() || is_suspected || hidden > self.hidden.saturating_add(enough);
+        // What no thread is found to hide by itself is of no more interest.
+        self.hidden = match may_hide {
+            true => hidden,
+            false => self.hidden.min(hidden),
+        };
+        may_hide
+    }
+
     fn is_thread(&self, at: usize, index: usize) -> bool {
         self.threads
             .get(at)
@@ -510,6 +533,9 @@ impl Agent {
             return;
         }
         let enough = suspicious(plan.period);
+        if !self.may_hide(enough) {
+            return;
+        }
         let asked = self.asked();
         let lost = self.loss();
         let has_lost = std::mem::replace(&mut self.lost, lost) != lost;
@@ -551,6 +577,7 @@ impl Agent {
             if thread.is_deaf {
                 thread.was_deaf = true;
                 thread.told += deaf;
+                self.told_for_deaf += deaf;
                 record.told_for.fetch_add(deaf, Ordering::Relaxed);
                 out.extend(deaf_sample(thread.index as u32 + 1, thread.tid, deaf, now));
             }
