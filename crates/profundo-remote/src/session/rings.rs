@@ -225,7 +225,7 @@ impl Rings {
             .count();
         let starved = control.starved.load(Ordering::Relaxed);
         if std::mem::replace(&mut self.starved, starved) != starved
-            || count == 0 && !self.maps.is_empty()
+            || count == 0 && self.maps.len() > FIRST
         {
             self.ahead = (self.ahead * 2).min(MOST_AHEAD);
         }
