@@ -35,7 +35,7 @@ const fn benchmark(
 }
 
 /// About half an hour in all.
-const LIST: [Benchmark; 10] = [
+const LIST: [Benchmark; 11] = [
     benchmark(
         "command",
         "command",
@@ -47,6 +47,7 @@ const LIST: [Benchmark; 10] = [
         &["--alone", "--rounds", "5", "PROFUNDO"],
     ),
     benchmark("in-step", "in_step", &["PROFUNDO"]),
+    benchmark("in-step-library", "in_step", &["--runs", "20", "library"]),
     benchmark("overhead", "overhead", &["--pairs", "7"]),
     benchmark("witness", "witness", &[]),
     benchmark("walk", "walk", &[]),

@@ -1,9 +1,10 @@
 //! Whether a loop can be sampled in step. Four functions take 50, 30, 15 and 5 % of each cycle, and cycles are as long
 //! as a fifth of a period to five of them. The worst share's error is compared with that of as many independent
-//! samples: the 95th percentile of both, over many runs.
+//! samples: the 95th percentile of both, over many runs. The program is recorded by a command, or records itself: then
+//! the loop runs on the thread that begins the session (`library`), or on one that begins later (`library-thread`).
 //!
 //! ```text
-//! in_step [--runs N] [--seconds SECONDS] [--cycles MICROSECONDS,…] [--engine ENGINE] PROFUNDO
+//! in_step [--runs N] [--seconds SECONDS] [--cycles MICROSECONDS,…] [--engine ENGINE] PROFUNDO|library|library-thread
 //! ```
 #![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
 
@@ -12,14 +13,22 @@ use std::error::Error;
 use std::hint::black_box;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
+use profundo_analysis::{Filter, Place, Selection, shares};
+use profundo_bench::named;
 use profundo_bench::process::machine;
+use profundo_bench::stacks::last_part;
 use profundo_bench::stats::quantile;
 use profundo_bench::verdict;
 use profundo_probe::sys::thread_cpu_time;
 use serde_json::Value;
 
-const USAGE: &str = "usage: in_step [--runs N] [--seconds SECONDS] [--cycles MICROSECONDS,…] [--engine ENGINE] PROFUNDO";
+const USAGE: &str = "usage: in_step [--runs N] [--seconds SECONDS] [--cycles MICROSECONDS,…] [--engine ENGINE] PROFUNDO|library|library-thread";
+
+/// In place of the command: the program records itself, and where the loop runs.
+const LIBRARY: &str = "library";
+const LIBRARY_THREAD: &str = "library-thread";
 
 /// The functions, and the parts of a cycle that they take.
 const PARTS: [(&str, f64); 4] = [
@@ -29,9 +38,10 @@ const PARTS: [(&str, f64); 4] = [
     ("twentieth", 0.05),
 ];
 
-/// Environment variables of the profiled program: the length of a cycle, and how many seconds it runs.
+/// Environment variables of the profiled program: the length of a cycle, how many seconds it runs, and who records it.
 const CYCLE: &str = "PROFUNDO_IN_STEP_CYCLE";
 const SECONDS: &str = "PROFUNDO_IN_STEP_SECONDS";
+const RECORDER: &str = "PROFUNDO_IN_STEP_RECORDER";
 
 struct Plan {
     runs: usize,
@@ -43,7 +53,16 @@ struct Plan {
 
 fn main() -> Result<(), Box<dyn Error>> {
     if let (Ok(cycle), Ok(seconds)) = (env::var(CYCLE), env::var(SECONDS)) {
-        work(cycle.parse()?, seconds.parse()?);
+        let (cycle, seconds) = (cycle.parse()?, seconds.parse()?);
+        match env::var(RECORDER).as_deref() {
+            Ok(LIBRARY) => record_own(|| work(cycle, seconds))?,
+            Ok(LIBRARY_THREAD) => record_own(|| {
+                thread::scope(|scope| {
+                    scope.spawn(|| work(cycle, seconds));
+                });
+            })?,
+            _ => work(cycle, seconds),
+        }
         return Ok(());
     }
     let plan = plan()?;
@@ -160,8 +179,62 @@ fn twentieth(turns: u64, number: u64) -> u64 {
     spin(turns, number ^ 3)
 }
 
+/// Does the work in a session of the program's own, and says each function's share.
+fn record_own(work: impl FnOnce()) -> Result<(), Box<dyn Error>> {
+    profundo::init(10_000_000, 0.001)?;
+    let session = profundo::Session::cpu()?;
+    work();
+    drop(session);
+    let profile = named::fetch()?;
+    let all = Selection::new(&profile, &Filter::default());
+    let mut found = [0.0; PARTS.len()];
+    for function in shares(&profile, &all, true) {
+        let Place::Frame(frame) = function.place else {
+            continue;
+        };
+        let name = last_part(profile.function_name(frame));
+        if let Some(index) = PARTS.iter().position(|(ours, _)| *ours == name) {
+            found[index] = function.total.share;
+        }
+    }
+    for share in found {
+        println!("{share}");
+    }
+    Ok(())
+}
+
 /// The worst share's error in one run, in points.
 fn error(plan: &Plan, cycle: f64) -> Result<f64, Box<dyn Error>> {
+    let seconds = match &*plan.profundo {
+        LIBRARY | LIBRARY_THREAD => recorded_by_itself(plan, cycle)?,
+        _ => recorded(plan, cycle)?,
+    };
+    let whole: f64 = seconds.iter().sum();
+    if whole <= 0.0 {
+        return Err("nothing was sampled".into());
+    }
+    let off = |(seconds, (_, part)): (&f64, (&str, f64))| (seconds / whole - part).abs() * 100.0;
+    Ok(seconds.iter().zip(PARTS).map(off).fold(0.0, f64::max))
+}
+
+/// The functions' shares in a run that records itself.
+fn recorded_by_itself(plan: &Plan, cycle: f64) -> Result<Vec<f64>, Box<dyn Error>> {
+    let output = Command::new(env::current_exe()?)
+        .env(CYCLE, cycle.to_string())
+        .env(SECONDS, plan.seconds.to_string())
+        .env(RECORDER, &plan.profundo)
+        .stdin(Stdio::null())
+        .output()?;
+    let told = String::from_utf8(output.stdout)?;
+    let shares: Vec<f64> = told.lines().map(str::parse).collect::<Result<_, _>>()?;
+    match shares.len() == PARTS.len() {
+        true => Ok(shares),
+        false => Err(String::from_utf8_lossy(&output.stderr).into()),
+    }
+}
+
+/// What the functions have taken in a run that the command records.
+fn recorded(plan: &Plan, cycle: f64) -> Result<Vec<f64>, Box<dyn Error>> {
     let file = env::temp_dir().join(format!("profundo-in-step-{}", std::process::id()));
     let status = Command::new(&plan.profundo)
         .args(["run", "--engine", &plan.engine, "-o"])
@@ -179,12 +252,7 @@ fn error(plan: &Plan, cycle: f64) -> Result<f64, Box<dyn Error>> {
     }
     let seconds = seconds_of(plan, &file)?;
     std::fs::remove_file(&file)?;
-    let whole: f64 = seconds.iter().sum();
-    if whole <= 0.0 {
-        return Err("nothing was sampled".into());
-    }
-    let off = |(seconds, (_, part)): (&f64, (&str, f64))| (seconds / whole - part).abs() * 100.0;
-    Ok(seconds.iter().zip(PARTS).map(off).fold(0.0, f64::max))
+    Ok(seconds)
 }
 
 /// What the report says each function has taken, with the loop that is inlined into it.
