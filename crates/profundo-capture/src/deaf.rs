@@ -23,8 +23,9 @@ pub(crate) struct DeafThreads {
 
 impl DeafThreads {
     /// Looks at all threads of the program, and writes a sample for each that has run for a while
-    /// without one, if the reason is that it blocks the signals.
-    pub(crate) fn look(&mut self, probe: &Probe, tids: &[u32], period: u64) {
+    /// without one, if the reason is that it blocks the signals. Returns the others that have.
+    pub(crate) fn look(&mut self, probe: &Probe, tids: &[u32], period: u64) -> Vec<u32> {
+        let mut silent = Vec::new();
         let enough = SUSPICIOUS.max(3 * period);
         // What a thread ran before the session is not ours; one that was not there has begun since.
         let begun_since = std::mem::replace(&mut self.has_looked, true);
@@ -53,9 +54,13 @@ impl DeafThreads {
                     probe.record_for(&mut self.writer, whose, event, clock::now(), |_| {
                         (0, End::SignalsBlocked)
                     });
+                    slot.clock.note_told(ran);
+                } else {
+                    silent.push(tid);
                 }
             }
         }
+        silent
     }
 }
 

@@ -3,14 +3,15 @@
 //!
 //! Everything in here runs on normal threads and may allocate; what runs in a signal handler is
 //! `profundo-probe`. The one helper thread of a session does the work that must not happen in a
-//! handler: it notices new modules and threads, frees what ended, varies the period, and stops
-//! the engine when the buffer is full.
+//! handler: it notices new modules and threads, frees what ended, gives threads that run on and on clocks
+//! of their own, and stops the engine when the buffer is full.
 //!
 //! What this crate is not for: it knows no names, no profile and no report.
 
 mod buffer;
 mod calibrate;
 mod clock;
+mod clocks;
 mod config;
 mod deaf;
 mod engine;

@@ -5,11 +5,10 @@ use std::io;
 use perf_event_open_sys as sys;
 use profundo_probe::handlers;
 
-/// The requests that perf events take, as `_IO('$', 0)`, `_IO('$', 1)` and `_IOW('$', 4, u64)`.
+/// The requests that perf events take, as `_IO('$', 0)` and `_IO('$', 1)`.
 mod request {
     pub(super) const ENABLE: u64 = 0x2400;
     pub(super) const DISABLE: u64 = 0x2401;
-    pub(super) const PERIOD: u64 = 0x4008_2404;
 }
 
 /// How the event reaches the thread.
@@ -35,7 +34,8 @@ pub(crate) struct TaskClock {
 }
 
 impl TaskClock {
-    /// Opens a task clock on a thread of this process, not yet running.
+    /// Opens a task clock on a thread of this process, not yet running. Threads that inherit it have the period for ever
+    /// that it has when they begin.
     ///
     /// `exclude_kernel` always: with kernel samples, blocked calls would fail with EINTR, and an
     /// ordinary user may not have them anyway.
@@ -125,11 +125,9 @@ impl TaskClock {
         self.ioctl(request::DISABLE, 0).is_ok()
     }
 
-    /// Changes the period, on every thread that inherited the clock too.
-    pub(crate) fn set_period(&self, nanoseconds: u64) {
-        let period = &raw const nanoseconds as usize;
-        // Where it fails the clock goes on as before; the weight is then off by the jitter.
-        let _ = self.ioctl(request::PERIOD, period);
+    /// The descriptor, by which the thread's handler changes the period.
+    pub(crate) fn descriptor(&self) -> u32 {
+        self.descriptor as u32
     }
 }
 

@@ -25,8 +25,6 @@ const BLIND: &str = "threads could not be looked at where they wait: /proc/self/
                      left)";
 /// How often threads are looked at where new ones inherit their clock.
 const LOOK_AT_THREADS: Duration = Duration::from_millis(100);
-/// How often the period changes, give or take a third.
-const VARY_PERIOD: Duration = Duration::from_secs(1);
 
 /// What is sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +75,6 @@ pub(crate) struct Session {
     pub(crate) started: recording::Instant,
     cpu_before: (u64, u64),
     next_look: Instant,
-    next_period: Instant,
     /// Threads met at the last look, which may not have named themselves yet.
     newcomers: Vec<u32>,
     stopped_early: bool,
@@ -135,7 +132,7 @@ impl State {
             return false;
         }
         if buffer.get().is_full() {
-            session.engine.disable();
+            session.engine.disable(probe);
             session.stopped_early = true;
             return false;
         }
@@ -155,11 +152,8 @@ impl State {
             session.look_at_threads(probe);
             session.next_look = now + LOOK_AT_THREADS;
         }
-        if now >= session.next_period {
-            session.engine.vary_period();
-            let third = VARY_PERIOD / 3;
-            let nanos = profundo_probe::clock::now() % (2 * third.as_nanos() as u64);
-            session.next_period = now + VARY_PERIOD - third + Duration::from_nanos(nanos);
+        if session.mode == Mode::Cpu {
+            session.engine.give_clocks(probe, now);
         }
         session.mode == Mode::Cpu && !session.engine.must_look_for_threads()
     }
@@ -224,7 +218,7 @@ impl Session {
             }
         }
         self.look_for_deaf_threads(probe, &tids);
-        self.engine.attend(&tids);
+        self.engine.attend(&tids, probe);
         if let Some(wall) = &mut self.wall {
             wall.set_threads(tids);
         }
@@ -234,17 +228,22 @@ impl Session {
     /// Opens the clocks again that were closed because the buffer was full. Where that is refused
     /// now, the session stays as it was.
     fn resume(&mut self, config: &Config, probe: &'static Probe) {
-        if let Ok(engine) = Engine::open(config, self.mode == Mode::Wall, probe)
-            && engine.enable().is_ok()
-        {
+        let Ok(mut engine) = Engine::open(config, self.mode == Mode::Wall, probe) else {
+            return;
+        };
+        if engine.enable(probe).is_ok() {
             self.engine = engine;
             self.stopped_early = false;
+        } else {
+            engine.disable(probe);
         }
     }
 
     fn look_for_deaf_threads(&mut self, probe: &Probe, tids: &[u32]) {
         if self.mode == Mode::Cpu {
-            self.deaf.look(probe, tids, self.period);
+            for tid in self.deaf.look(probe, tids, self.period) {
+                self.engine.give_clock(tid, probe);
+            }
         }
     }
 
@@ -387,7 +386,6 @@ pub fn start(mode: Mode) -> Result<u64, Error> {
         started: clock::now(),
         cpu_before: clock::process_cpu(),
         next_look: now + LOOK_AT_THREADS,
-        next_period: now + VARY_PERIOD,
         newcomers: Vec::new(),
         stopped_early: false,
         notes: Vec::new(),
@@ -416,7 +414,7 @@ pub fn start(mode: Mode) -> Result<u64, Error> {
     RUNNING.store(true, Ordering::Relaxed);
     WALL.store(mode == Mode::Wall, Ordering::Relaxed);
     session.cpu_before = clock::process_cpu();
-    let enabled = session.engine.enable();
+    let enabled = session.engine.enable(probe);
     let number = session.number;
     state.session = Some(session);
     drop(state);
@@ -443,7 +441,9 @@ fn stop_if(is_meant: impl FnOnce(&mut Session) -> bool) {
         return;
     };
     let cpu = session.cpu();
-    session.engine.disable();
+    if let Some(probe) = global::probe() {
+        session.engine.disable(probe);
+    }
     profundo_probe::handlers::take_back_pending_trap();
     RUNNING.store(false, Ordering::Relaxed);
     WALL.store(false, Ordering::Relaxed);

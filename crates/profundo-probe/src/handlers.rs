@@ -41,7 +41,7 @@ const POLL_HUP: i32 = 6;
 #[derive(Debug)]
 struct Shared {
     probe: AtomicPtr<Probe>,
-    /// The present period of the task clocks, which is each sample's weight.
+    /// The nominal period of the task clocks.
     perf_period: AtomicU64,
     /// The period of the CPU timers.
     timer_period: AtomicU64,
@@ -294,6 +294,8 @@ pub fn add_our_descriptor(descriptor: i32) -> bool {
 /// The periods that samples weigh, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Periods {
+    /// Of the task clocks: the nominal one.
+    pub clock: u64,
     /// Of the CPU timers.
     pub timer: u64,
     /// Of wall-clock samples; 0 to sample CPU time.
@@ -302,13 +304,9 @@ pub struct Periods {
 
 /// Sets the fixed periods.
 pub fn set_periods(periods: Periods) {
+    SHARED.perf_period.store(periods.clock, Ordering::Relaxed);
     SHARED.timer_period.store(periods.timer, Ordering::Relaxed);
     SHARED.wall_period.store(periods.wall, Ordering::Relaxed);
-}
-
-/// Sets the period of the task clocks, which changes now and then.
-pub fn set_perf_period(nanoseconds: u64) {
-    SHARED.perf_period.store(nanoseconds, Ordering::Relaxed);
 }
 
 /// While calibrating, perf signals are counted and nothing else. Returns the count so far.

@@ -37,6 +37,7 @@ pub mod sample;
 pub mod shared;
 pub mod stacks;
 pub mod sys;
+pub mod task_clock;
 pub mod threads;
 pub mod traps;
 pub mod urgent;

@@ -69,6 +69,16 @@ impl PeriodDraw {
         Self(random_below(u64::MAX, salt))
     }
 
+    /// Goes on where [`Self::bits`] was.
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// How far it has come.
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
     /// The next period.
     pub fn next(&mut self, nominal: u64) -> u64 {
         /// The golden section, in parts of the range of numbers.

@@ -34,7 +34,8 @@ const PYTHON_STACK: u64 = 2 << 10;
 /// What the signal says.
 #[derive(Debug, Clone, Copy)]
 pub struct Event {
-    /// The nanoseconds that this sample stands for.
+    /// The nanoseconds that this sample stands for. Of a task clock's tick, in a program that profiles itself, the nominal
+    /// period, until the handler knows better.
     pub weight: u64,
     /// What the thread was doing.
     pub state: State,
@@ -180,7 +181,9 @@ impl Probe {
             return;
         };
         if slot.busy.swap(true, Ordering::Relaxed) {
-            if event.is_tick() {
+            if event.system_call == SystemCall::Never && self.recorder.is_none() {
+                // The clock's next tick stands for this one, too.
+            } else if event.is_tick() {
                 // It was about to tell of an allocation, or of another tick.
                 slot.owe(event.weight);
             } else {
@@ -202,13 +205,13 @@ impl Probe {
         context: *const libc::ucontext_t,
         clock: u64,
     ) {
-        if event.tag != 0 && !slot.accepts_tag(event.tag) {
-            return;
-        }
-        if let Some(recorder) = &self.recorder
-            && let Some(record) = self.threads.record(slot.number())
-            && !phase::weigh(&mut event, slot, record, recorder)
-        {
+        if let Some(recorder) = &self.recorder {
+            if let Some(record) = self.threads.record(slot.number())
+                && !phase::weigh(&mut event, slot, record, recorder)
+            {
+                return;
+            }
+        } else if event.system_call == SystemCall::Never && !slot.weigh(&mut event) {
             return;
         }
         let is_tick = event.is_tick();
@@ -229,7 +232,10 @@ impl Probe {
             SystemCall::Counted if self.recorder.is_some() => {}
             SystemCall::Counted => match slot.system_time_since(sys::thread_system_time()) {
                 0 => return,
-                weight => event.weight = weight,
+                weight => {
+                    slot.clock.note_told(weight);
+                    event.weight = weight;
+                }
             },
         }
         if event.only_if_wanted {
@@ -500,18 +506,19 @@ impl Probe {
 }
 
 impl Slot {
-    /// A thread can be reached by two events when it was started while the events were being
-    /// opened. The first one that fires counts.
+    /// What a tick of the thread's task clock stands for, whose nominal period the event weighs. False: it is no sample.
     #[inline]
-    fn accepts_tag(&self, tag: u64) -> bool {
-        // The upper part is the session's: what was seen in an earlier one does not count.
-        const SESSION: u64 = 0xFFFF_FFFF_FFFF_0000;
-        let first = self.tag.load(Ordering::Relaxed);
-        if first & SESSION != tag & SESSION {
-            self.tag.store(tag, Ordering::Relaxed);
+    fn weigh(&self, event: &mut Event) -> bool {
+        if !self.clock.accepts(event.tag) {
+            return false;
+        }
+        if event.only_if_wanted {
             return true;
         }
-        first == tag
+        let nominal = event.weight;
+        self.clock.count_tick(nominal);
+        event.weight = self.clock.weigh(sys::thread_cpu_time(), nominal);
+        event.weight > 0
     }
 }
 

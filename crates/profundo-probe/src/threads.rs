@@ -19,6 +19,7 @@ use crate::claims::Claim;
 use crate::phase::Phase;
 pub use crate::records::{ThreadRecord, record_state};
 use crate::sys;
+use crate::task_clock::ThreadClock;
 
 const EMPTY: u32 = 0;
 /// A freed slot: a search goes on behind it.
@@ -39,8 +40,8 @@ pub struct Slot {
     thread_pointer: AtomicU64,
     /// Set while this thread is inside the sampler.
     pub(crate) busy: AtomicBool,
-    /// The first perf event that was seen to sample this thread. A second one would count double.
-    pub(crate) tag: AtomicU64,
+    /// The thread's task clock, in a program that profiles itself.
+    pub clock: ThreadClock,
     /// The readable part of the thread's own stack, as far as it is known; 0..0 if not.
     pub(crate) stack_low: AtomicU64,
     pub(crate) stack_high: AtomicU64,
@@ -298,6 +299,13 @@ impl Slot {
         self.phase.begin((cpu, usage), period, self.tid().into());
     }
 
+    /// Begins to sample a thread that has run for `cpu` nanoseconds, in a program that profiles itself.
+    pub fn begin(&self, cpu: u64) {
+        self.clock.begin(cpu);
+        // What it did in the kernel before is not this session's.
+        self.system.store(0, Ordering::Relaxed);
+    }
+
     /// Notes the system time of the thread, which is looked for from now on.
     pub(crate) fn note_system_times(&self, cpu: u64, usage: sys::ThreadUsage) {
         self.was_in_kernel.store(false, Ordering::Relaxed);
@@ -337,7 +345,7 @@ impl Slot {
     /// thread goes on filling it.
     fn prepare(&self, number: u32, thread_pointer: u64) {
         self.number.store(number, Ordering::Relaxed);
-        self.tag.store(0, Ordering::Relaxed);
+        self.clock.clear();
         self.task.store(0, Ordering::Relaxed);
         self.wanted.store(0, Ordering::Relaxed);
         self.cost.store(0, Ordering::Relaxed);

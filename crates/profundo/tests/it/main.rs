@@ -17,4 +17,5 @@ mod reports;
 mod tasks;
 mod threads;
 mod walltime;
+mod weights;
 mod work;

@@ -1,0 +1,288 @@
+//! The task clock of a thread in a program that profiles itself: whose ticks count, what a tick stands for, and when
+//! the period changes.
+//!
+//! A thread begins with a clock that it has inherited. Nobody knows the period of such a clock: it is the one that its
+//! parent's clock had at that moment, the kernel never changes it afterwards, and threads that take turns on a CPU may
+//! exchange their clocks. So a tick stands for the CPU time that the kernel has counted for the thread since the tick before,
+//! less the system time that was told meanwhile by samples of its own. That is right whatever the period is, and nothing is lost
+//! where a clock takes another's place.
+//!
+//! A period that stays the same for long can be in step with a loop of the program's. So a thread that runs on and on asks for a
+//! clock of its own, unless it is switched often ([`crate::pace`]). The handler changes its period after so many ticks: just
+//! after a tick, because the kernel starts a clock anew whose period changes.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::pace;
+use crate::phase::PeriodDraw;
+use crate::sys;
+
+/// The period of an own clock changes after so many ticks.
+const STRETCH: u32 = 50;
+/// A thread with an inherited clock asks for its own after so many ticks.
+const SETTLED: u32 = 25;
+/// The kernels' longest tick, in nanoseconds: a thread is judged by two of them at least.
+const TICK: u64 = 10_000_000;
+
+/// The part of a tag that tells sessions apart; the rest is the clock's number in its session.
+const SESSION: u64 = 0xFFFF_FFFF_FFFF_0000;
+
+/// One bit for each number of a clock: whether a clock with it is open.
+static OPEN: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
+
+/// Whether a thread has asked for a clock since somebody looked.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Says whether the clock with this tag is open: only then it keeps others from sampling its threads.
+pub fn set_open(tag: u64, is_open: bool) {
+    let number = tag & !SESSION;
+    if let Some(bits) = OPEN.get(number as usize / 64) {
+        let bit = 1 << (number % 64);
+        match is_open {
+            true => bits.fetch_or(bit, Ordering::Relaxed),
+            false => bits.fetch_and(!bit, Ordering::Relaxed),
+        };
+    }
+}
+
+/// Whether a clock of the present session is open that has this tag.
+pub fn is_open(tag: u64) -> bool {
+    let number = tag & !SESSION;
+    let bits = OPEN.get(number as usize / 64);
+    bits.is_some_and(|bits| bits.load(Ordering::Relaxed) & 1 << (number % 64) != 0)
+}
+
+/// Whether a thread has asked for a clock since the last time.
+pub fn take_asked() -> bool {
+    ASKED.swap(false, Ordering::Relaxed)
+}
+
+/// What is known of a thread's task clock. All zero is a thread that has just begun.
+#[derive(Debug)]
+pub struct ThreadClock {
+    /// The clock whose ticks count: the first one that ticked, or the thread's own. Another one would count double.
+    tag: AtomicU64,
+    /// Another clock that ticks besides.
+    double: AtomicU64,
+    /// The descriptor of the thread's own clock, plus one; 0: it has none.
+    descriptor: AtomicU32,
+    /// Set while the handler uses the descriptor.
+    is_in_use: AtomicBool,
+    /// Where the next period is drawn from.
+    periods: AtomicU64,
+    /// Ticks since the period changed, or since the thread was judged.
+    ticks: AtomicU32,
+    /// One of [`crate::pace`]'s, as judged last.
+    pace: AtomicU32,
+    /// Whether the thread was judged.
+    is_judged: AtomicBool,
+    /// CPU time and switches when the thread was judged last.
+    judged: [AtomicU64; 2],
+    /// The CPU time of the thread at the last tick.
+    cpu: AtomicU64,
+    /// What samples of another kind have told since.
+    told: AtomicU64,
+}
+
+impl ThreadClock {
+    /// Forgets a thread: the next one has just begun.
+    pub(crate) fn clear(&self) {
+        self.tag.store(0, Ordering::Relaxed);
+        self.double.store(0, Ordering::Relaxed);
+        self.descriptor.store(0, Ordering::Relaxed);
+        self.begin(0);
+    }
+
+    /// Begins to sample a thread that has run for `cpu` nanoseconds.
+    pub fn begin(&self, cpu: u64) {
+        self.cpu.store(cpu, Ordering::Relaxed);
+        self.told.store(0, Ordering::Relaxed);
+        self.ticks.store(0, Ordering::Relaxed);
+        self.is_judged.store(false, Ordering::Relaxed);
+        self.judged[0].store(cpu, Ordering::Relaxed);
+        // Not known, and not needed before the second look.
+        self.judged[1].store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// Notes that `nanoseconds` of the thread's time were told by a sample that is no tick of its clock.
+    pub fn note_told(&self, nanoseconds: u64) {
+        self.told.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// Gives the thread a clock of its own, with what its periods are drawn from.
+    pub fn set_own(&self, tag: u64, descriptor: u32, periods: PeriodDraw) {
+        self.periods.store(periods.bits(), Ordering::Relaxed);
+        self.ticks.store(0, Ordering::Relaxed);
+        self.tag.store(tag, Ordering::Relaxed);
+        // SeqCst, as in `forget_own`: another descriptor may have been there. And the handler draws from what was stored above.
+        self.descriptor
+            .store(descriptor.wrapping_add(1), Ordering::SeqCst);
+    }
+
+    /// Whether the thread has this clock of its own.
+    pub fn has_own(&self, descriptor: u32) -> bool {
+        self.descriptor.load(Ordering::Relaxed) == descriptor.wrapping_add(1)
+    }
+
+    /// Takes the own clock away. The tag stays, so that the ticks of others go on being ignored while the clock is open.
+    pub fn forget_own(&self) {
+        // SeqCst pairs with the handler's: either it finds no descriptor, or `is_in_use` says that it has found one.
+        self.descriptor.store(0, Ordering::SeqCst);
+    }
+
+    /// Whether the handler may be using a descriptor that it found before [`Self::forget_own`] or [`Self::set_own`].
+    pub fn is_in_use(&self) -> bool {
+        self.is_in_use.load(Ordering::SeqCst)
+    }
+
+    /// The clock whose ticks count; 0 if there was none yet.
+    pub fn tag(&self) -> u64 {
+        self.tag.load(Ordering::Relaxed)
+    }
+
+    /// Another clock that ticks besides; 0 if there is none.
+    pub fn take_double(&self) -> u64 {
+        self.double.swap(0, Ordering::Relaxed)
+    }
+
+    /// Whether a clock of its own would slow the thread down, as far as that is known.
+    pub fn is_switched_often(&self) -> bool {
+        self.is_judged.load(Ordering::Relaxed) && self.pace.load(Ordering::Relaxed) == pace::TICKS
+    }
+
+    /// Whether a tick of the clock with this tag is one of the thread's. A tag of 0 is that of a clock that only the
+    /// thread itself can have.
+    pub(crate) fn accepts(&self, tag: u64) -> bool {
+        let present = self.tag.load(Ordering::Relaxed);
+        if tag == 0 || present == tag {
+            return true;
+        }
+        if present & SESSION == tag & SESSION && is_open(present) {
+            if self.double.swap(tag, Ordering::Relaxed) != tag {
+                ASKED.store(true, Ordering::Relaxed);
+            }
+            return false;
+        }
+        self.tag.store(tag, Ordering::Relaxed);
+        true
+    }
+
+    /// Counts a tick of the calling thread's clock, and changes the period when it is time.
+    pub(crate) fn count_tick(&self, nominal: u64) {
+        let ticks = self.ticks.load(Ordering::Relaxed) + 1;
+        let has_own = self.descriptor.load(Ordering::Relaxed) != 0;
+        let enough = if has_own { STRETCH } else { SETTLED };
+        if ticks < enough {
+            self.ticks.store(ticks, Ordering::Relaxed);
+            return;
+        }
+        self.ticks.store(0, Ordering::Relaxed);
+        match has_own {
+            true => self.change_period(nominal),
+            false => self.judge(),
+        }
+    }
+
+    fn change_period(&self, nominal: u64) {
+        // SeqCst pairs with that of `forget_own` and the look at `is_in_use` behind it.
+        self.is_in_use.store(true, Ordering::SeqCst);
+        if let Some(descriptor) = self.descriptor.load(Ordering::SeqCst).checked_sub(1) {
+            let mut periods = PeriodDraw::from_bits(self.periods.load(Ordering::Relaxed));
+            sys::set_perf_period(descriptor, periods.next(nominal));
+            self.periods.store(periods.bits(), Ordering::Relaxed);
+        }
+        // Release: whoever sees it closes the descriptor, which was used before.
+        self.is_in_use.store(false, Ordering::Release);
+    }
+
+    /// Asks for an own clock for a thread that is seldom switched.
+    fn judge(&self) {
+        let (cpu, switches) = (sys::thread_cpu_time(), sys::thread_usage().switches);
+        let [at_cpu, at_switches] = &self.judged;
+        let ran = cpu.saturating_sub(at_cpu.load(Ordering::Relaxed));
+        let since = match at_switches.load(Ordering::Relaxed) {
+            // A thread that has just begun has not been switched before.
+            u64::MAX if at_cpu.load(Ordering::Relaxed) == 0 => switches,
+            u64::MAX => 0,
+            before => switches.saturating_sub(before),
+        };
+        let Some(judged) = pace::judge(pace::TICKS, (ran, since), TICK) else {
+            return;
+        };
+        at_cpu.store(cpu, Ordering::Relaxed);
+        at_switches.store(switches, Ordering::Relaxed);
+        self.pace.store(judged, Ordering::Relaxed);
+        self.is_judged.store(true, Ordering::Relaxed);
+        if judged == pace::CLOCK {
+            ASKED.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// What a tick stands for that comes when the thread has run for `cpu` nanoseconds.
+    ///
+    /// System time is told seldom and in large pieces. A tick keeps a quarter of its time, or of a period if that is less, and the
+    /// rest is taken off later ones: else a piece would take all weight from a few samples.
+    pub(crate) fn weigh(&self, cpu: u64, nominal: u64) -> u64 {
+        let ran = cpu.saturating_sub(self.cpu.swap(cpu, Ordering::Relaxed));
+        let told = self.told.load(Ordering::Relaxed);
+        let less = told.min(ran - ran.min(nominal) / 4);
+        if less > 0 {
+            // A normal thread may add to it at this instant.
+            self.told.fetch_sub(less, Ordering::Relaxed);
+        }
+        ran - less
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ThreadClock, set_open};
+
+    const MS: u64 = 1_000_000;
+
+    fn clock() -> ThreadClock {
+        // SAFETY: all of it is atomics, for which zero is a value.
+        unsafe { core::mem::zeroed() }
+    }
+
+    #[test]
+    fn a_tick_stands_for_what_has_run_since_the_last() {
+        let clock = clock();
+        clock.begin(5 * MS);
+        assert_eq!(clock.weigh(6 * MS, MS), MS);
+        assert_eq!(clock.weigh(6 * MS + 700_000, MS), 700_000);
+        assert_eq!(clock.weigh(6 * MS + 700_000, MS), 0);
+    }
+
+    #[test]
+    fn what_was_told_is_taken_off_little_by_little() {
+        let clock = clock();
+        clock.begin(0);
+        clock.note_told(2 * MS);
+        let weights = [2 * MS, 2 * MS + MS / 2, 4 * MS, 5 * MS].map(|cpu| clock.weigh(cpu, MS));
+        assert_eq!(weights, [MS / 4, MS / 4, 3 * MS / 2, MS]);
+    }
+
+    #[test]
+    fn what_was_told_of_a_long_time_is_taken_off_at_once() {
+        let clock = clock();
+        clock.begin(0);
+        clock.note_told(100 * MS);
+        assert_eq!(clock.weigh(101 * MS, MS), MS);
+    }
+
+    #[test]
+    fn one_clock_counts_until_it_is_closed() {
+        let clock = clock();
+        let [first, second, next] = [0x7_0001, 0x7_0002, 0x8_0001];
+        set_open(first, true);
+        set_open(second, true);
+        assert!(clock.accepts(first));
+        assert!(!clock.accepts(second));
+        assert_eq!((clock.take_double(), clock.take_double()), (second, 0));
+        set_open(first, false);
+        assert!(clock.accepts(second));
+        assert!(clock.accepts(next), "of another session");
+        set_open(second, false);
+    }
+}

@@ -1,0 +1,113 @@
+//! What the samples of a thread stand for adds up to its CPU time, whatever clock it has and however often the
+//! period changes.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+use profundo::model::{Engine, Profile};
+use profundo::profile;
+
+use crate::alone::on_each_engine;
+use crate::work::{busy, cpu_time};
+
+/// A thread, and the nanoseconds of CPU time that it has run for in the session.
+struct Ran {
+    tid: i32,
+    nanoseconds: u64,
+}
+
+/// Runs for so many milliseconds, `before` being the calling thread's CPU time when the session began. A virtual machine may
+/// stand still, which counts as time of the thread's and ends the first loop; the second one has ticks after that.
+fn run(milliseconds: u64, before: Duration) -> Ran {
+    busy(milliseconds);
+    busy(5);
+    Ran {
+        // SAFETY: no arguments.
+        tid: unsafe { libc::gettid() },
+        nanoseconds: (cpu_time() - before).as_nanos() as u64,
+    }
+}
+
+/// The nanoseconds that the samples of a thread stand for.
+fn sampled(profile: &Profile, tid: i32) -> u64 {
+    let mut threads = profile.threads.iter();
+    let (thread, _) = threads.find(|(_, it)| it.tid == tid as u32).unwrap();
+    let its = profile.samples.iter().filter(|it| it.thread == thread);
+    its.map(|it| it.weight.0).sum()
+}
+
+#[test]
+fn the_samples_of_each_thread_add_up_to_its_time() {
+    /// Two periods of the longest, and system time, which the kernel counts by its ticks.
+    const MOST: u64 = 5_000_000;
+    on_each_engine(|_| {
+        let (ready, go) = (Barrier::new(2), Barrier::new(2));
+        let ran = thread::scope(|scope| {
+            let older = scope.spawn(|| {
+                ready.wait();
+                go.wait();
+                run(1500, cpu_time())
+            });
+            ready.wait();
+            profile!({
+                go.wait();
+                let newer = scope.spawn(|| run(1900, Duration::ZERO));
+                thread::sleep(Duration::from_millis(1200));
+                let newest = scope.spawn(|| run(300, Duration::ZERO));
+                [older, newer, newest].map(|it| it.join().unwrap())
+            })
+        })
+        .unwrap();
+        let data = profundo::fetch().unwrap();
+        if data.profile().meta.engine == Engine::CpuTimer {
+            // The kernel's ticks are too few.
+            return;
+        }
+        for (name, ran) in ["older", "newer", "newest"].into_iter().zip(ran) {
+            let (sampled, ran) = (sampled(data.profile(), ran.tid), ran.nanoseconds);
+            let is_right = sampled.abs_diff(ran) <= MOST;
+            assert!(is_right, "{name}: {sampled} ns sampled of {ran}");
+        }
+    });
+}
+
+/// The usual weights of a thread's samples, in the order of time: the medians of so many each.
+fn periods(profile: &Profile, tid: i32) -> Vec<u64> {
+    const TOGETHER: usize = 20;
+    let mut threads = profile.threads.iter();
+    let (thread, _) = threads.find(|(_, it)| it.tid == tid as u32).unwrap();
+    let its = profile.samples.iter().filter(|it| it.thread == thread);
+    let weights: Vec<u64> = its.map(|it| it.weight.0).collect();
+    let median = |some: &[u64]| {
+        let mut sorted = some.to_vec();
+        sorted.sort_unstable();
+        sorted[some.len() / 2]
+    };
+    weights.chunks_exact(TOGETHER).map(median).collect()
+}
+
+#[test]
+fn the_period_changes_on_threads_that_begin_before_and_later() {
+    on_each_engine(|_| {
+        let ran = profile!({
+            let here = run(600, cpu_time());
+            let later = thread::spawn(|| run(600, Duration::ZERO));
+            [here, later.join().unwrap()]
+        })
+        .unwrap();
+        let data = profundo::fetch().unwrap();
+        if data.profile().meta.engine == Engine::CpuTimer {
+            return;
+        }
+        for (name, Ran { tid, .. }) in ["here", "later"].into_iter().zip(ran) {
+            let periods = periods(data.profile(), tid);
+            let (least, most) = (periods.iter().min(), periods.iter().max());
+            // From a half to one and a half, in a dozen steps; some of them are missing on a busy machine.
+            let differ = least
+                .zip(most)
+                .is_some_and(|(least, most)| most * 2 > least * 3);
+            assert!(differ, "{name}: {periods:?}");
+        }
+    });
+}
