@@ -10,12 +10,12 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use profundo_probe::Probe;
 use profundo_probe::handlers::PERF_TAG;
 use profundo_probe::phase::PeriodDraw;
 use profundo_probe::task_clock::set_open;
+use profundo_probe::{Probe, sys};
 
 use crate::error::{Error, Refusal};
 use crate::perf::{Signal, TaskClock};
@@ -24,6 +24,10 @@ use crate::proc;
 /// So many threads get a clock of their own after the start, if the program may have four times as many descriptors: there
 /// must be enough for the program itself.
 const MOST: usize = 256;
+
+/// How often the period of a thread changes that does not run: only for the threads that it begins. A clock starts anew then, so
+/// a thread that runs for less than half of a period between two changes would never be sampled.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// So many clocks of ended threads are kept for those that have inherited them, before all get their own.
 const ENDED: usize = 16;
@@ -43,6 +47,8 @@ pub(crate) struct Clocks {
     /// Clocks that were taken off their threads, whose handlers may be about to change their periods.
     leaving: Vec<(u32, Own)>,
     is_running: bool,
+    /// When the periods of threads change that do not run.
+    next_change: Instant,
 }
 
 /// The clock of one thread.
@@ -52,6 +58,8 @@ struct Own {
     /// 0 where signals do not carry it.
     tag: u64,
     periods: PeriodDraw,
+    /// The thread's samples at the last change of periods.
+    samples: u64,
 }
 
 impl Drop for Own {
@@ -71,6 +79,7 @@ impl Clocks {
             ended: Vec::new(),
             leaving: Vec::new(),
             is_running: false,
+            next_change: Instant::now() + IDLE,
         }
     }
 
@@ -125,6 +134,7 @@ impl Clocks {
                     clock,
                     tag,
                     periods,
+                    samples: 0,
                 };
                 self.own.insert(tid, own);
                 Ok(true)
@@ -185,6 +195,23 @@ impl Clocks {
             self.ended.clear();
         }
         self.tell(probe);
+        let now = Instant::now();
+        if self.inherit && now >= self.next_change {
+            self.next_change = now + IDLE;
+            self.change_idle(probe);
+        }
+    }
+
+    /// Changes the periods of threads that have not run for a while. Those that they begin would else all have the same one, which
+    /// may be longer than they live.
+    fn change_idle(&mut self, probe: &Probe) {
+        for (&tid, own) in &mut self.own {
+            let samples = probe.threads.find(tid).map_or(0, |slot| slot.samples());
+            if std::mem::replace(&mut own.samples, samples) == samples {
+                let period = own.periods.next(self.period);
+                sys::set_perf_period(own.clock.descriptor(), period);
+            }
+        }
     }
 
     /// Whether many clocks are kept of threads that have ended.
