@@ -7,12 +7,15 @@
 //! The kernel takes an inherited clock off a thread only when the one that it comes from is closed, and then off all
 //! others that have it. So when somebody asks, all threads get clocks of their own, and the clocks that were
 //! inherited are closed, their owners' replaced by new ones.
+//!
+//! A clock of its own costs a thread several microseconds at each switch (`profundo_probe::pace`). A thread that is switched often
+//! gets a CPU timer in its place.
 
 use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use profundo_probe::handlers::PERF_TAG;
+use profundo_probe::handlers::{PERF_TAG, value};
 use profundo_probe::phase::PeriodDraw;
 use profundo_probe::task_clock::set_open;
 use profundo_probe::{Probe, sys};
@@ -20,6 +23,7 @@ use profundo_probe::{Probe, sys};
 use crate::error::{Error, Refusal};
 use crate::perf::{Signal, TaskClock};
 use crate::proc;
+use crate::timer::CpuTimer;
 
 /// So many threads get a clock of their own after the start, if the program may have four times as many descriptors: there
 /// must be enough for the program itself.
@@ -42,6 +46,8 @@ pub(crate) struct Clocks {
     /// The last tag that was given.
     tag: u64,
     own: HashMap<u32, Own>,
+    /// The timers of threads that are switched often.
+    timers: HashMap<u32, CpuTimer>,
     /// Clocks of threads that have ended, which others may have inherited.
     ended: Vec<(u32, Own)>,
     /// Clocks that were taken off their threads, whose handlers may be about to change their periods.
@@ -62,6 +68,15 @@ struct Own {
     samples: u64,
 }
 
+impl Own {
+    fn enable(&self) -> Result<(), Error> {
+        self.clock.enable().map_err(|source| Error::Refused {
+            what: Refusal::PerfEvents,
+            source,
+        })
+    }
+}
+
 impl Drop for Own {
     fn drop(&mut self) {
         set_open(self.tag, false);
@@ -76,6 +91,7 @@ impl Clocks {
             period,
             tag: session,
             own: HashMap::new(),
+            timers: HashMap::new(),
             ended: Vec::new(),
             leaving: Vec::new(),
             is_running: false,
@@ -102,12 +118,13 @@ impl Clocks {
         }
     }
 
+    /// Those that have neither a clock of their own nor a timer.
     fn without_own(&self, tids: &[u32]) -> Vec<u32> {
-        let tids = tids.iter().copied();
-        tids.filter(|tid| !self.own.contains_key(tid)).collect()
+        let has = |tid: &u32| self.own.contains_key(tid) || self.timers.contains_key(tid);
+        tids.iter().copied().filter(|tid| !has(tid)).collect()
     }
 
-    /// Opens a clock on a thread. False: it has ended.
+    /// Opens a clock on a thread, not yet running. False: it has ended.
     fn open_on(&mut self, tid: u32) -> Result<bool, Error> {
         let mut periods = PeriodDraw::new(tid.into());
         let period = periods.next(self.period);
@@ -119,13 +136,7 @@ impl Clocks {
             }
             false => (0, Signal::Urgent),
         };
-        let opened = TaskClock::open(tid, period, signal).and_then(|clock| {
-            if self.is_running {
-                clock.enable()?;
-            }
-            Ok(clock)
-        });
-        match opened {
+        match TaskClock::open(tid, period, signal) {
             Ok(clock) => {
                 if tag != 0 {
                     set_open(tag, true);
@@ -147,16 +158,20 @@ impl Clocks {
         }
     }
 
-    /// Tells the handlers which clocks their threads have. A thread that was met a moment ago is told at the next look.
-    fn tell(&self, probe: &Probe) {
-        for (&tid, own) in &self.own {
-            let Some(slot) = probe.threads.find(tid) else {
-                continue;
-            };
-            let descriptor = own.clock.descriptor();
-            if !slot.clock.has_own(descriptor) {
-                slot.clock.set_own(own.tag, descriptor, own.periods);
-            }
+    /// Tells a thread's handler which clock the thread has. A thread that was met a moment ago is told at the next look.
+    fn tell(&self, tid: u32, probe: &Probe) {
+        let Some((slot, own)) = probe.threads.find(tid).zip(self.own.get(&tid)) else {
+            return;
+        };
+        let descriptor = own.clock.descriptor();
+        if !slot.clock.has_own(descriptor) {
+            slot.clock.set_own(own.tag, descriptor, own.periods);
+        }
+    }
+
+    fn tell_all(&self, probe: &Probe) {
+        for tid in self.own.keys() {
+            self.tell(*tid, probe);
         }
     }
 
@@ -165,15 +180,9 @@ impl Clocks {
         for slot in probe.threads.slots() {
             slot.begin(crate::clock::cpu_of(slot.tid()));
         }
-        self.tell(probe);
+        self.tell_all(probe);
         self.is_running = true;
-        for own in self.own.values() {
-            own.clock.enable().map_err(|source| Error::Refused {
-                what: Refusal::PerfEvents,
-                source,
-            })?;
-        }
-        Ok(())
+        self.own.values().try_for_each(Own::enable)
     }
 
     /// Looks at the threads there are: gives clocks to those that cannot inherit one, and closes those of threads that have ended.
@@ -182,10 +191,11 @@ impl Clocks {
         let has_ended = |tid: &u32, _: &mut Own| !tids.contains(tid);
         self.ended.extend(self.own.extract_if(has_ended));
         let without = self.without_own(tids);
-        if !self.inherit {
+        self.timers.retain(|tid, _| tids.contains(tid));
+        if !self.inherit && self.is_running {
             for tid in &without {
                 // What is refused now is tried again at the next look.
-                if self.open_on(*tid).is_err() {
+                if self.give(*tid, probe).is_err() {
                     break;
                 }
             }
@@ -194,7 +204,7 @@ impl Clocks {
             // Nobody has inherited one.
             self.ended.clear();
         }
-        self.tell(probe);
+        self.tell_all(probe);
         let now = Instant::now();
         if self.inherit && now >= self.next_change {
             self.next_change = now + IDLE;
@@ -219,46 +229,73 @@ impl Clocks {
         self.ended.len() > ENDED
     }
 
-    /// Gives each thread a clock of its own, and closes those that others had inherited. False: there are too many
-    /// threads, or some of those with inherited clocks are switched so often that own ones would slow them down.
+    /// Gives each thread a clock of its own, or a timer if it is switched often, and closes the clocks that others had
+    /// inherited. False: there are too many threads, or some of those with inherited clocks are switched often, and nobody is slowed
+    /// down.
     pub(crate) fn give_to_all(&mut self, probe: &Probe) -> bool {
         let Ok(tids) = proc::threads() else {
             return false;
         };
         let slot = |tid: &u32| probe.threads.find(*tid);
+        let is_switched = |tid: &u32| slot(tid).is_some_and(|it| it.clock.is_switched_often());
+        let calm = |tid: &u32, _: &mut CpuTimer| !is_switched(tid);
         let without = self.without_own(&tids);
+        let slowed: Vec<u32> = self.own.keys().copied().filter(is_switched).collect();
         let is_too_much = without.len() + self.own.len() > most();
-        let is_harmful = || {
-            without
-                .iter()
-                .filter_map(slot)
-                .any(|slot| slot.clock.is_switched_often())
-        };
-        if !without.is_empty() && (is_too_much || is_harmful()) {
+        let is_harmful = slowed.is_empty() && without.iter().any(is_switched);
+        if !without.is_empty() && (is_too_much || is_harmful) {
             return false;
         }
         let inherited = without.iter().filter_map(slot).map(|it| it.clock.tag());
         let doubles = tids.iter().filter_map(slot);
         let doubles = doubles.map(|slot| slot.clock.take_double());
         let shared: Vec<u64> = inherited.chain(doubles).collect();
-        let is_shared = |_: &u32, own: &mut Own| shared.contains(&own.tag);
-        let replaced: Vec<(u32, Own)> = self.own.extract_if(is_shared).collect();
+        let is_left = |tid: &u32, own: &mut Own| shared.contains(&own.tag) || slowed.contains(tid);
+        let left: Vec<(u32, Own)> = self.own.extract_if(is_left).collect();
+        let calmed: Vec<(u32, CpuTimer)> = self.timers.extract_if(calm).collect();
         for tid in self.without_own(&tids) {
-            // Who gets none now is found to run without samples.
-            let _ = self.open_on(tid);
+            let has_timer = is_switched(&tid) && self.start_timer(tid, probe);
+            if !has_timer {
+                // Who gets none now is found to run without samples.
+                let _ = self.give(tid, probe);
+            }
         }
-        self.tell(probe);
-        self.leaving.extend(replaced);
+        drop(calmed);
+        self.leaving.extend(left);
         self.leaving.append(&mut self.ended);
         self.close_left(probe);
         true
     }
 
-    /// Gives a thread a clock that has run without any: the one that it had inherited was closed, or it is newer than it.
-    pub(crate) fn give(&mut self, tid: u32, probe: &Probe) {
-        if !self.own.contains_key(&tid) && self.open_on(tid).is_ok() {
-            self.tell(probe);
+    /// Gives a thread that has neither a clock of its own.
+    pub(crate) fn give(&mut self, tid: u32, probe: &Probe) -> Result<(), Error> {
+        if self.timers.contains_key(&tid) || self.own.contains_key(&tid) || !self.open_on(tid)? {
+            return Ok(());
         }
+        // The handler knows it before it ticks.
+        self.tell(tid, probe);
+        match self.own.get(&tid) {
+            Some(own) => own.enable(),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts a thread's timer. False: there are no more, or the handler does not know the thread.
+    fn start_timer(&mut self, tid: u32, probe: &Probe) -> bool {
+        let Some(slot) = probe.threads.find(tid) else {
+            return false;
+        };
+        let Ok(timer) = CpuTimer::start(tid, self.period, self.period, value::CPU_TIMER) else {
+            return false;
+        };
+        slot.clock.set_timed();
+        self.timers.insert(tid, timer);
+        true
+    }
+
+    /// Whether a timer samples the thread, in user code and in the kernel.
+    pub(crate) fn has_timer(&self, tid: u32) -> bool {
+        self.timers.contains_key(&tid)
     }
 
     /// Closes the clocks that were taken off their threads, as soon as no handler uses their descriptors.
@@ -282,6 +319,7 @@ impl Clocks {
     pub(crate) fn close(&mut self, probe: &Probe) {
         const LOOKS: usize = 1000;
         self.is_running = false;
+        self.timers.clear();
         self.leaving.extend(self.own.drain());
         self.leaving.append(&mut self.ended);
         for (_, own) in &self.leaving {

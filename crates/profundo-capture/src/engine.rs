@@ -172,7 +172,10 @@ impl Engine {
             clocks.attend(tids, probe);
         }
         if !self.system_timers.is_empty() {
-            self.refresh_system_timers(tids);
+            let clocks = self.clocks.as_ref();
+            let has_timer = |tid: &u32| clocks.is_some_and(|clocks| clocks.has_timer(*tid));
+            let others: Vec<u32> = tids.iter().copied().filter(|it| !has_timer(it)).collect();
+            self.refresh_system_timers(&others);
         }
     }
 
@@ -192,7 +195,8 @@ impl Engine {
     /// Gives a clock to a thread that has run without any.
     pub(crate) fn give_clock(&mut self, tid: u32, probe: &Probe) {
         if let Some(clocks) = &mut self.clocks {
-            clocks.give(tid, probe);
+            // What is refused now is tried again when it has run on.
+            let _ = clocks.give(tid, probe);
         }
     }
 

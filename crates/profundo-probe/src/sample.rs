@@ -181,7 +181,7 @@ impl Probe {
             return;
         };
         if slot.busy.swap(true, Ordering::Relaxed) {
-            if event.system_call == SystemCall::Never && self.recorder.is_none() {
+            if self.recorder.is_none() && slot.weighs(&event) {
                 // The clock's next tick stands for this one, too.
             } else if event.is_tick() {
                 // It was about to tell of an allocation, or of another tick.
@@ -211,7 +211,7 @@ impl Probe {
             {
                 return;
             }
-        } else if event.system_call == SystemCall::Never && !slot.weigh(&mut event) {
+        } else if slot.weighs(&event) && !slot.weigh(&mut event) {
             return;
         }
         let is_tick = event.is_tick();
@@ -230,13 +230,17 @@ impl Probe {
             }
             // `weigh` has asked.
             SystemCall::Counted if self.recorder.is_some() => {}
-            SystemCall::Counted => match slot.system_time_since(sys::thread_system_time()) {
-                0 => return,
-                weight => {
-                    slot.clock.note_told(weight);
-                    event.weight = weight;
+            SystemCall::Counted => {
+                let usage = sys::thread_usage();
+                slot.clock.look_at_switches(usage);
+                match slot.system_time_since(usage.system) {
+                    0 => return,
+                    weight => {
+                        slot.clock.note_told(weight);
+                        event.weight = weight;
+                    }
                 }
-            },
+            }
         }
         if event.only_if_wanted {
             match slot.take_wanted() {
@@ -506,6 +510,16 @@ impl Probe {
 }
 
 impl Slot {
+    /// Whether a tick stands for the time since the one before, in a program that profiles itself.
+    #[inline]
+    fn weighs(&self, event: &Event) -> bool {
+        match event.system_call {
+            SystemCall::Never => true,
+            SystemCall::Tell => self.clock.is_timed(),
+            SystemCall::Counted => false,
+        }
+    }
+
     /// What a tick of the thread's task clock stands for, whose nominal period the event weighs. False: it is no sample.
     #[inline]
     fn weigh(&self, event: &mut Event) -> bool {

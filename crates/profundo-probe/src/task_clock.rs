@@ -8,14 +8,15 @@
 //! where a clock takes another's place.
 //!
 //! A period that stays the same for long can be in step with a loop of the program's. So a thread that runs on and on asks for a
-//! clock of its own, unless it is switched often ([`crate::pace`]). The handler changes its period after so many ticks: just
+//! clock of its own, unless it is switched often ([`crate::pace`]); one that has a clock of its own and is switched often asks for
+//! a CPU timer. The handler changes its period after so many ticks: just
 //! after a tick, because the kernel starts a clock anew whose period changes.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::pace;
 use crate::phase::PeriodDraw;
-use crate::sys;
+use crate::sys::{self, ThreadUsage};
 
 /// The period of an own clock changes after so many ticks.
 const STRETCH: u32 = 50;
@@ -66,6 +67,8 @@ pub struct ThreadClock {
     double: AtomicU64,
     /// The descriptor of the thread's own clock, plus one; 0: it has none.
     descriptor: AtomicU32,
+    /// Whether the thread has a CPU timer in place of a clock.
+    is_timed: AtomicBool,
     /// Set while the handler uses the descriptor.
     is_in_use: AtomicBool,
     /// Where the next period is drawn from.
@@ -93,11 +96,23 @@ impl ThreadClock {
         self.begin(0);
     }
 
+    /// Gives the thread a CPU timer in place of a clock.
+    pub fn set_timed(&self) {
+        self.ticks.store(0, Ordering::Relaxed);
+        self.is_timed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the thread has a CPU timer in place of a clock.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.is_timed.load(Ordering::Relaxed)
+    }
+
     /// Begins to sample a thread that has run for `cpu` nanoseconds.
     pub fn begin(&self, cpu: u64) {
         self.cpu.store(cpu, Ordering::Relaxed);
         self.told.store(0, Ordering::Relaxed);
         self.ticks.store(0, Ordering::Relaxed);
+        self.is_timed.store(false, Ordering::Relaxed);
         self.is_judged.store(false, Ordering::Relaxed);
         self.judged[0].store(cpu, Ordering::Relaxed);
         // Not known, and not needed before the second look.
@@ -113,6 +128,7 @@ impl ThreadClock {
     pub fn set_own(&self, tag: u64, descriptor: u32, periods: PeriodDraw) {
         self.periods.store(periods.bits(), Ordering::Relaxed);
         self.ticks.store(0, Ordering::Relaxed);
+        self.is_timed.store(false, Ordering::Relaxed);
         self.tag.store(tag, Ordering::Relaxed);
         // SeqCst, as in `forget_own`: another descriptor may have been there. And the handler draws from what was stored above.
         self.descriptor
@@ -177,10 +193,10 @@ impl ThreadClock {
             return;
         }
         self.ticks.store(0, Ordering::Relaxed);
-        match has_own {
-            true => self.change_period(nominal),
-            false => self.judge(),
+        if has_own {
+            self.change_period(nominal);
         }
+        self.judge(sys::thread_usage());
     }
 
     fn change_period(&self, nominal: u64) {
@@ -195,9 +211,22 @@ impl ThreadClock {
         self.is_in_use.store(false, Ordering::Release);
     }
 
-    /// Asks for an own clock for a thread that is seldom switched.
-    fn judge(&self) {
-        let (cpu, switches) = (sys::thread_cpu_time(), sys::thread_usage().switches);
+    /// Looks at a thread of which the kernel has counted so much. One that is switched all the time is mostly in the kernel, where
+    /// its clock's ticks do not count.
+    pub(crate) fn look_at_switches(&self, usage: ThreadUsage) {
+        if self.descriptor.load(Ordering::Relaxed) != 0 {
+            self.judge(usage);
+        }
+    }
+
+    /// Asks for an own clock for a thread that is seldom switched, and for a timer for one that is switched often in spite of
+    /// its clock.
+    fn judge(&self, ThreadUsage { switches, .. }: ThreadUsage) {
+        let cpu = sys::thread_cpu_time();
+        let present = match self.descriptor.load(Ordering::Relaxed) {
+            0 => pace::TICKS,
+            _ => pace::CLOCK,
+        };
         let [at_cpu, at_switches] = &self.judged;
         let ran = cpu.saturating_sub(at_cpu.load(Ordering::Relaxed));
         let since = match at_switches.load(Ordering::Relaxed) {
@@ -206,14 +235,14 @@ impl ThreadClock {
             u64::MAX => 0,
             before => switches.saturating_sub(before),
         };
-        let Some(judged) = pace::judge(pace::TICKS, (ran, since), TICK) else {
+        let Some(judged) = pace::judge(present, (ran, since), TICK) else {
             return;
         };
         at_cpu.store(cpu, Ordering::Relaxed);
         at_switches.store(switches, Ordering::Relaxed);
         self.pace.store(judged, Ordering::Relaxed);
         self.is_judged.store(true, Ordering::Relaxed);
-        if judged == pace::CLOCK {
+        if judged != present {
             ASKED.store(true, Ordering::Relaxed);
         }
     }

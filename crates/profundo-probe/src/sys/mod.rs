@@ -64,11 +64,6 @@ pub fn thread_usage() -> ThreadUsage {
     }
 }
 
-/// The system time of the calling thread in nanoseconds, as the kernel has counted it so far.
-pub fn thread_system_time() -> u64 {
-    thread_usage().system
-}
-
 /// Has a timer run out after `first` nanoseconds, and then each `interval`.
 pub fn set_timer(timer: u32, first: u64, interval: u64) {
     let spec = |nanos: u64| libc::timespec {

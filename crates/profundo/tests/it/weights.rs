@@ -1,6 +1,8 @@
 //! What the samples of a thread stand for adds up to its CPU time, whatever clock it has and however often the
 //! period changes.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
@@ -68,6 +70,59 @@ fn the_samples_of_each_thread_add_up_to_its_time() {
             let (sampled, ran) = (sampled(data.profile(), ran.tid), ran.nanoseconds);
             let is_right = sampled.abs_diff(ran) <= MOST;
             assert!(is_right, "{name}: {sampled} ns sampled of {ran}");
+        }
+    });
+}
+
+/// Runs for a while, exchanges bytes with another thread on the same CPU, and runs for a while again.
+fn run_and_exchange(mut stream: UnixStream, is_first: bool) -> Ran {
+    const ROUNDS: u32 = 10_000;
+    busy(150);
+    for _ in 0..ROUNDS {
+        if is_first {
+            stream.write_all(&[1]).unwrap();
+        }
+        stream.read_exact(&mut [0]).unwrap();
+        if !is_first {
+            stream.write_all(&[1]).unwrap();
+        }
+    }
+    run(150, Duration::ZERO)
+}
+
+/// Has the calling thread, and those that it begins, run on the CPU that it is on.
+fn stay_here() {
+    // SAFETY: the set is ours, and zero is a set without CPUs.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(libc::sched_getcpu() as usize, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
+    }
+}
+
+#[test]
+fn the_samples_of_threads_that_change_their_clocks_add_up() {
+    /// As above, and a long tick of the kernel's, at which a timer runs out.
+    const MOST: u64 = 15_000_000;
+    on_each_engine(|_| {
+        let ran = profile!({
+            let both = thread::spawn(|| {
+                stay_here();
+                let (ours, theirs) = UnixStream::pair().unwrap();
+                let other = thread::spawn(|| run_and_exchange(theirs, false));
+                [run_and_exchange(ours, true), other.join().unwrap()]
+            });
+            both.join().unwrap()
+        })
+        .unwrap();
+        let data = profundo::fetch().unwrap();
+        if data.profile().meta.engine == Engine::CpuTimer {
+            return;
+        }
+        for Ran { tid, nanoseconds } in ran {
+            let sampled = sampled(data.profile(), tid);
+            let is_right = sampled.abs_diff(nanoseconds) <= MOST;
+            assert!(is_right, "{sampled} ns sampled of {nanoseconds}");
         }
     });
 }
