@@ -60,7 +60,7 @@ struct Wiped {
     stacks: [Stack; STACKS],
 }
 
-const _: () = assert!(size_of::<Layout>() <= 9 << 20);
+const _: () = assert!(size_of::<Layout>() <= 10 << 20);
 
 /// What the agent keeps, once it records.
 #[derive(Clone, Copy)]
