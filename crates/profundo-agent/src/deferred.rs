@@ -11,20 +11,23 @@
 //! **The command's answer to a program.** Without it no stack can be walked, so there is no probe before it. The first
 //! tick waits for the answer, which has come by then, unless the command is very busy.
 
+use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use profundo_probe::shared::Control;
-use profundo_probe::{clock, sys, urgent};
+use profundo_probe::{sys, urgent};
 
+use crate::fork::Forked;
 use crate::home::{Home, Whose, home};
-use crate::{claims, fork, process, restrict, session, shell, signals, start, timers};
+use crate::{claims, files, fork, process, restrict, session, shell, signals, start, timers};
 
 /// Its place in [`Control::deferred`], plus one; 0: this process has not put off its entry. A child of a fork has its
 /// parent's until it is told of the fork.
 static PLACE: AtomicU32 = AtomicU32::new(0);
 static TIMER: AtomicU32 = AtomicU32::new(0);
-/// The cycle counter after the fork.
+/// A [`Forked`].
 static BEGAN: AtomicU64 = AtomicU64::new(0);
+static MAIN: AtomicU32 = AtomicU32::new(0);
 
 /// 1 in a program that waits for the command's answer at its first tick.
 static AWAITS_ANSWER: AtomicU32 = AtomicU32::new(0);
@@ -68,7 +71,9 @@ pub fn begin(home: Home, control: &Control) -> bool {
     home.take();
     home.set_records(false);
     shell::reset_after_fork();
-    BEGAN.store(clock::now(), Ordering::Relaxed);
+    let forked = Forked::now(home);
+    BEGAN.store(forked.began, Ordering::Relaxed);
+    MAIN.store(forked.main, Ordering::Relaxed);
     let mask = sys::set_signal_mask(u64::MAX);
     let timer = timers::make(control, sys::thread_id(), libc::SIGURG);
     match timer {
@@ -99,8 +104,52 @@ extern "C" fn at_tick() {
         Some(control) if AWAITS_ANSWER.swap(0, Ordering::Relaxed) != 0 => {
             start::await_answer(home, control);
         }
-        _ => try_to_enter(home, true),
+        _ if is_waiting() => on_a_stack_of_ours(enter_by_tick),
+        _ => {}
     }
+}
+
+extern "C" fn enter_by_tick() {
+    if let Some(home) = home() {
+        try_to_enter(home, true);
+    }
+}
+
+/// Calls a function on a stack that is made for it: that of a handler may be a few kilobytes, which is enough for a sample, but
+/// not for the paths of files.
+fn on_a_stack_of_ours(function: extern "C" fn()) {
+    const BYTES: usize = 64 << 10;
+    let Some(stack) = files::map_zeroed(BYTES) else {
+        return;
+    };
+    // SAFETY: the memory is ours and unused until it is unmapped, and its end is aligned as a stack has to be.
+    unsafe {
+        call_on(function, stack.as_ptr().wrapping_add(BYTES));
+        files::unmap(stack, BYTES);
+    }
+}
+
+/// Calls a function on the stack that ends at `top`.
+///
+/// # Safety
+/// The stack is large enough, and `top` is a multiple of 16.
+#[unsafe(naked)]
+unsafe extern "C" fn call_on(function: extern "C" fn(), top: *mut u8) {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_adjust_cfa_offset 8",
+        ".cfi_rel_offset rbp, 0",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "mov rsp, rsi",
+        "call rdi",
+        "mov rsp, rbp",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    )
 }
 
 fn try_to_enter(home: Home, can_try_again: bool) {
@@ -109,7 +158,10 @@ fn try_to_enter(home: Home, can_try_again: bool) {
         return;
     };
     let began = start::cpu_time();
-    let forked = BEGAN.load(Ordering::Relaxed);
+    let forked = Forked {
+        began: BEGAN.load(Ordering::Relaxed),
+        main: MAIN.load(Ordering::Relaxed),
+    };
     if !fork::enter_late(home, control, forked, can_try_again) {
         // The timer goes on.
         PLACE.store(place, Ordering::Relaxed);

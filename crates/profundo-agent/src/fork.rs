@@ -8,7 +8,7 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 
 use profundo_probe::shared::{Control, Listings, Ring, start_kind};
-use profundo_probe::{sys, urgent};
+use profundo_probe::{clock, sys, urgent};
 
 use crate::home::{Home, Whose, home};
 use crate::session::NoRing;
@@ -87,14 +87,37 @@ fn enter(home: Home, control: &'static Control) {
     let patience = session::patience_for_ring(control, PATIENCE);
     let taken = is_followed(control).then(|| session::take_ring(control, patience));
     match taken.flatten() {
-        Some(ring) => enter_with(home, control, ring, None),
+        Some(ring) => enter_with(home, control, ring, (Forked::now(home), false)),
         None => give_up(home),
     }
 }
 
-/// Enters a child that has put that off since the cycle counter was at `began`. False: there is no ring for it, and it may
-/// try again.
-pub fn enter_late(home: Home, control: &'static Control, began: u64, can_try_again: bool) -> bool {
+/// What is known of a fork when the child has just begun.
+#[derive(Clone, Copy)]
+pub struct Forked {
+    /// The cycle counter.
+    pub began: u64,
+    /// The child's only thread, if it runs on the main thread's stack, or 0.
+    pub main: u32,
+}
+
+impl Forked {
+    /// Called by the child, on the stack of the thread that has forked.
+    pub fn now(home: Home) -> Self {
+        Self {
+            began: clock::now(),
+            main: main_thread(home.main_stack_end().load(Ordering::Relaxed)),
+        }
+    }
+}
+
+/// Enters a child that has put that off since it was forked. False: there is no ring for it, and it may try again.
+pub fn enter_late(
+    home: Home,
+    control: &'static Control,
+    forked: Forked,
+    can_try_again: bool,
+) -> bool {
     /// It has waited for a tick, and may as well wait for the next one.
     const A_MOMENT: u64 = 1_000_000;
     let taken = match is_followed(control) {
@@ -103,7 +126,7 @@ pub fn enter_late(home: Home, control: &'static Control, began: u64, can_try_aga
         false => Err(NoRing::CannotBeMapped),
     };
     match taken {
-        Ok(ring) => enter_with(home, control, ring, Some(began)),
+        Ok(ring) => enter_with(home, control, ring, (forked, true)),
         Err(NoRing::NoneFree) => return false,
         Err(NoRing::CannotBeMapped) => give_up(home),
     }
@@ -124,12 +147,12 @@ fn give_up(home: Home) {
     calls::stop();
 }
 
-/// Enters a child that has taken a ring. `began`: the cycle counter after the fork, if that was a while ago.
+/// Enters a child that has taken a ring. `is_late`: it was forked a while ago.
 fn enter_with(
     home: Home,
     control: &'static Control,
     (number, memory): (u32, ptr::NonNull<u8>),
-    began: Option<u64>,
+    (forked, is_late): (Forked, bool),
 ) {
     let parent = home.ring_number().load(Ordering::Relaxed);
     // SAFETY: both are rings: the new one is mapped, and the parent's still is.
@@ -138,9 +161,8 @@ fn enter_with(
         files::move_over(memory, home.ring_address(), Ring::BYTES);
     }
     home.ring_number().store(number, Ordering::Relaxed);
-    let main = main_thread(home.main_stack_end().load(Ordering::Relaxed));
     // SAFETY: the handler has no probe at present, and there is one thread.
-    unsafe { home.make_probe(control, main) };
+    unsafe { home.make_probe(control, forked.main) };
     let header = &home.ring().header;
     header.parent_ring.store(parent, Ordering::Relaxed);
     memory::enter_child(home);
@@ -149,7 +171,7 @@ fn enter_with(
     home.set_records(true);
     // SAFETY: the probe was made.
     urgent::set_probe(Some(unsafe { home.probe() }));
-    start::introduce(home, start_kind::FORK, began);
+    start::introduce(home, start_kind::FORK, is_late.then_some(forked.began));
     calls::show_forked(home);
 }
 

@@ -228,11 +228,13 @@ fn no_child_is_too_short_to_be_told_of() {
     assert_eq!(codes, [100, 100, 100, 0, 0, 0, 0, 0, 0, 100]);
 }
 
-/// Children of forks: one sleeps, one sleeps and then works, one makes a thread at once, and one cannot execute what it
-/// wants to.
+/// Children of forks: one sleeps, one sleeps and then works, one makes a thread at once, one cannot execute what it
+/// wants to, and one has a small stack for its signals, with nothing below it.
 const SLOW_CHILDREN: &str = r#"
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -244,7 +246,15 @@ int main() {
     if (fork() == 0) { usleep(300000); burn(0.2); _exit(6); }
     if (fork() == 0) { pthread_t t; pthread_create(&t, 0, work, 0); pthread_join(t, 0); _exit(7); }
     if (fork() == 0) { execl("/nowhere", "nowhere", (char *)0); burn(0.2); _exit(8); }
-    for (int i = 0, status; i < 4; i++) wait(&status);
+    if (fork() == 0) {
+        char *memory = mmap(0, 3 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        stack_t stack = {memory + 4096, 0, 2 * 4096};
+        mprotect(stack.ss_sp, stack.ss_size, PROT_READ | PROT_WRITE);
+        sigaltstack(&stack, 0);
+        burn(0.2);
+        _exit(9);
+    }
+    for (int i = 0, status; i < 5; i++) wait(&status);
     return 0;
 }
 "#;
@@ -268,12 +278,18 @@ fn children_that_put_off_their_entry_lose_nothing() {
         return;
     }
     assert!(told.notes.is_empty(), "{:?}", told.notes);
-    assert_eq!(told.processes.len(), 5);
+    assert_eq!(told.processes.len(), 6);
     let first = &told.processes[0];
     let (began, ended) = (&told.start.started, &told.finish.ended);
     let seconds_per_cycle =
         (ended.monotonic - began.monotonic) as f64 / 1e9 / (ended.cycles - began.cycles) as f64;
-    for (code, worked, lived) in [(5, 0.0, 0.6), (6, 0.2, 0.5), (7, 0.2, 0.2), (8, 0.2, 0.2)] {
+    for (code, worked, lived) in [
+        (5, 0.0, 0.6),
+        (6, 0.2, 0.5),
+        (7, 0.2, 0.2),
+        (8, 0.2, 0.2),
+        (9, 0.2, 0.2),
+    ] {
         let has_code = |end: &&ProcessEnd| end.how == HowEnded::Exited(code);
         let end = told.ends.iter().find(has_code).unwrap();
         let mut all = told.processes.iter();
