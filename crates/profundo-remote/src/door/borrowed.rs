@@ -76,9 +76,7 @@ impl Borrowed {
     pub(super) fn take(held: Held, instructions: Instructions) -> io::Result<Self> {
         let tid = held.tid();
         let before = registers(tid)?;
-        let mut state = vec![0; STATE_BYTES];
-        let length = exchange_state(tid, libc::PTRACE_GETREGSET, &mut state)?;
-        state.truncate(length);
+        let state = state(tid)?;
         let mut mask = 0_u64;
         ask(tid, PTRACE_GETSIGMASK, 8, (&raw mut mask) as usize)?;
         ask(
@@ -218,9 +216,12 @@ impl Borrowed {
             let now = registers(self.held.tid())?;
             if now.rsp == rsp + 8 && self.instructions.are_before(now.rip) {
                 // One that does nothing takes its place: that there is none would have a program ended that restricts
-                // its calls.
+                // its calls. Should we be killed before the next one, it must not go on behind the end of a handler.
+                let Instructions { call, back } = self.instructions;
+                let is_end = now.rip != call + SYSCALL;
                 let none = libc::user_regs_struct {
                     orig_rax: libc::SYS_getpid as u64,
+                    rip: if is_end { back } else { now.rip },
                     ..now
                 };
                 set_registers(self.held.tid(), &none)?;
@@ -322,6 +323,14 @@ fn registers(tid: i32) -> io::Result<libc::user_regs_struct> {
 fn set_registers(tid: i32, registers: &libc::user_regs_struct) -> io::Result<()> {
     let place = std::ptr::from_ref(registers) as usize;
     ask(tid, libc::PTRACE_SETREGS, 0, place)
+}
+
+/// The registers of all kinds of a thread that is held.
+pub(super) fn state(tid: i32) -> io::Result<Vec<u8>> {
+    let mut state = vec![0; STATE_BYTES];
+    let length = exchange_state(tid, libc::PTRACE_GETREGSET, &mut state)?;
+    state.truncate(length);
+    Ok(state)
 }
 
 /// Reads or writes registers of all kinds; returns how many bytes they are.

@@ -33,6 +33,30 @@ pub(super) struct Frame {
     pub(super) bytes: Vec<u8>,
 }
 
+/// The parts of the state that are in use, as the processor notes them.
+const IN_USE: usize = 512;
+
+/// Memory for tiles (AMX) is not given to a thread before it asks for it, and until then the kernel takes no frame that has room for
+/// them: it would give back the vectors' lower halves only.
+const TILES: u32 = 18;
+
+/// The state as a frame of this thread's has it, and which parts that are.
+fn of_a_frame(state: &[u8]) -> (&[u8], u64) {
+    let word = |at: usize| {
+        let word = state.get(at..).and_then(|it| it.first_chunk());
+        word.map_or(0, |word| u64::from_le_bytes(*word))
+    };
+    let (parts, tiles) = (word(MAGIC), 1 << TILES);
+    if parts & tiles == 0 || word(IN_USE) & tiles != 0 {
+        return (state, parts);
+    }
+    /// What the processor tells of the parts of its state.
+    const STATE_LEAF: u32 = 0xd;
+    let start = core::arch::x86_64::__cpuid_count(STATE_LEAF, TILES).ebx as usize;
+    let before = state.get(..start).filter(|it| it.len() > IN_USE);
+    before.map_or((state, parts), |before| (before, parts & !tiles))
+}
+
 /// How many bytes a frame takes with a state of so many.
 fn length(state: &[u8]) -> u64 {
     HEAD + state.len() as u64 + 4
@@ -46,6 +70,7 @@ pub(super) fn below(
     state: &[u8],
     mask: u64,
 ) -> Frame {
+    let (state, parts) = of_a_frame(state);
     let state_place = (end - state.len() as u64 - 4) & !(ALIGNMENT - 1);
     let place = state_place - HEAD;
     let mut bytes = vec![0; length(state) as usize];
@@ -89,9 +114,8 @@ pub(super) fn below(
     let size = state.len() as u32;
     put(HEAD as usize, state);
     let magic = HEAD as usize + MAGIC;
-    let parts = state.get(MAGIC..MAGIC + 8).unwrap_or(&[0; 8]);
     put(magic, &(PARTS | u64::from(size + 4) << 32).to_le_bytes());
-    put(magic + 8, parts);
+    put(magic + 8, &parts.to_le_bytes());
     put(magic + 16, &u64::from(size).to_le_bytes());
     put(HEAD as usize + state.len(), &END.to_le_bytes());
     Frame { place, bytes }
@@ -111,4 +135,57 @@ fn again(registers: &libc::user_regs_struct) -> libc::user_regs_struct {
         }
     }
     registers
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::MaybeUninit;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::door::borrowed;
+
+    /// The parts and the size that the kernel has written into a frame.
+    static PARTS_OF_KERNEL: AtomicU64 = AtomicU64::new(0);
+    static SIZE_OF_KERNEL: AtomicU64 = AtomicU64::new(0);
+
+    extern "C" fn look(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+        // SAFETY: the kernel's own frame, whose state is longer than this.
+        let (parts, size) = unsafe {
+            let state = (*context.cast::<libc::ucontext_t>()).uc_mcontext.fpregs;
+            let told = state.cast::<u8>().add(MAGIC + 8);
+            (told.cast::<u64>().read(), told.add(8).cast::<u32>().read())
+        };
+        PARTS_OF_KERNEL.store(parts, Ordering::Relaxed);
+        SIZE_OF_KERNEL.store(size.into(), Ordering::Relaxed);
+    }
+
+    #[test]
+    fn a_frame_has_the_parts_that_the_kernel_takes_back() {
+        // SAFETY: the handler only looks; the child makes no call that is not allowed after a fork.
+        let state = unsafe {
+            let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
+            action.sa_sigaction = look as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO;
+            libc::sigaction(libc::SIGRTMAX(), &action, std::ptr::null_mut());
+            libc::raise(libc::SIGRTMAX());
+            let child = libc::fork();
+            if child == 0 {
+                libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
+                libc::raise(libc::SIGSTOP);
+                libc::_exit(0);
+            }
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+            let state = borrowed::state(child);
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+            state
+        };
+        let Ok(state) = state else {
+            return;
+        };
+        let (state, parts) = of_a_frame(&state);
+        assert_eq!(parts, PARTS_OF_KERNEL.load(Ordering::Relaxed));
+        assert_eq!(state.len() as u64, SIZE_OF_KERNEL.load(Ordering::Relaxed));
+    }
 }
