@@ -27,7 +27,7 @@ use crate::sys;
 /// many then wait where there are several, or where the first one has lived for a moment. Four times as
 /// many are made ahead as were taken between two looks; and each time that there are none left, twice as
 /// many. One costs a millisecond of CPU time, from its making to its removal.
-const FIRST: usize = 1;
+const FIRST: usize = 2;
 const AHEAD: usize = 4;
 const A_MOMENT: Duration = Duration::from_millis(30);
 const AHEAD_OF_TAKEN: usize = 4;
@@ -225,7 +225,7 @@ impl Rings {
             .count();
         let starved = control.starved.load(Ordering::Relaxed);
         if std::mem::replace(&mut self.starved, starved) != starved
-            || count == 0 && self.maps.len() > FIRST
+            || count == 0 && !self.maps.is_empty()
         {
             self.ahead = (self.ahead * 2).min(MOST_AHEAD);
         }
