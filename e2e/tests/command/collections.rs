@@ -176,6 +176,7 @@ fn time_for_collections_has_a_share_of_its_own() {
         // Nothing else of the program takes any time worth mentioning.
         let share = recording.share("[garbage collection]");
         let whole = recording.share("storm");
-        assert!(share > 50.0 && whole >= share, "{share} of {whole}");
+        // One before it and one when the interpreter ends are not in it.
+        assert!(share > 50.0 && whole > share - 6.0, "{share} of {whole}");
     }
 }
