@@ -37,7 +37,7 @@ static unsigned long waiting(void) {
 static void tell(const char *when) {
     unsigned long seen = 0, both = 1ul << (SIGTRAP - 1) | 1ul << (SIGURG - 1);
     raw_mask(SIG_BLOCK, both);
-    for (int i = 0; i < 300 && !(seen >> (SIGTRAP - 1) & 1); i++) { burn_blocked(0.005); seen |= waiting(); }
+    for (int i = 0; i < 60 && !(seen >> (SIGTRAP - 1) & 1); i++) { burn_blocked(0.005); seen |= waiting(); }
     raw_mask(SIG_UNBLOCK, both);
     printf("%s waits:%s%s%s\n", when, seen >> (SIGTRAP - 1) & 1 ? " SIGTRAP" : "",
            seen >> (SIGURG - 1) & 1 ? " SIGURG" : "", seen ? "" : " nothing");
