@@ -1,20 +1,19 @@
 //! `attach`: a process that runs already is recorded for a while, from outside, and left as it was.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use profundo_ingest::Ingest;
 use profundo_model::Profile;
 use profundo_remote::{EngineChoice, Options, Recorder};
 
 use crate::launch::{Got, Signals};
 use crate::options::{self, Attach};
-use crate::output::{self, Detour};
 use crate::qualified;
+use crate::recordings::Destination;
 use crate::report::{Shape, Stream};
-use crate::run::UNBEGUN;
 use crate::sink::Sink;
 use crate::{naming, reading, say};
 
@@ -32,18 +31,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let shape = Shape::new(what, None, &options.looking);
     let (pid, others) = options.processes.first_and_others();
     let recording = &options.recording;
-    let detour = match &recording.output {
-        Some(path) => {
-            let force = options.looking.style.force;
-            output::check(path, output::Kind::Recording, &[], force).context(UNBEGUN)?;
-            Some(Detour::of(path, "recording").context(UNBEGUN)?)
-        }
-        None => None,
-    };
-    let path = match &detour {
-        Some(detour) => detour.path().to_owned(),
-        None => default_path(pid),
-    };
+    let (named, force) = (recording.output.as_deref(), options.looking.style.force);
+    let destination = Destination::new(named, force, &name_of(pid))?;
+    let path = destination.path().to_owned();
     let mut recorder = Recorder::create(Options {
         period: recording.period(),
         engine: EngineChoice::Around,
@@ -55,11 +45,12 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     })?;
     recorder.aim(pid)?;
     let signals = Signals::take()?;
-    let mut sink = Sink::create(&path, recorder.start(), recording.max_size.0)?;
+    let mut sink = Sink::create_beside(&path, recorder.start(), recording.max_size.0)?;
     if let Err(error) = recorder.attach_all(pid, others, &mut |event| sink.event(event)) {
-        let _ = std::fs::remove_file(&path);
+        sink.discard();
         return Err(error.into());
     }
+    sink.take_place()?;
     if recording.duration.is_none() {
         say::note(&format!(
             "recording {}; Ctrl-C ends it and prints the report",
@@ -82,6 +73,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let finish = recorder.finish(&mut |event| sink.event(event));
     signals.release();
     let done = sink.finish(finish, !recording.no_source);
+    destination.tidy(recording.keep);
     if let Some(failure) = &done.failure {
         let path = path.display();
         say::note(&format!(
@@ -90,12 +82,12 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         ));
     }
     let profile = reading::open_quietly(&path, shape.samples())?;
-    let stream = match detour.as_ref().is_some_and(Detour::is_stdout) {
+    let stream = match destination.is_stdout() {
         true => Stream::Error,
         false => Stream::Out,
     };
     shape.print(&profile, &path, stream)?;
-    detour.map_or(Ok(()), Detour::arrive)?;
+    destination.arrive()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -145,10 +137,6 @@ pub fn is_over(signals: &Signals) -> bool {
             [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal)
         }
     })
-}
-
-fn default_path(pid: u32) -> PathBuf {
-    PathBuf::from(format!("profundo.{}.{pid}.profundo", name_of(pid)))
 }
 
 /// What a process is called, as part of a file's name.

@@ -11,6 +11,7 @@ use profundo_model::Profile;
 
 use crate::options::{self, Export, ExportFormat, Flame};
 use crate::reading::Samples;
+use crate::recordings::meant;
 use crate::report::is_untimed;
 use crate::{output, reading, say};
 
@@ -34,7 +35,7 @@ pub fn export(options: &Export) -> Result<ExitCode> {
     let output = options.output.as_deref();
     write(
         format,
-        &options.recording,
+        options.recording.as_deref(),
         (output, options.force),
         &filter,
         &options.options(),
@@ -52,7 +53,7 @@ pub fn flame(options: &Flame) -> Result<ExitCode> {
     let output = options.output.as_deref();
     write(
         Format::Flame,
-        &options.recording,
+        options.recording.as_deref(),
         (output, options.force),
         &filter,
         &options.options(),
@@ -61,7 +62,7 @@ pub fn flame(options: &Flame) -> Result<ExitCode> {
 
 fn write(
     format: Format,
-    file: &Path,
+    recording: Option<&Path>,
     (output, force): (Option<&Path>, bool),
     filter: &Filter,
     options: &Options,
@@ -69,6 +70,7 @@ fn write(
     if let Some(why) = options::misfit(format, options) {
         options::refuse(why);
     }
+    let file = &meant(recording)?;
     let beside = beside(file, format);
     let output = output.unwrap_or(&beside);
     output::check(output, output::Kind::Export(format), &[file], force)?;

@@ -26,6 +26,7 @@ mod perf_map;
 mod progress;
 mod qualified;
 mod reading;
+mod recordings;
 mod recover;
 mod report;
 mod roots;
@@ -79,8 +80,7 @@ fn main() -> ExitCode {
                     }
                 };
             }
-            say::usage(&options::with_tip(error));
-            return ExitCode::from(USAGE);
+            return options::wrong(error);
         }
     };
     match answer(arguments.verb) {
@@ -126,6 +126,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Peek(options) => peek::peek(&options),
         Verb::Top(options) => top::top(&options),
         Verb::Report(options) => report::report(&options),
+        Verb::List(options) => recordings::list(&options),
         Verb::Export(options) => export::export(&options),
         Verb::Bench(options) => bench::bench(&options),
         Verb::Flame(options) => export::flame(&options),

@@ -124,6 +124,9 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
 fn tell(path: &Path, warning: &Warning) {
     let shown = path.display();
     match warning {
+        Warning::Cut { samples, .. } if profundo_formats::is_being_written(path) => say::note(
+            &format!("{shown} is still being recorded: this is what it has now, {samples} samples"),
+        ),
         Warning::Cut { samples, .. } => say::note(&format!(
             "{shown} has no end: its writer was stopped, or it was cut; {samples} samples were read \
              (`profundo recover {shown}` may find more)"

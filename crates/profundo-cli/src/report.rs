@@ -14,13 +14,18 @@ use profundo_report::{
 
 use crate::options::{Looking, Report, Style, What};
 use crate::reading::Samples;
+use crate::recordings::meant;
 use crate::{options, output, reading};
 
 pub fn report(options: &Report) -> Result<ExitCode> {
-    let what = options.what.or(options.format).unwrap_or_default();
-    let shape = Shape::new(what, options.name.as_deref(), &options.looking);
-    let profile = reading::open(&options.recording, shape.samples())?;
-    shape.print(&profile, &options.recording, Stream::Out)?;
+    let asked = match options.asked() {
+        Ok(asked) => asked,
+        Err(error) => return Ok(options::wrong(error)),
+    };
+    let shape = Shape::new(asked.what, asked.name.as_deref(), &options.looking);
+    let recording = meant(asked.file.as_deref())?;
+    let profile = reading::open(&recording, shape.samples())?;
+    shape.print(&profile, &recording, Stream::Out)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -56,7 +61,7 @@ impl<'a> Shape<'a> {
             None if what.wants_name() => {
                 let what = what.name();
                 options::refuse(&format!(
-                    "`{what}` wants the name of a function: report FILE {what} NAME"
+                    "`{what}` wants the name of a function: report {what} NAME"
                 ))
             }
             Some(name) if !what.wants_name() => {
@@ -455,36 +460,42 @@ fn has_counted_lines(profile: &Profile) -> bool {
 
 /// What may be typed next.
 fn next(recording: &Path, profile: &Profile) -> Vec<String> {
+    let is_newest = meant(None).is_ok_and(|newest| newest == recording);
     let path = recording.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
     let path = match path.chars().all(plain) {
         true => path,
         false => format!("'{}'", path.replace('\'', "'\\''")),
     };
+    // The newest one is meant where none is named.
+    let path = match is_newest {
+        true => String::new(),
+        false => format!(" {path}"),
+    };
     let mut commands = vec![
-        format!("profundo report {path} lines"),
-        format!("profundo report {path} tree"),
-        format!("profundo flame {path}"),
+        format!("profundo report{path} lines"),
+        format!("profundo report{path} tree"),
+        format!("profundo flame{path}"),
     ];
     if has_allocations(profile) {
-        commands.insert(1, format!("profundo report {path} allocs"));
+        commands.insert(1, format!("profundo report{path} allocs"));
     }
     let traced = &profile.traced;
     if profile.samples.is_empty() && !traced.lines.is_empty() {
         commands.truncate(1);
-        commands.push(format!("profundo export {path} --to lprof"));
+        commands.push(format!("profundo export{path} --to lprof"));
     }
     if is_untimed(profile) {
         commands = vec![
-            format!("profundo report {path} trace"),
-            format!("profundo export {path} --to pstats"),
+            format!("profundo report{path} trace"),
+            format!("profundo export{path} --to pstats"),
         ];
     } else if !traced.calls.is_empty() {
         // Where lines were not counted, all time stands at the first lines of functions.
         if traced.lines.is_empty() {
             commands.remove(0);
         }
-        commands.insert(0, format!("profundo report {path} trace"));
+        commands.insert(0, format!("profundo report{path} trace"));
     }
     commands
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use profundo_remote::{EngineChoice, Instructions, Options, Recorder, Remains};
 use profundo_wire::recording::Event;
 
@@ -15,7 +15,7 @@ use crate::attach::HEED;
 use crate::functions::Functions;
 use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, heed, mind};
 use crate::options::{self, Record, Recording, Run};
-use crate::output::{self, Detour};
+use crate::recordings::{Destination, Keep};
 use crate::report::{Shape, Stream};
 use crate::sink::{Done, Sink};
 use crate::{carried, perf_map, reading, say};
@@ -52,7 +52,7 @@ pub fn record(options: &Record) -> Result<ExitCode> {
         let (samples, path) = (recorded.done.samples, recorded.path.display());
         say::note(&match recorded.goes_to_stdout() {
             true => format!("{samples} samples in the standard output"),
-            false => format!("{samples} samples in {path}; `profundo report {path}` shows them"),
+            false => format!("{samples} samples in {path}; `profundo report` shows them"),
         });
     }
     recorded.arrive()
@@ -71,19 +71,19 @@ pub struct Recorded {
     pub done: Done,
     /// How many instructions it has executed, where that was wanted, or why that is not known.
     pub instructions: Option<io::Result<u64>>,
-    detour: Option<Detour>,
+    destination: Destination,
 }
 
 impl Recorded {
     /// Whether the recording is to be sent to the standard output.
     pub fn goes_to_stdout(&self) -> bool {
-        self.detour.as_ref().is_some_and(Detour::is_stdout)
+        self.destination.is_stdout()
     }
 
     /// Nothing more is to be read of the recording: brings it to where it was to go, and ends as the program did.
     pub fn arrive(self) -> Result<ExitCode> {
         // The program has ended as it has, whatever becomes of the recording.
-        if let Some(Err(error)) = self.detour.map(Detour::arrive)
+        if let Err(error) = self.destination.arrive()
             && !say::is_broken_pipe(&error)
         {
             say::error(&error);
@@ -111,6 +111,8 @@ pub struct Plan<'a> {
     pub options: Options,
     /// Where the recording goes, unless it is called by the program.
     pub output: Option<&'a Path>,
+    /// How many recordings stay beside one without a name.
+    pub keep: Option<Keep>,
     /// Whether it replaces a file that is no recording.
     pub force: bool,
     /// How large it may grow.
@@ -160,6 +162,7 @@ pub fn whole(options: &Recording, force: bool, words: &[OsString]) -> Result<Rec
         Plan {
             options: how,
             output: options.output.as_deref(),
+            keep: options.keep,
             force,
             max_size: options.max_size.0,
             keeps_source: !options.no_source,
@@ -177,13 +180,8 @@ pub fn whole(options: &Recording, force: bool, words: &[OsString]) -> Result<Rec
 /// Runs a program and records it, whole.
 pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
     let program = Program::find(words)?;
-    let detour = match plan.output {
-        Some(path) => {
-            output::check(path, output::Kind::Recording, &[], plan.force).context(UNBEGUN)?;
-            Some(Detour::of(path, "recording").context(UNBEGUN)?)
-        }
-        None => None,
-    };
+    let destination = Destination::new(plan.output, plan.force, &program.name)?;
+    let path = destination.path().to_owned();
     let lines = plan.options.calls.as_ref().and_then(|it| it.lines.clone());
     let mut recorder = Recorder::create(plan.options)?;
     let counters = plan.functions.map(Functions::count).transpose()?;
@@ -193,10 +191,6 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
         .then(|| (perf_map::VARIABLE.into(), "1".into()));
     let child = fork_recorded(&program, &recorder, perf_map, &signals, None)?;
     let pid = child.pid();
-    let path = match &detour {
-        Some(detour) => detour.path().to_owned(),
-        None => default_path(&program, pid),
-    };
     let sink = Sink::create_beside(&path, recorder.start(), plan.max_size)?;
     let mut sink = sink.asked(plan.asked).with_lines(lines);
     // Should we be killed, this tells whose memory it is. Without it, the file alone is left.
@@ -247,6 +241,7 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
         perf_map::tell_refusals(&mut sink);
     }
     let done = sink.finish(finish, plan.keeps_source);
+    destination.tidy(plan.keep);
     let instructions = instructions.map(|counter| {
         let count = counter?.read();
         count.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
@@ -256,7 +251,7 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
         ended,
         done,
         instructions,
-        detour,
+        destination,
     })
 }
 
@@ -377,8 +372,4 @@ impl Schedule {
         }
         None
     }
-}
-
-fn default_path(program: &Program, pid: i32) -> PathBuf {
-    Path::new("").join(format!("profundo.{}.{pid}.profundo", program.name))
 }

@@ -53,6 +53,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
         Plan {
             options: how,
             output: options.output.as_deref(),
+            keep: options.keep,
             force: options.looking.style.force,
             max_size: MOST,
             keeps_source: !options.no_source,

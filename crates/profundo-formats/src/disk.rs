@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use profundo_model::{Meta, Nanos, Profile};
 
 use crate::current::{self, Manner};
-use crate::{Error, StreamWriter, Warning, header, read, write};
+use crate::{Error, Overview, StreamWriter, Warning, header, read, write};
 
 /// Writes `profile` to `path` for the owner alone (mode 0600).
 ///
@@ -56,7 +56,45 @@ pub fn create_file(
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path);
     let file = file.map_err(|source| failed("create", path, source))?;
+    // Where files cannot be locked, nobody can tell that this one is being written.
+    let _ = file.try_lock_shared();
     StreamWriter::new(BufWriter::with_capacity(1 << 16, file), meta)
+}
+
+/// Whether the file at `path` is still written by [`create_file`]'s writer, in this process or another one.
+pub fn is_being_written(path: impl AsRef<Path>) -> bool {
+    let file = File::open(path);
+    file.is_ok_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
+}
+
+/// When the recording at `path` began, in nanoseconds since 1970. `None` where it does not say.
+pub fn begun_file(path: impl AsRef<Path>) -> Option<u64> {
+    let mut file = File::open(path).ok()?;
+    let mut first = [0; header::LEN];
+    file.read_exact(&mut first).ok()?;
+    let is_known = header::read(&first).ok()? == current::VERSION;
+    is_known.then(|| current::began(&mut file, header::LEN))?
+}
+
+/// Reads what the recording at `path` says of itself, and none of its samples. A file that was cut says what it can.
+pub fn overview_file(path: impl AsRef<Path>) -> Result<Overview, Error> {
+    let path = path.as_ref();
+    let mut file = File::open(path).map_err(|source| failed("read", path, source))?;
+    let mut first = [0; header::LEN];
+    let content = match file.read_exact(&mut first) {
+        Ok(()) => header::read(&first).and_then(|version| match version {
+            current::VERSION => current::overview(&mut file, header::LEN),
+            version => Err(Error::UnknownVersion {
+                version,
+                newest: current::VERSION,
+            }),
+        }),
+        Err(_) => Err(Error::NotAProfile),
+    };
+    content.map_err(|source| Error::Content {
+        path: path.into(),
+        source: Box::new(source),
+    })
 }
 
 /// Reads the profile at `path`.

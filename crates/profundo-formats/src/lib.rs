@@ -37,6 +37,7 @@ pub mod export;
 mod header;
 pub mod heapsnapshot;
 pub mod mem;
+mod overview;
 mod stream;
 mod v1;
 
@@ -47,9 +48,12 @@ use profundo_model::Profile;
 // The version that is written. Older ones are only read.
 use v1 as current;
 
-pub use disk::{create_file, gather_file, read_file, write_file};
+pub use disk::{
+    begun_file, create_file, gather_file, is_being_written, overview_file, read_file, write_file,
+};
 pub use error::{Damage, Error, Warning};
 pub use header::is_profundo;
+pub use overview::{Holds, Overview};
 pub use stream::StreamWriter;
 
 /// The version of the format that [`write()`] writes.

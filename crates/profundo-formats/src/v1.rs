@@ -19,6 +19,7 @@ mod growing;
 mod heap;
 mod meta;
 mod name;
+mod overview;
 mod owner;
 mod place;
 mod read;
@@ -31,6 +32,7 @@ mod write;
 
 pub(crate) use chunk::MOST_PACKED;
 pub(crate) use gather::{Manner, gather};
+pub(crate) use overview::{began, overview};
 pub(crate) use read::read;
 pub(crate) use stream::Stream;
 pub(crate) use write::{BATCH, write};

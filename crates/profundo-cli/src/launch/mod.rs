@@ -7,6 +7,7 @@ mod beginning;
 mod child;
 mod end;
 mod interrupt;
+mod local_time;
 mod patience;
 mod program;
 mod recorded;
@@ -18,6 +19,7 @@ pub use end::{
     Ended, bury, end_as, end_by_broken_pipe, has_ended, pass_on, send, stop_too, was_stopped,
 };
 pub use interrupt::{Interrupt, Interrupted};
+pub use local_time::LocalTime;
 pub use patience::Patience;
 pub use program::{Program, Unstarted};
 pub use recorded::{fork_recorded, heed, mind};

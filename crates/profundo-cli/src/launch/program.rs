@@ -83,6 +83,10 @@ impl Program {
         } else {
             search(first)?.ok_or_else(|| nowhere(first))?
         };
+        let name = match script_of(&name, rest) {
+            Some(script) => script,
+            None => name.into_owned(),
+        };
         Ok(Self::new(path, words.to_vec(), &name))
     }
 
@@ -105,6 +109,27 @@ impl Program {
             name,
         }
     }
+}
+
+/// What an interpreter of Python is to run: a file, or the module behind `-m`.
+fn script_of(interpreter: &str, arguments: &[OsString]) -> Option<String> {
+    if !interpreter.starts_with("python") && !interpreter.starts_with("pypy") {
+        return None;
+    }
+    let mut arguments = arguments.iter().map(|it| it.to_string_lossy());
+    while let Some(argument) = arguments.next() {
+        match &*argument {
+            "-m" => return Some(arguments.next()?.into_owned()),
+            "-c" | "-" | "--" => return None,
+            "-X" | "-W" | "--check-hash-based-pycs" => drop(arguments.next()),
+            option if option.starts_with('-') => {}
+            file => {
+                let name = Path::new(file).file_name()?.to_string_lossy();
+                return Some(name.strip_suffix(".py").unwrap_or(&name).to_owned());
+            }
+        }
+    }
+    None
 }
 
 /// The interpreter, if the word names a file of Python source.
@@ -223,6 +248,21 @@ mod tests {
         assert_eq!(program.name, "sh");
         let by_path = found(&["/bin/sh"]).unwrap();
         assert_eq!(by_path.path, Path::new("/bin/sh"));
+    }
+
+    #[test]
+    fn what_python_runs_gives_the_name() {
+        for (arguments, name) in [
+            (&["app.py", "-m"][..], Some("app")),
+            (&["-u", "-X", "dev", "/srv/app.py"], Some("app")),
+            (&["-m", "http.server", "80"], Some("http.server")),
+            (&["-c", "pass"], None),
+            (&[], None),
+        ] {
+            let arguments: Vec<OsString> = arguments.iter().map(Into::into).collect();
+            assert_eq!(script_of("python3.12", &arguments).as_deref(), name);
+            assert_eq!(script_of("perl", &arguments), None);
+        }
     }
 
     #[test]

@@ -113,9 +113,9 @@ pub struct Drawing {
 
 #[derive(Debug, Args)]
 pub struct Export {
-    /// The recording
+    /// The recording; `@2` is the one before the newest [default: the newest]
     #[arg(value_name = "FILE")]
-    pub recording: PathBuf,
+    pub recording: Option<PathBuf>,
     /// The format
     #[arg(long, value_name = "FORMAT", value_parser = ToParser, required = true)]
     pub to: Vec<To>,
@@ -140,9 +140,9 @@ pub struct Export {
 
 #[derive(Debug, Args)]
 pub struct Flame {
-    /// The recording
+    /// The recording; `@2` is the one before the newest [default: the newest]
     #[arg(value_name = "FILE")]
-    pub recording: PathBuf,
+    pub recording: Option<PathBuf>,
     /// Where to write it; `-` is the standard output
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,

@@ -6,9 +6,11 @@ mod exporting;
 mod filters;
 mod gc_log;
 mod heap;
+mod listing;
 mod looking;
 mod measuring;
 mod recording;
+mod reporting;
 mod snapshot;
 mod time;
 mod top;
@@ -27,8 +29,11 @@ pub use bench::Bench;
 pub use exporting::{Export, ExportFormat, Flame, misfit};
 pub use gc_log::GcLog;
 pub use heap::{Assemble, Heap};
+pub use listing::List;
 pub use looking::{Looking, Paper, Style, What};
+pub use reporting::Report;
 pub use trace::Trace;
+pub use values::Size;
 use values::{rate, some_seconds};
 
 pub use recording::{Attached, EngineChoice, Recording, period_of};
@@ -80,6 +85,8 @@ pub enum Verb {
     Top(Top),
     /// Print what a recording says
     Report(Report),
+    /// List the recordings that there are
+    List(List),
     /// Write a recording in another tool's format
     Export(Export),
     /// Say how fast a statement or a command is, and which of several is the fastest
@@ -219,30 +226,6 @@ pub struct Command {
     pub words: Vec<OsString>,
 }
 
-#[derive(Debug, Args)]
-pub struct Report {
-    /// The recording
-    #[arg(value_name = "FILE")]
-    pub recording: PathBuf,
-    /// What to print [default: summary]
-    #[arg(value_enum, value_name = "WHAT")]
-    pub what: Option<What>,
-    /// The function that `callers`, `callees` and `calls` are about
-    #[arg(value_name = "NAME")]
-    pub name: Option<String>,
-    /// What to print, as an option
-    #[arg(
-        long,
-        value_enum,
-        value_name = "WHAT",
-        conflicts_with = "what",
-        help_heading = "The report"
-    )]
-    pub format: Option<What>,
-    #[command(flatten)]
-    pub looking: Looking,
-}
-
 /// What `ctl` can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Request {
@@ -298,6 +281,12 @@ pub struct Recover {
 pub fn refuse(why: &str) -> ! {
     crate::say::note(&format!("{why} (see `profundo help`)"));
     std::process::exit(2)
+}
+
+/// Says what was typed wrong, and with which code to end.
+pub fn wrong(error: clap::Error) -> std::process::ExitCode {
+    crate::say::usage(&with_tip(error));
+    std::process::ExitCode::from(crate::USAGE)
 }
 
 /// What was typed wrong, with what another name of it is here that no likeness tells.

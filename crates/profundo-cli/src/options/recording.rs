@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use profundo_remote::Memory;
 
+use crate::recordings::Keep;
+
 use super::values::{Size, rate, seconds, some_seconds};
 
 /// What makes the samples.
@@ -40,9 +42,12 @@ const SAMPLED: Memory = Memory::Sampled {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]
 pub struct Recording {
-    /// Where the recording goes; `-` is the standard output [default: profundo.<command>.<pid>.profundo]
+    /// Where the recording goes; `-` is the standard output [default: a name by program and time, in .profundo]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// How many recordings stay in .profundo: a number, a size such as 10G, or `all` [default: the newest 50, up to 2G]
+    #[arg(long, value_name = "HOW MANY")]
+    pub keep: Option<Keep>,
     /// Samples per second of a thread's CPU time
     #[arg(short, long, value_name = "HZ", default_value = "1000", value_parser = rate, allow_negative_numbers = true)]
     pub rate: f64,
@@ -108,9 +113,12 @@ pub struct Recording {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]
 pub struct Attached {
-    /// Where the recording goes; `-` is the standard output [default: profundo.<command>.<pid>.profundo]
+    /// Where the recording goes; `-` is the standard output [default: a name by program and time, in .profundo]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// How many recordings stay in .profundo: a number, a size such as 10G, or `all` [default: the newest 50, up to 2G]
+    #[arg(long, value_name = "HOW MANY")]
+    pub keep: Option<Keep>,
     /// Samples per second of a thread's CPU time
     #[arg(short, long, value_name = "HZ", default_value = "100", value_parser = rate, allow_negative_numbers = true)]
     pub rate: f64,
@@ -164,6 +172,7 @@ impl Recording {
     pub fn of_allocations(output: PathBuf) -> Self {
         Self {
             output: Some(output),
+            keep: None,
             rate: 10.0,
             duration: None,
             wall: false,

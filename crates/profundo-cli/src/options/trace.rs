@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::recordings::Keep;
+
 use super::{Command, Looking, What};
 
 const EXAMPLES: &str = "\
@@ -24,9 +26,12 @@ Exit codes: the program's own (or its signal); 2 for wrong usage; 126, 127 if it
 pub struct Trace {
     #[command(flatten)]
     pub command: Command,
-    /// Where the recording goes; `-` is the standard output [default: profundo.<command>.<pid>.profundo]
+    /// Where the recording goes; `-` is the standard output [default: a name by program and time, in .profundo]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// How many recordings stay in .profundo: a number, a size such as 10G, or `all` [default: the newest 50, up to 2G]
+    #[arg(long, value_name = "HOW MANY")]
+    pub keep: Option<Keep>,
     /// Leave out the functions of C's that Python calls
     #[arg(long)]
     pub no_builtins: bool,

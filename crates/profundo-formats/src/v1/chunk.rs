@@ -307,6 +307,11 @@ impl Unpacker {
         honest && raw_len <= MAX_RAW
     }
 
+    /// Passes over a chunk that is not unpacked.
+    pub(super) fn skip(&mut self, head: &Head) {
+        self.allowance.take(head.raw_len);
+    }
+
     /// As [`Self::admits`]. The outer error ends the reading, the inner one is damage.
     pub(super) fn admit(&mut self, chunk: &Packed<'_>) -> Result<Result<(), Damage>, Error> {
         if chunk.codec > CODEC_DEFLATE {

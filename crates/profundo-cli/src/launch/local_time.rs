@@ -1,0 +1,35 @@
+//! The time of day where the user is.
+
+/// A moment as a clock on the wall shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LocalTime {
+    pub year: i32,
+    pub month: i32,
+    pub day: i32,
+    pub hour: i32,
+    pub minute: i32,
+}
+
+impl LocalTime {
+    /// So many seconds after the beginning of 1970, in the time zone of this process.
+    pub fn at(unix_seconds: i64) -> Self {
+        let seconds = unix_seconds as libc::time_t;
+        // SAFETY: zeros are a valid structure to be filled in.
+        let mut parts: libc::tm = unsafe { std::mem::zeroed() };
+        // SAFETY: both are places of ours. Nothing in this process changes TZ meanwhile.
+        unsafe { libc::localtime_r(&seconds, &mut parts) };
+        Self {
+            year: parts.tm_year + 1900,
+            month: parts.tm_mon + 1,
+            day: parts.tm_mday,
+            hour: parts.tm_hour,
+            minute: parts.tm_min,
+        }
+    }
+
+    /// Now.
+    pub fn now() -> Self {
+        let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+        Self::at(since.as_secs() as i64)
+    }
+}

@@ -1,0 +1,15 @@
+//! What `list` takes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub struct List {
+    /// The folder [default: the nearest .profundo upwards, or $PROFUNDO_DIR]
+    #[arg(value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}

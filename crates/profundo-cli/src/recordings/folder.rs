@@ -1,0 +1,190 @@
+//! The folder of recordings: the nearest `.profundo` upwards, or one that is made here, or that of the user.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use profundo_formats::is_profundo;
+
+use super::ENDING;
+use crate::output::is_foreign;
+
+/// What a project's folder is called.
+const NAME: &str = ".profundo";
+/// Names the folder, wherever we are.
+const VARIABLE: &str = "PROFUNDO_DIR";
+/// Recordings are nothing to be kept by git; the project's settings are.
+const GITIGNORE: &str = "*\n!config.toml\n";
+
+/// A folder of recordings. It need not be there yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// The one that is meant here.
+    pub fn here() -> Self {
+        let named = std::env::var_os(VARIABLE).filter(|it| !it.is_empty());
+        let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        let state = state_folder(|name| std::env::var_os(name).map(PathBuf::from));
+        Self::found(named.map(PathBuf::from), &here, state)
+    }
+
+    fn found(named: Option<PathBuf>, here: &Path, state: Option<PathBuf>) -> Self {
+        if let Some(named) = named {
+            return Self(named);
+        }
+        let mut upwards = here.ancestors().map(|it| it.join(NAME));
+        if let Some(nearest) = upwards.find(|it| is_ours(it) && is_writable(it)) {
+            return Self(nearest);
+        }
+        match state {
+            Some(state) if !is_writable(here) => Self(state),
+            _ => Self(here.join(NAME)),
+        }
+    }
+
+    /// This one.
+    pub fn at(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Makes it, if it is not there.
+    pub fn make(&self) -> Result<()> {
+        let made = || -> io::Result<()> {
+            if self.0.is_dir() {
+                return Ok(());
+            }
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&self.0)?;
+            match File::create_new(self.0.join(".gitignore")) {
+                Ok(mut file) => file.write_all(GITIGNORE.as_bytes()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                Err(error) => Err(error),
+            }
+        };
+        let shown = self.0.display();
+        made().with_context(|| {
+            format!("cannot make the folder {shown} for recordings; name a file with -o FILE")
+        })
+    }
+
+    /// The recordings in it, in no order.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(&self.0) else {
+            return Vec::new();
+        };
+        let paths = entries.flatten().map(|entry| entry.path());
+        paths
+            .filter(|it| it.extension() == Some(OsStr::new(ENDING)))
+            .filter(|it| it.is_file() && !is_foreign(it, is_profundo))
+            .collect()
+    }
+}
+
+/// Whether nobody else can put files of theirs into a folder.
+fn is_ours(folder: &Path) -> bool {
+    // SAFETY: asks for a number.
+    let user = unsafe { libc::geteuid() };
+    fs::metadata(folder).is_ok_and(|it| {
+        let is_known = it.uid() == user || user == 0;
+        it.is_dir() && is_known && it.permissions().mode() & 0o002 == 0
+    })
+}
+
+fn is_writable(folder: &Path) -> bool {
+    let Ok(path) = std::ffi::CString::new(folder.as_os_str().as_encoded_bytes()) else {
+        return false;
+    };
+    let how = libc::W_OK | libc::X_OK;
+    // SAFETY: the path is a C string.
+    unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), how, libc::AT_EACCESS) == 0 }
+}
+
+/// Where programs of this user keep what is to stay.
+fn state_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let absolute = |name| variable(name).filter(|it| it.is_absolute());
+    let state = absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
+    Some(state.join("profundo"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Temporary(PathBuf);
+
+    impl Temporary {
+        fn new(name: &str) -> Self {
+            let name = format!("profundo-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Temporary {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn the_nearest_folder_upwards_is_meant() {
+        let root = Temporary::new("nearest");
+        let deep = root.0.join("a/b/c");
+        fs::create_dir_all(&deep).unwrap();
+        let state = || Some(root.0.join("state"));
+        let own = Folder::found(None, &deep, state());
+        assert_eq!(own.path(), deep.join(NAME));
+        own.make().unwrap();
+        let text = fs::read_to_string(own.path().join(".gitignore")).unwrap();
+        assert_eq!(text, GITIGNORE);
+        fs::remove_dir_all(own.path()).unwrap();
+
+        let upper = root.0.join("a").join(NAME);
+        fs::create_dir(&upper).unwrap();
+        assert_eq!(Folder::found(None, &deep, state()).path(), upper);
+        let named = Some(PathBuf::from("/elsewhere"));
+        let named = Folder::found(named, &deep, state());
+        assert_eq!(named.path(), Path::new("/elsewhere"));
+    }
+
+    #[test]
+    fn a_folder_of_everybodys_is_passed_over() {
+        let root = Temporary::new("everybodys");
+        let below = root.0.join("below");
+        fs::create_dir(&below).unwrap();
+        let open = root.0.join(NAME);
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(Folder::found(None, &below, None).path(), below.join(NAME));
+    }
+
+    #[test]
+    fn the_folder_of_the_user_is_where_the_system_says() {
+        let of = |pairs: &[(&str, &str)]| {
+            state_folder(|name| {
+                let pair = pairs.iter().find(|pair| pair.0 == name);
+                pair.map(|pair| pair.1.into())
+            })
+        };
+        let home = [("HOME", "/home/u")];
+        assert_eq!(of(&home), Some("/home/u/.local/state/profundo".into()));
+        let both = [("HOME", "/home/u"), ("XDG_STATE_HOME", "/s")];
+        assert_eq!(of(&both), Some("/s/profundo".into()));
+        let relative = [("HOME", "/home/u"), ("XDG_STATE_HOME", "s")];
+        assert_eq!(of(&relative), of(&home));
+        assert_eq!(of(&[]), None);
+    }
+}

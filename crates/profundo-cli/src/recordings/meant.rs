@@ -1,0 +1,77 @@
+//! Which recording is meant: a file, the newest one where none is named, or `@2`, the one before.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use profundo_formats::begun_file;
+
+use super::{ENDING, Folder};
+
+/// The file of what was typed.
+pub fn meant(typed: Option<&Path>) -> Result<PathBuf> {
+    let number = match typed {
+        None => 1,
+        Some(path) => match number(path.as_os_str()) {
+            Some(number) => number,
+            None => return Ok(path.to_owned()),
+        },
+    };
+    let folder = Folder::here();
+    let newest_first = newest_first(&folder);
+    let shown = folder.path().display();
+    match number.checked_sub(1).and_then(|it| newest_first.get(it)) {
+        Some(path) => Ok(path.clone()),
+        None if newest_first.is_empty() => {
+            bail!("there are no recordings in {shown}; `profundo run CMD` makes one")
+        }
+        None => {
+            let count = match newest_first.len() {
+                1 => "is 1 recording".to_owned(),
+                some => format!("are {some} recordings"),
+            };
+            bail!("there {count} in {shown}, and no @{number}; `profundo list` shows them")
+        }
+    }
+}
+
+/// The recordings of a folder, the one that began last first.
+pub fn newest_first(folder: &Folder) -> Vec<PathBuf> {
+    let mut files: Vec<(u64, PathBuf)> = (folder.files().into_iter())
+        .filter_map(|path| Some((begun_file(&path)?, path)))
+        .collect();
+    files.sort_unstable_by(|a, b| b.cmp(a));
+    files.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The number in `@3`.
+fn number(typed: &OsStr) -> Option<usize> {
+    let digits = typed.to_str()?.strip_prefix('@')?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(usize::MAX))
+}
+
+/// Whether a word names a recording, and not something else that may stand beside one.
+pub fn is_meant_as_file(word: &OsStr) -> bool {
+    let path = Path::new(word);
+    number(word).is_some()
+        || path.extension() == Some(OsStr::new(ENDING))
+        || word.as_encoded_bytes().contains(&b'/')
+        || path.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_and_a_number_are_no_file() {
+        assert_eq!(number(OsStr::new("@1")), Some(1));
+        assert_eq!(number(OsStr::new("@")), None);
+        assert_eq!(number(OsStr::new("@app")), None);
+        for file in ["@12", "a.profundo", "./lines", "/etc/passwd"] {
+            assert!(is_meant_as_file(OsStr::new(file)), "{file}");
+        }
+        assert!(!is_meant_as_file(OsStr::new("no-such-file")));
+    }
+}
