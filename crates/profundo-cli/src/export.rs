@@ -107,7 +107,9 @@ fn write(
             Format::Pstats | Format::Callgrind => "calls",
             _ => "samples",
         };
-        bail!("no {what} pass the filter ({words}); nothing was written");
+        bail!(NothingPasses(format!(
+            "no {what} pass the filter ({words}); nothing was written"
+        )));
     }
     to_path(&profile, Some(format), options, output)?;
     if output != Path::new("-") {
@@ -120,6 +122,18 @@ fn write(
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// Nothing of the recording is what was asked for. Scripts know it by the exit code.
+#[derive(Debug)]
+pub struct NothingPasses(String);
+
+impl std::fmt::Display for NothingPasses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NothingPasses {}
 
 /// Why a recording of `trace` cannot be written in a format, if it cannot.
 fn misses(profile: &Profile, format: Format, options: &Options) -> Option<&'static str> {

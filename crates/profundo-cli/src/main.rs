@@ -58,6 +58,8 @@ use profundo_remote::permits::enough_descriptors;
 const USAGE: u8 = 2;
 /// A failure of ours before the program ran, or without one.
 const FAILURE: u8 = 1;
+/// Nothing of a recording passes the filter.
+const NOTHING: u8 = 4;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse_from(options::spelled_out(std::env::args_os())) {
@@ -69,7 +71,12 @@ fn main() -> ExitCode {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
             );
             if is_answer {
-                return match error.print() {
+                let words: Vec<_> = std::env::args_os().collect();
+                let printed = match error.kind() {
+                    ErrorKind::DisplayHelp => options::help::print(&words),
+                    _ => error.print(),
+                };
+                return match printed {
                     Ok(()) => ExitCode::SUCCESS,
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                         launch::end_by_broken_pipe()
@@ -90,6 +97,9 @@ fn main() -> ExitCode {
             say::error(&error);
             if error.downcast_ref::<output::Refused>().is_some() {
                 return ExitCode::from(USAGE);
+            }
+            if error.downcast_ref::<export::NothingPasses>().is_some() {
+                return ExitCode::from(NOTHING);
             }
             let unstarted = error.downcast_ref::<Unstarted>();
             ExitCode::from(unstarted.map_or(FAILURE, |unstarted| unstarted.code))

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use profundo_analysis::{GroupBy, has_allocations, is_recorded, measured};
+use profundo_analysis::{Filter, GroupBy, has_allocations, is_recorded, keep_only, measured};
 use profundo_model::{Clock, Profile};
 use profundo_report::{
     Allocs, Callers, Choices, CountedLines, Format, Functions, Hidden, Io, Lines, Look, Memory,
     MemoryLines, Neighbours, Only, Stacks, Statprof, Summary, Trace, When,
 };
 
-use crate::options::{Looking, Report, Style, What};
+use crate::options::{Looking, Order, Report, Style, What};
 use crate::reading::Samples;
 use crate::recordings::meant;
 use crate::{options, output, reading};
@@ -26,7 +26,22 @@ pub fn report(options: &Report) -> Result<ExitCode> {
     let recording = meant(asked.file.as_deref())?;
     let profile = reading::open(&recording, shape.samples())?;
     shape.print(&profile, &recording, Stream::Out)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(match passes(profile, &options.looking.filter()) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(crate::NOTHING),
+    })
+}
+
+/// Whether there is anything that passes the filter, or there was nothing to begin with.
+fn passes(mut profile: Profile, filter: &Filter) -> bool {
+    let has_any = |profile: &Profile| {
+        !profile.samples.is_empty() || !profile.traced.is_empty() || has_allocations(profile)
+    };
+    if *filter == Filter::default() || !has_any(&profile) {
+        return true;
+    }
+    keep_only(&mut profile, filter);
+    has_any(&profile)
 }
 
 /// Where a report goes if no file is named.
@@ -260,7 +275,8 @@ impl<'a> Shape<'a> {
                 "`{name}` is about time, and calls were counted without times in this recording: `profundo report FILE trace` shows them"
             ));
         }
-        let order = shape.sort.as_ref().filter(|order| order.is_of_time())?;
+        let order = shape.sort.as_ref().and_then(Order::of_calls);
+        let order = order.filter(|order| order.is_of_time())?;
         Some(format!(
             "nothing can be ordered by {}: calls were counted without times in this recording",
             order.words()
@@ -290,7 +306,7 @@ impl<'a> Shape<'a> {
 
     fn summary(&self) -> Summary {
         let shape = &self.looking.shape;
-        let by_command = shape.groupby == Some(GroupBy::Command);
+        let by_command = shape.by == Some(GroupBy::Command);
         let summary = Summary::new()
             .from_disk(!shape.no_disk)
             .by_command(by_command);
@@ -334,7 +350,7 @@ impl<'a> Shape<'a> {
     fn functions(&self) -> Functions {
         let shape = &self.looking.shape;
         let mut functions = Functions::new();
-        if let Some(order) = shape.sortedby {
+        if let Some(order) = shape.sort.as_ref().and_then(Order::of_samples) {
             functions = functions.sorted_by(order);
         }
         if let Some(limit) = shape.limit {
@@ -380,7 +396,7 @@ impl<'a> Shape<'a> {
 
     fn trace(&self, mut trace: Trace) -> Trace {
         let shape = &self.looking.shape;
-        if let Some(order) = &shape.sort {
+        if let Some(order) = shape.sort.as_ref().and_then(Order::of_calls) {
             trace = trace.sorted_by(order.clone());
         }
         let limit = shape.limit.map(Only::First);
@@ -394,7 +410,7 @@ impl<'a> Shape<'a> {
         };
         trace
             .neighbours(neighbours)
-            .group_by(shape.groupby.unwrap_or_default())
+            .group_by(shape.by.unwrap_or_default())
     }
 
     /// The library's own reports, with all of their options.
@@ -405,7 +421,7 @@ impl<'a> Shape<'a> {
             .choices(self.choices())
             .combine(!shape.no_combine)
             .hot_first(shape.hot_first)
-            .group_by(shape.groupby.unwrap_or_default())
+            .group_by(shape.by.unwrap_or_default())
             .recur(shape.recur.unwrap_or_default());
         if let Some(maxdepth) = shape.maxdepth {
             report = report.maxdepth(maxdepth);
@@ -416,7 +432,7 @@ impl<'a> Shape<'a> {
         if let Some(noisefloor) = shape.noisefloor {
             report = report.noisefloor(noisefloor);
         }
-        if let Some(order) = shape.sortedby {
+        if let Some(order) = shape.sort.as_ref().and_then(Order::of_samples) {
             report = report.sorted_by(order);
         }
         report

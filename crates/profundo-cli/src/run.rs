@@ -14,7 +14,7 @@ use crate::asked::Asked;
 use crate::attach::HEED;
 use crate::functions::Functions;
 use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, heed, mind};
-use crate::options::{self, Record, Recording, Run};
+use crate::options::{self, Record, Recording, Run, What};
 use crate::recordings::{Destination, Keep};
 use crate::report::{Shape, Stream};
 use crate::sink::{Done, Sink};
@@ -28,9 +28,16 @@ pub fn run(options: &Run) -> Result<ExitCode> {
             "`{what}` wants the name of a function: record first, then report FILE {what} NAME"
         ));
     }
+    if matches!(what, What::Trace | What::Pstats) {
+        let what = what.name();
+        options::refuse(&format!(
+            "`{what}` shows counted calls, which `profundo trace CMD` records and `run` does not"
+        ));
+    }
     let shape = Shape::new(what, None, &options.looking);
     let force = options.looking.style.force;
-    let recorded = whole(&options.recording, force, &options.command.words)?;
+    let recording = options.recording.clone().with_all_of(what);
+    let recorded = whole(&recording, force, &options.command.words)?;
     tell_failure(&recorded);
     // The program has ended as it has, whatever becomes of the report.
     let shown = reading::open_quietly(&recorded.path, shape.samples())

@@ -95,8 +95,14 @@ pub struct Drawing {
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = false)]
     pub weights: Option<WeightsChoice>,
     /// Take functions for one frame, or only equal lines of them [default: as is the format's custom]
-    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = false)]
-    pub by: Option<By>,
+    #[arg(
+        long,
+        alias = "by",
+        value_enum,
+        value_name = "WHAT",
+        hide_possible_values = false
+    )]
+    pub frames: Option<By>,
     /// Put each process below its stacks
     #[arg(long)]
     pub processes: bool,
@@ -159,6 +165,9 @@ pub struct Flame {
     pub drawing: Drawing,
     /// Draw the root at the top
     #[arg(long, help_heading = "The file")]
+    pub icicle: bool,
+    /// Start from the functions that ran, with their callers on them
+    #[arg(long, help_heading = "The file")]
     pub inverted: bool,
     /// Draw nothing narrower than this share of the width, in percent [default: 0.02]
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true, help_heading = "The file")]
@@ -199,7 +208,8 @@ impl Flame {
     /// The options in the words of the library.
     pub fn options(&self) -> Options {
         Options {
-            inverted: self.inverted,
+            icicle: self.icicle,
+            bottom_up: self.inverted,
             measure: self.measuring.measure(),
             min_share: self.min_share,
             ..self.drawing.options(&self.filters)
@@ -216,7 +226,7 @@ impl Drawing {
                 WeightsChoice::Samples => Weights::Samples,
                 WeightsChoice::Time => Weights::Time,
             }),
-            merge: self.by.map(|by| match by {
+            merge: self.frames.map(|by| match by {
                 By::Function => Merge::Function,
                 By::Line => Merge::Line,
             }),
@@ -270,7 +280,9 @@ pub fn misfit(format: Format, options: &Options) -> Option<&'static str> {
                 "pprof has what was allocated, what was live at the end, and the bytes copied; other formats have --of peak and --of temporary too",
             )
         }
-        Format::Pprof if merge.is_some() => Some("pprof has functions and lines; it needs no --by"),
+        Format::Pprof if merge.is_some() => {
+            Some("pprof has functions and lines; it needs no --frames")
+        }
         Format::Pprof if processes || threads || tasks => {
             Some("pprof has labels for processes, threads and tasks; it needs no option for them")
         }

@@ -2,6 +2,7 @@
 //! what it does not take is refused, since an option that changes nothing misleads.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -183,8 +184,9 @@ pub struct Paper {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The report")]
 pub struct ShapeOptions {
-    /// Show at most so many rows of each table (summary, functions, io, memory, allocs, trace, pstats), files (lines) or
-    /// functions (memory-lines)
+    /// Show at most so many rows of each table
+    ///
+    /// Rows (summary, functions, io, memory, allocs, trace, pstats), files (lines) or functions (memory-lines)
     #[arg(long, value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub limit: Option<usize>,
     /// Hide what has a smaller share, in percent (functions, lines)
@@ -205,13 +207,12 @@ pub struct ShapeOptions {
     /// Show only the source that the recording carries, and none from the disk (lines, summary, allocs, memory-lines)
     #[arg(long)]
     pub no_disk: bool,
-    /// The order of rows: filefuncline, count, overhead or flat_count (tree, flat, functions)
-    #[arg(long, value_name = "ORDER", visible_alias = "sort-by", value_parser = one_of(SortBy::CHOICES), hide_possible_values = true)]
-    pub sortedby: Option<SortBy>,
-    /// Break down by none, thread, task, process, command, or thread,task or task,thread
-    /// (tree, flat, functions); by command (summary); by thread or process (trace)
-    #[arg(long, value_name = "WHAT", visible_alias = "group-by", value_parser = one_of(GroupBy::CHOICES), hide_possible_values = true)]
-    pub groupby: Option<GroupBy>,
+    /// Break down by thread, process, task or command
+    ///
+    /// By none, thread, task, process, command, or thread,task or task,thread (tree, flat, functions); by command (summary); by
+    /// thread or process (trace)
+    #[arg(long, value_name = "WHAT", aliases = ["groupby", "group-by"], value_parser = one_of(GroupBy::CHOICES), hide_possible_values = true)]
+    pub by: Option<GroupBy>,
     /// A row for each address instead of each line (tree, flat)
     #[arg(long)]
     pub no_combine: bool,
@@ -230,10 +231,13 @@ pub struct ShapeOptions {
     /// Recursion: off, flat or flatc (tree)
     #[arg(long, value_name = "HOW", value_parser = one_of(Recur::CHOICES), hide_possible_values = true)]
     pub recur: Option<Recur>,
-    /// The order of functions, by pstats' names: calls, cumulative, file, line, module, name, nfl, pcalls, stdname or time;
-    /// of equals with commas, as `time,name` (trace, pstats) [default: time; of pstats stdname]
-    #[arg(long, value_name = "ORDER", allow_hyphen_values = true)]
-    pub sort: Option<CallOrder>,
+    /// The order of rows: count, overhead, time, calls, name, ...
+    ///
+    /// filefuncline, count, overhead or flat_count (tree, flat, functions); or by pstats' names: calls, cumulative, file, line,
+    /// module, name, nfl, pcalls, stdname or time, of equals with commas, as `time,name` (trace, pstats) [default: time; of
+    /// pstats stdname]
+    #[arg(long, value_name = "ORDER", aliases = ["sortedby", "sort-by"], allow_hyphen_values = true)]
+    pub sort: Option<Order>,
     /// Only some functions: a count, a part of them as .1, or a part of the standard name, or a glob for it; those that are given
     /// later choose from what the earlier ones leave (trace, pstats)
     #[arg(long, value_name = "WHICH")]
@@ -246,10 +250,69 @@ pub struct ShapeOptions {
     pub callees: bool,
 }
 
+/// An order of rows, by the names that one report or another has for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    text: String,
+    of_samples: Option<SortBy>,
+    of_calls: Option<CallOrder>,
+}
+
+impl FromStr for Order {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let order = Self {
+            text: text.to_owned(),
+            of_samples: text.parse().ok(),
+            of_calls: text.parse().ok(),
+        };
+        match (&order.of_samples, &order.of_calls) {
+            (None, None) => Err(format!(
+                "no report has such an order: tree, flat and functions have {}; trace and pstats those of pstats, as time or calls",
+                names(&SortBy::CHOICES)
+            )),
+            _ => Ok(order),
+        }
+    }
+}
+
+impl Order {
+    /// The order of a table of calls, if that is known there.
+    pub fn of_calls(&self) -> Option<&CallOrder> {
+        self.of_calls.as_ref()
+    }
+
+    /// The order of a report on samples, if that is known there.
+    pub fn of_samples(&self) -> Option<SortBy> {
+        self.of_samples
+    }
+
+    /// Why a report has no such order, if it has none.
+    fn misfit(&self, what: What) -> Option<String> {
+        let (name, text) = (what.name(), &self.text);
+        match what.is_of_calls() {
+            true if self.of_calls.is_none() => Some(format!(
+                "`{name}` has no order `{text}`: it has those of pstats, as time, calls or name"
+            )),
+            false if self.of_samples.is_none() => Some(format!(
+                "`{name}` has no order `{text}`: it has {}",
+                names(&SortBy::CHOICES)
+            )),
+            _ => None,
+        }
+    }
+}
+
+fn names<T>(choices: &[(&'static str, T)]) -> String {
+    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    names.join(", ")
+}
+
 /// An option, whether it was given, and the shapes that it is for.
 type Fit = (&'static str, fn(&ShapeOptions) -> bool, &'static [What]);
 
-const FITS: [Fit; 19] = {
+const FITS: [Fit; 18] = {
     use What::{
         Allocs, Flat, Functions, Io, Lines, Memory, MemoryLines, Pstats, Summary, Trace, Tree,
     };
@@ -284,13 +347,13 @@ const FITS: [Fit; 19] = {
             &[Lines, Summary, Allocs, MemoryLines],
         ),
         (
-            "sortedby",
-            |it| it.sortedby.is_some(),
-            &[Tree, Flat, Functions],
+            "sort",
+            |it| it.sort.is_some(),
+            &[Tree, Flat, Functions, Trace, Pstats],
         ),
         (
-            "groupby",
-            |it| it.groupby.is_some(),
+            "by",
+            |it| it.by.is_some(),
             &[Summary, Tree, Flat, Functions, Trace, Pstats],
         ),
         ("no-combine", |it| it.no_combine, &[Tree, Flat]),
@@ -299,7 +362,6 @@ const FITS: [Fit; 19] = {
         ("maxdepth", |it| it.maxdepth.is_some(), &[Tree]),
         ("noisefloor", |it| it.noisefloor.is_some(), &[Tree]),
         ("recur", |it| it.recur.is_some(), &[Tree]),
-        ("sort", |it| it.sort.is_some(), &[Trace, Pstats]),
         ("only", |it| !it.only.is_empty(), &[Trace, Pstats]),
         ("callers", |it| it.callers, &[Trace, Pstats]),
         ("callees", |it| it.callees, &[Trace, Pstats]),
@@ -309,7 +371,7 @@ const FITS: [Fit; 19] = {
 impl ShapeOptions {
     /// Whether the report is broken down into groups.
     pub fn is_grouped(&self) -> bool {
-        self.groupby.is_some_and(|by| by != GroupBy::None)
+        self.by.is_some_and(|by| by != GroupBy::None)
     }
 
     /// An option of `lines` that was given, and is only about lines that were sampled.
@@ -343,11 +405,11 @@ impl ShapeOptions {
             ];
             let (name, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
             (what == What::Functions && self.is_grouped())
-                .then(|| format!("`--{name}` and `--groupby` do not go together"))
+                .then(|| format!("`--{name}` and `--by` do not go together"))
         };
         let by_task = || {
             let is_by_task = !matches!(
-                self.groupby.unwrap_or_default(),
+                self.by.unwrap_or_default(),
                 GroupBy::None | GroupBy::Thread | GroupBy::Process | GroupBy::Command
             );
             (what.is_of_calls() && is_by_task).then(|| {
@@ -356,7 +418,7 @@ impl ShapeOptions {
             })
         };
         let by_command = || {
-            match (what, self.groupby.unwrap_or_default()) {
+            match (what, self.by.unwrap_or_default()) {
             (What::Summary, GroupBy::None | GroupBy::Command) => None,
             (What::Summary, _) => Some(
                 "`summary` can be broken down by command: it has its processes and threads as it is"
@@ -370,6 +432,7 @@ impl ShapeOptions {
         }
         };
         (FITS.iter().find_map(misfit))
+            .or_else(|| self.sort.as_ref()?.misfit(what))
             .or_else(grouped)
             .or_else(by_command)
             .or_else(by_task)
@@ -399,7 +462,7 @@ mod tests {
         assert!(why.contains("--context") && why.contains("lines"), "{why}");
         let grouped = ShapeOptions {
             limit: Some(3),
-            groupby: Some(GroupBy::Thread),
+            by: Some(GroupBy::Thread),
             ..ShapeOptions::default()
         };
         assert!(grouped.misfit(What::Functions).is_some());

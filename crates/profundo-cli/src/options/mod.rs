@@ -6,6 +6,7 @@ mod exporting;
 mod filters;
 mod gc_log;
 mod heap;
+pub mod help;
 mod listing;
 mod looking;
 mod measuring;
@@ -30,7 +31,7 @@ pub use exporting::{Export, ExportFormat, Flame, misfit};
 pub use gc_log::GcLog;
 pub use heap::{Assemble, Heap};
 pub use listing::List;
-pub use looking::{Looking, Paper, Style, What};
+pub use looking::{Looking, Order, Paper, Style, What};
 pub use reporting::Report;
 pub use trace::Trace;
 pub use values::Size;
@@ -62,6 +63,9 @@ run, 2 for wrong usage, 1 for another failure before it ran.";
     after_help = EXAMPLES
 )]
 pub struct Arguments {
+    /// Print help on every option
+    #[arg(long, global = true, action = clap::ArgAction::HelpLong, exclusive = false)]
+    pub help_all: Option<bool>,
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -117,7 +121,6 @@ pub enum Verb {
         shell: Shell,
     },
     /// Print the manual: all its pages, or that of one command
-    #[command(hide = true)]
     Man {
         /// The command
         command: Option<String>,
@@ -279,12 +282,35 @@ pub struct Recover {
 
 /// Ends the program because of wrong usage that no single option can tell.
 pub fn refuse(why: &str) -> ! {
-    crate::say::note(&format!("{why} (see `profundo help`)"));
+    let verb = std::env::args().nth(1).unwrap_or_default();
+    let command = <Arguments as clap::CommandFactory>::command();
+    let of_verb = match command.find_subcommand(&verb) {
+        Some(_) => format!(" {verb}"),
+        None => String::new(),
+    };
+    crate::say::note(&format!("{why} (see `profundo{of_verb} --help`)"));
     std::process::exit(2)
 }
 
 /// Says what was typed wrong, and with which code to end.
 pub fn wrong(error: clap::Error) -> std::process::ExitCode {
+    let verb = error.get(ContextKind::InvalidSubcommand);
+    if let Some(ContextValue::String(word)) = verb
+        && crate::launch::Program::find(&[word.into()]).is_ok()
+    {
+        let words: Vec<_> = std::env::args().skip(1).collect();
+        let words = words.join(" ");
+        crate::say::note(&format!(
+            "`{word}` is no command of profundo's; to record this program, type: profundo run {words}"
+        ));
+        return std::process::ExitCode::from(crate::USAGE);
+    }
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        && std::env::args_os().len() < 2
+    {
+        eprint!("{}", help::ROOT);
+        return std::process::ExitCode::from(crate::USAGE);
+    }
     crate::say::usage(&with_tip(error));
     std::process::ExitCode::from(crate::USAGE)
 }
@@ -293,7 +319,7 @@ pub fn wrong(error: clap::Error) -> std::process::ExitCode {
 pub fn with_tip(mut error: clap::Error) -> clap::Error {
     let typed = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     if typed.is_some_and(|it| it.starts_with("--order")) {
-        let tip = "to order a table of calls, use `--sort`; other tables, `--sortedby`";
+        let tip = "the order of rows is `--sort`";
         let tips = ContextValue::StyledStrs(vec![tip.to_owned().into()]);
         error.insert(ContextKind::Suggested, tips);
     }

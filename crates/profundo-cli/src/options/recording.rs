@@ -8,6 +8,7 @@ use profundo_remote::Memory;
 
 use crate::recordings::Keep;
 
+use super::looking::What;
 use super::values::{Size, rate, seconds, some_seconds};
 
 /// What makes the samples.
@@ -39,7 +40,7 @@ const SAMPLED: Memory = Memory::Sampled {
     doublings: 4,
 };
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The recording")]
 pub struct Recording {
     /// Where the recording goes; `-` is the standard output [default: a name by program and time, in .profundo]
@@ -189,6 +190,15 @@ impl Recording {
             perf_map: false,
             no_source: true,
         }
+    }
+
+    /// What a report shows is recorded, even if that was not asked for by itself.
+    pub fn with_all_of(mut self, what: What) -> Self {
+        if what.is_of_memory() && self.memory.is_none() {
+            self.memory = Some(MemoryChoice::Sampled);
+        }
+        self.wall |= what == What::Io;
+        self
     }
 
     /// Whether started processes are recorded too.

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::recordings::Keep;
 
-use super::{Command, Looking, What};
+use super::{Command, Looking, Order, What};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,7 +95,8 @@ impl Trace {
                     "`{name}` is about time, and --functions counts calls without times: --format trace"
                 ));
             }
-            let order = shape.sort.as_ref().filter(|order| order.is_of_time())?;
+            let order = shape.sort.as_ref().and_then(Order::of_calls);
+            let order = order.filter(|order| order.is_of_time())?;
             return Some(format!(
                 "--functions counts calls without times: nothing can be ordered by {}",
                 order.words()

@@ -4,9 +4,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use profundo_formats::begun_file;
+use profundo_formats::{begun_file, is_profundo};
 
 use super::{ENDING, Folder};
+use crate::output::is_foreign;
 
 /// The file of what was typed.
 pub fn meant(typed: Option<&Path>) -> Result<PathBuf> {
@@ -57,7 +58,7 @@ pub fn is_meant_as_file(word: &OsStr) -> bool {
     number(word).is_some()
         || path.extension() == Some(OsStr::new(ENDING))
         || word.as_encoded_bytes().contains(&b'/')
-        || path.is_file()
+        || path.is_file() && !is_foreign(path, is_profundo)
 }
 
 #[cfg(test)]
@@ -69,7 +70,7 @@ mod tests {
         assert_eq!(number(OsStr::new("@1")), Some(1));
         assert_eq!(number(OsStr::new("@")), None);
         assert_eq!(number(OsStr::new("@app")), None);
-        for file in ["@12", "a.profundo", "./lines", "/etc/passwd"] {
+        for file in ["@12", "a.profundo", "./lines"] {
             assert!(is_meant_as_file(OsStr::new(file)), "{file}");
         }
         assert!(!is_meant_as_file(OsStr::new("no-such-file")));

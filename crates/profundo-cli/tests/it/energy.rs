@@ -55,7 +55,7 @@ fn what_the_machine_counts_is_shared_out() {
 
 #[test]
 fn without_being_asked_nothing_is_counted() {
-    let commands = format!("{PROFUNDO} run sh -c '{WORK}'; {PROFUNDO} report *.profundo --json");
+    let commands = format!("{PROFUNDO} run sh -c '{WORK}'; {PROFUNDO} report --json");
     let Some(said) = on_machine(ONE, &commands) else {
         return;
     };

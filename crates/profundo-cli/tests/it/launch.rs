@@ -124,8 +124,8 @@ fn its_name_is_what_was_typed() {
         .iter()
         .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
         .collect();
-    assert!(names[0].starts_with("profundo.app."), "{names:?}");
-    assert!(names[1].starts_with("profundo.mysh."), "{names:?}");
+    assert!(names[0].starts_with("app-2"), "{names:?}");
+    assert!(names[1].starts_with("mysh-2"), "{names:?}");
 }
 
 #[test]

@@ -149,7 +149,14 @@ fn filters_leave_out_what_does_not_pass() {
         let functions = |options: &[&str]| {
             let mut words = vec!["report", file, "functions"];
             words.extend(options);
-            folder.said(&words).succeeded().out.clone()
+            let said = folder.said(&words);
+            let passes_none = said.out.contains("no samples pass");
+            assert_eq!(
+                said.code,
+                Some(if passes_none { 4 } else { 0 }),
+                "{said:#?}"
+            );
+            said.out
         };
         assert!(functions(&[]).contains("cool"));
         assert!(!functions(&["--function", "hot"]).contains("cool"));

@@ -49,8 +49,10 @@ impl Folder {
 
     /// The recordings that lie here.
     pub fn recordings(&self) -> Vec<PathBuf> {
-        let mut found: Vec<PathBuf> = fs::read_dir(&self.0)
-            .unwrap()
+        let folders = [self.0.clone(), self.0.join(".profundo")];
+        let entries = folders.iter().filter_map(|it| fs::read_dir(it).ok());
+        let mut found: Vec<PathBuf> = entries
+            .flatten()
             .map(|entry| entry.unwrap().path())
             .filter(|path| path.extension() == Some(OsStr::new("profundo")))
             .collect();

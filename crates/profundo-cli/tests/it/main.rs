@@ -16,6 +16,7 @@ mod machine;
 mod memory;
 mod names;
 mod options;
+mod recordings;
 mod refused;
 mod short_processes;
 mod source_text;

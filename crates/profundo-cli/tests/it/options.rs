@@ -203,13 +203,13 @@ fn filters_are_the_same_everywhere() {
         &["export", "made.profundo", "--to", "pprof"],
     ] {
         let said = folder.said(&[verb, &nobody].concat());
-        said.refused(1, "no samples pass the filter (thread “nobody”)");
+        said.refused(4, "no samples pass the filter (thread “nobody”)");
     }
     assert!(!folder.path().join("x").exists());
     let said = folder.said(&["report", "made.profundo", "functions", "--thread", "nobody"]);
+    assert_eq!(said.code, Some(4), "{said:#?}");
     assert!(
-        said.succeeded()
-            .out
+        said.out
             .contains("no samples pass the filter: thread “nobody”."),
         "{said:#?}"
     );
@@ -241,7 +241,7 @@ fn a_picture_is_drawn_as_it_is_asked_for() {
     assert_eq!(boxes(&drawn(&["--min-share", "40"])), 4);
     assert_eq!(boxes(&drawn(&["--by", "line"])), 7);
     assert_eq!(boxes(&drawn(&["--only-mine"])), 5);
-    let other = drawn(&["--inverted", "--title", "Before <the> fix", "--threads"]);
+    let other = drawn(&["--icicle", "--title", "Before <the> fix", "--threads"]);
     assert!(other.contains("<title>Before &lt;the&gt; fix</title>"));
     assert!(other.contains("data-inverted=\"1\"") && other.contains("thread 2 loader"));
     let file = folder.said(&[
@@ -312,7 +312,7 @@ fn an_option_that_would_change_nothing_is_refused() {
     for (words, part) in [
         (
             &["export", "--to", "pprof", "--by", "line"][..],
-            "needs no --by",
+            "needs no --frames",
         ),
         (&["export", "--to", "pprof", "--threads"], "has labels"),
         (

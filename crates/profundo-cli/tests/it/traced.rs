@@ -66,7 +66,7 @@ fn what_an_export_of_counts_does_not_take_is_refused() {
         "--thread",
         "nobody",
     ]);
-    said.refused(1, "no calls pass the filter");
+    said.refused(4, "no calls pass the filter");
     folder
         .said(&["report", "app.profundo", "trace", "--only-mine"])
         .refused(2, "every call");
@@ -75,5 +75,5 @@ fn what_an_export_of_counts_does_not_take_is_refused() {
         .refused(2, "thread or process");
     folder
         .said(&["report", "app.profundo", "tree", "--sort=time"])
-        .refused(2, "no `--sort`");
+        .refused(2, "no order `time`");
 }

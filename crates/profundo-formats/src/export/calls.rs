@@ -40,6 +40,8 @@ pub(crate) struct Manner {
     pub processes: bool,
     pub threads: bool,
     pub tasks: bool,
+    /// Begin with the functions that ran, and put their callers on them.
+    pub bottom_up: bool,
 }
 
 impl Manner {
@@ -51,6 +53,7 @@ impl Manner {
             processes: options.processes,
             threads: options.threads,
             tasks: options.tasks,
+            bottom_up: options.bottom_up,
         }
     }
 }
@@ -110,7 +113,43 @@ impl Calls {
             add(&mut call.own, weight);
             add(&mut call.own_count, count);
         }
-        calls
+        match manner.bottom_up {
+            true => calls.reversed(),
+            false => calls,
+        }
+    }
+
+    /// The same stacks with the innermost function first. Processes, threads and tasks stay below. What ended in a call is
+    /// counted at the other end of its stack, so every call has the same total as before.
+    fn reversed(mut self) -> Self {
+        let calls = std::mem::take(&mut self.calls);
+        let lines = std::mem::take(&mut self.lines);
+        self.ids.clear();
+        self.met.clear();
+        for (index, ended) in calls.iter().enumerate() {
+            if ended.own == 0 && ended.own_count == 0 {
+                continue;
+            }
+            let above = |it: &usize| calls[*it].parent.map(|it| it as usize);
+            let path: Vec<usize> = std::iter::successors(Some(index), above).collect();
+            let is_owner = |it: &&usize| matches!(calls[**it].callee, Callee::Owner(_));
+            let owners = path.iter().rev().filter(is_owner);
+            let functions = path.iter().filter(|it| !is_owner(it));
+            let mut last = None;
+            for &call in owners.chain(functions) {
+                let child = self.child(last, calls[call].callee);
+                let (first_line, last_line) = lines[call];
+                self.widen(child, first_line);
+                self.widen(child, last_line);
+                last = Some(child);
+            }
+            if let Some(last) = last {
+                let last = &mut self.calls[last as usize];
+                add(&mut last.own, ended.own);
+                add(&mut last.own_count, ended.own_count);
+            }
+        }
+        self
     }
 
     fn root(&mut self, profile: &Profile, thread: ThreadId, manner: Manner) -> Option<u32> {

@@ -235,7 +235,9 @@ pub struct Options {
     /// What of the memory is shown first, where a file holds time and memory beside each other.
     pub measure: Option<Measure>,
     /// Draw the root at the top.
-    pub inverted: bool,
+    pub icicle: bool,
+    /// Draw the functions that ran at the root, and their callers on them.
+    pub bottom_up: bool,
     /// The least share of the picture's width that is drawn, from 0 to 1.
     pub min_share: Option<f64>,
 }

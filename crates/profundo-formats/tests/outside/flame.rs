@@ -119,7 +119,7 @@ fn what_is_asked_for_is_drawn() {
     let options = Options {
         processes: true,
         threads: true,
-        inverted: true,
+        icicle: true,
         title: Some("a < b & \u{1} \"c\"".into()),
         ..everything()
     };

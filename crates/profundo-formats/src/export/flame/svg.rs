@@ -42,13 +42,13 @@ pub(super) fn write(
 <svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" data-top="{TOP}" data-levels="{}" data-inverted="{}">
 "#,
         layout.levels,
-        u8::from(options.inverted),
+        u8::from(options.icicle),
     )?;
     write!(out, "<style><![CDATA[\n{STYLE}]]></style>\n")?;
     let mut text = String::new();
     for block in &layout.blocks {
         text.clear();
-        self::block(&mut text, layout, weights, options.inverted, block);
+        self::block(&mut text, layout, weights, options.icicle, block);
         out.write_all(text.as_bytes())?;
     }
     // Last, so that it lies over the boxes that are scrolled below it.
