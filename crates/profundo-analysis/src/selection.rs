@@ -183,7 +183,7 @@ impl Selection {
     }
 
     /// Whether no sample and no thread was left out.
-    pub(crate) fn is_whole(&self, profile: &Profile) -> bool {
+    pub fn is_whole(&self, profile: &Profile) -> bool {
         self.task.is_none()
             && self.threads.len() == profile.threads.len()
             && self.len() == profile.samples.len()

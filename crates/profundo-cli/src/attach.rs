@@ -11,6 +11,7 @@ use profundo_remote::{EngineChoice, Options, Recorder};
 
 use crate::launch::{Got, Signals};
 use crate::options::{self, Attach};
+use crate::progress::Progress;
 use crate::qualified;
 use crate::recordings::Destination;
 use crate::report::{Shape, Stream};
@@ -58,6 +59,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         ));
     }
     let began = Instant::now();
+    let progress = Progress::start(how_far(pid, Duration::ZERO, recording.duration));
     while recorder.has_programs() && !is_over(&signals) {
         let left = recording.duration.map_or(Duration::MAX, |duration| {
             duration.saturating_sub(began.elapsed())
@@ -69,7 +71,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         if !sink.turn() {
             break;
         }
+        progress.says(how_far(pid, began.elapsed(), recording.duration));
     }
+    drop(progress);
     let finish = recorder.finish(&mut |event| sink.event(event));
     signals.release();
     let done = sink.finish(finish, !recording.no_source);
@@ -89,6 +93,18 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     shape.print(&profile, &path, stream)?;
     destination.arrive()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How long it has been recorded.
+fn how_far(pid: u32, elapsed: Duration, of: Option<Duration>) -> String {
+    let elapsed = elapsed.as_secs();
+    match of {
+        Some(of) => format!(
+            "recording process {pid}: {elapsed} of {} s",
+            of.as_secs_f64()
+        ),
+        None => format!("recording process {pid}: {elapsed} s"),
+    }
 }
 
 /// One stack of each thread, and nothing else.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use profundo_analysis::{Filter, GroupBy, has_allocations, is_recorded, keep_only, measured};
-use profundo_model::{Clock, Profile};
+use profundo_model::{Clock, Engine, Profile, SampleKind, State};
 use profundo_report::{
     Allocs, Callers, Choices, CountedLines, Format, Functions, Hidden, Io, Lines, Look, Memory,
     MemoryLines, Neighbours, Only, Stacks, Statprof, Summary, Trace, When,
@@ -474,6 +474,42 @@ fn has_counted_lines(profile: &Profile) -> bool {
     !traced.lines.is_empty() || profile.samples.is_empty() && traced.tracing.is_of_lines()
 }
 
+/// The option under which the same program would say more.
+fn what_would_help(profile: &Profile) -> Option<&'static str> {
+    /// Below this share of the elapsed time the CPU was hardly used.
+    const BUSY: f64 = 0.5;
+    /// In shorter runs nothing waits for long.
+    const SHORT: f64 = 0.2e9;
+    /// Fewer samples say little.
+    const FEW: u64 = 100;
+    let wall = profile.meta.duration.0 as f64;
+    let (user, system) = profile.cpu_used()?;
+    let cpu = user.0.saturating_add(system.0) as f64;
+    if profile.meta.kind != SampleKind::Cpu || profile.meta.engine == Engine::PerfRing {
+        return None;
+    }
+    let waits = profile
+        .samples
+        .iter()
+        .any(|sample| sample.state == State::WallWaiting);
+    match profile.samples_taken() {
+        _ if wall > SHORT && cpu < BUSY * wall && !waits => Some("--wall"),
+        few if few < FEW && cpu > 1e6 => Some("-r 10000"),
+        _ => None,
+    }
+}
+
+/// The command line of a recording, or what stands for one that is long.
+fn command_of(profile: &Profile) -> String {
+    const LONG: usize = 60;
+    let first = profile.processes.first();
+    let command = first.map_or("", |it| profile.strings.get(it.command));
+    match command.len() {
+        1..LONG => command.to_owned(),
+        _ => "CMD".to_owned(),
+    }
+}
+
 /// What may be typed next.
 fn next(recording: &Path, profile: &Profile) -> Vec<String> {
     let is_newest = meant(None).is_ok_and(|newest| newest == recording);
@@ -495,6 +531,12 @@ fn next(recording: &Path, profile: &Profile) -> Vec<String> {
     ];
     if has_allocations(profile) {
         commands.insert(1, format!("profundo report{path} allocs"));
+    }
+    if let Some(option) = what_would_help(profile) {
+        commands.insert(
+            0,
+            format!("profundo run {option} -- {}", command_of(profile)),
+        );
     }
     let traced = &profile.traced;
     if profile.samples.is_empty() && !traced.lines.is_empty() {

@@ -1,7 +1,7 @@
 //! `run` and `record`: a program is started, recorded while it runs, and reported on at its end.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -56,7 +56,8 @@ pub fn record(options: &Record) -> Result<ExitCode> {
         say::note(note);
     }
     if !tell_failure(&recorded) {
-        let (samples, path) = (recorded.done.samples, recorded.path.display());
+        let (samples, path) = (recorded.done.samples, &recorded.path);
+        let path = shown(path);
         say::note(&match recorded.goes_to_stdout() {
             true => format!("{samples} samples in the standard output"),
             false => format!("{samples} samples in {path}; `profundo report` shows them"),
@@ -97,6 +98,13 @@ impl Recorded {
         }
         Ok(end_as(self.ended))
     }
+}
+
+/// A path as it is said: from the current folder, where that is shorter.
+fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let inside = here.and_then(|here| Some(path.strip_prefix(here).ok()?.to_owned()));
+    inside.as_deref().unwrap_or(path).display().to_string()
 }
 
 /// Says why the file is not whole. Returns whether it is not.
@@ -215,6 +223,10 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
         .then(|| Instructions::of_program(pid as u32));
     let wake = recorder.wake_handle();
     let watch = signals.watch(move || wake.wake())?;
+    // Said before the program says anything, and only to somebody who looks.
+    if std::io::stderr().is_terminal() {
+        say::note(&format!("recording {} to {}", program.name, shown(&path)));
+    }
     if let Err(error) = child.release() {
         // Nothing ran, so nothing was recorded.
         sink.discard();

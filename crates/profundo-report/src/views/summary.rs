@@ -4,6 +4,7 @@
 
 mod text;
 mod told;
+mod verdict;
 
 use profundo_analysis::{
     Allocations, Amount, FunctionShare, Io, Launched, Libraries, LineShare, Lineless, LinesOptions,

@@ -21,37 +21,39 @@ fn waiting_has_a_column_and_a_table() {
     check(
         Summary::new().look(look()).render(&waiting()),
         expect![[r#"
-        python3 confidence.py 600000
-        34.9 s CPU · 1 process · 2 threads · CPython 3.12.1
-        ██·············  █ Python 10.5 %  ▓ native 0 %  ░ system 0 %  · waiting 89.5 %
+            python3 confidence.py 600000
+            34.9 s CPU · 1 process · 2 threads · CPython 3.12.1
+            ██·············  █ Python 10.5 %  ▓ native 0 %  ░ system 0 %  · waiting 89.5 %
 
-        Time %         Py  Nat  Sys Wait  Hottest lines
-          52.6 ±0.0    11             42  confidence.py:12  in pause
-          26.3 ±0.0                   26  confidence.py:17  in worker
-          21.1 ±0.0                   21  confidence.py:19  in worker
+            One thread waited 800 ms in confidence.py:12: sleeps. 100 % of 200 ms CPU time is spent in line 12 of confidence.py, nearly all in Python.
 
-        Self %         Py  Nat  Sys Wait  Total %  Hottest functions
-          10.5 ±0.0    11                    52.6  pause  confidence.py:12
+            Time %         Py  Nat  Sys Wait  Hottest lines
+              52.6 ±0.0    11             42  confidence.py:12  in pause
+              26.3 ±0.0                   26  confidence.py:17  in worker
+              21.1 ±0.0                   21  confidence.py:19  in worker
 
-        Time %      Waited Threads  Where threads wait
-          42.1      800 ms       1  confidence.py:12  pause  [sleeps]
-          26.3      500 ms       1  confidence.py:17  worker  [waits for the lock at 0x…
-          21.1      400 ms       1  confidence.py:19  worker  [reads /tmp/fifo]
+            Self %         Py  Nat  Sys Wait  Total %  Hottest functions
+              10.5 ±0.0    11                    52.6  pause  confidence.py:12
 
-        Total %  Self  Calls
-          100.0        <module>  confidence.py:60
-           52.6  10.5  ├ pause  confidence.py:12
-           42.1  42.1  │ └ [sleeps]
-           47.4        └ worker  confidence.py:17
-           26.3  26.3    ├ [waits for the lock at 0x7f0000001000]
-           21.1  21.1    └ [reads /tmp/fifo]
+            Time %      Waited Threads  Where threads wait
+              42.1      800 ms       1  confidence.py:12  pause  [sleeps]
+              26.3      500 ms       1  confidence.py:17  worker  [waits for the lock at 0x…
+              21.1      400 ms       1  confidence.py:19  worker  [reads /tmp/fifo]
 
-        Time %        CPU   Py  Nat  Sys Wait  Thread
-          52.6     200 ms   11             42  1 MainThread
-          47.4        0 s                  47  2 worker
+            Total %  Self  Calls
+              100.0        <module>  confidence.py:60
+               52.6  10.5  ├ pause  confidence.py:12
+               42.1  42.1  │ └ [sleeps]
+               47.4        └ worker  confidence.py:17
+               26.3  26.3    ├ [waits for the lock at 0x7f0000001000]
+               21.1  21.1    └ [reads /tmp/fifo]
 
-        Quality: 1900 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 2.2 points (95 %).
-    "#]],
+            Time %        CPU   Py  Nat  Sys Wait  Thread
+              52.6     200 ms   11             42  1 MainThread
+              47.4        0 s                  47  2 worker
+
+            Quality: 1900 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 2.2 points (95 %).
+        "#]],
     );
 }
 
@@ -134,6 +136,8 @@ fn a_summary_fits_on_a_screen() {
             5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
             ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
 
+            60 % of 5.01 s CPU time is spent in line 16 of confidence.py, mostly in Python: indices = [rng.randint(0, n - 1) for _ in range(n)].
+
             Time %        Py Nat Sys  Hottest lines
               59.8 ±0.1   46  14      confidence.py:16  indices = [rng.randint(0, n - 1) fo…
               21.9 ±0.0   22          confidence.py:17  return [values[i] for i in indices]
@@ -170,6 +174,8 @@ fn a_summary_fits_on_a_screen() {
             1.02 s wall · 1.00 s CPU (98 %) · 1 process · 1 thread
             ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓  ▓ native 100.0 %  ░ system 0 %
 
+            92 % of 1.00 s CPU time is spent in line 21 of @wordcount/src/main.rs, nearly all in native code.
+
             Time %       Nat Sys  Hottest lines
               92.0 ±0.1   92      @wordcount/src/main.rs:21  in wordcount::count
                8.0 ±0.1    8      @wordcount/src/main.rs:8   in wordcount::main
@@ -196,6 +202,8 @@ fn a_summary_fits_on_a_screen() {
             python3 confidence.py 600000
             5.10 s wall · 4.78 s CPU (94 %) · 2 processes · 6 threads · CPython 3.12.1
             ███████████████████████████▓▓▓  █ Python 91.5 %  ▓ native 8.5 %  ░ system 0 %
+
+            91 % of 4.72 s CPU time is spent in line 16 of confidence.py, nearly all in Python.
 
             Time %        Py Nat Sys  Hottest lines
               90.7 ±0.0   91          confidence.py:16             in worker
@@ -239,6 +247,8 @@ fn energy_has_a_column_and_a_sentence() {
             python3 confidence.py 600000
             5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
             ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
+
+            60 % of 5.01 s CPU time is spent in line 16 of confidence.py, mostly in Python: indices = [rng.randint(0, n - 1) for _ in range(n)].
 
             Time %        Py Nat Sys   Energy  Hottest lines
               59.8 ±0.1   46  14       23.9 J  confidence.py:16  indices = [rng.randint(0, …
@@ -286,6 +296,8 @@ fn a_wide_screen_shows_ranges() {
             python3 confidence.py 600000
             5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
             ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
+
+            60 % of 5.01 s CPU time is spent in line 16 of confidence.py, mostly in Python: indices = [rng.randint(0, n - 1) for _ in range(n)].
 
             Time %              Py % Nat % Sys %  Hottest lines
               59.8 59.7–59.9    45.9  14.0        confidence.py:16  indices = [rng.randint(0, n - 1) for _ in range(n)]

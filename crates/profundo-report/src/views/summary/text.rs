@@ -3,11 +3,12 @@
 use std::io;
 
 use profundo_analysis::{
-    FunctionShare, Place, Selection, Totals, WaitRow, Whole, cpu_used, garbage, traced,
+    FunctionShare, Place, Selection, Totals, WaitRow, Whole, cpu_used, garbage, totals, traced,
 };
 use profundo_model::{Engine, FileId, ProcessId, Profile, Wait};
 use rustc_hash::FxHashMap;
 
+use super::verdict::verdict;
 use super::{Answers, Summary};
 use crate::line::{Line, Style};
 use crate::names::Names;
@@ -61,10 +62,15 @@ impl Summary {
         let mut shown = crate::quality::SAMPLED.to_vec();
         shown.extend(answers.allocations.is_some().then_some(Whole::Allocated));
         shown.extend(shows_traffic.then_some(Whole::Traffic));
+        let names = answers.names(profile);
+        let verdict = verdict(profile, selection, &answers, &names);
+        if !verdict.is_empty() {
+            page.plain("")?;
+            page.sentence(&verdict.join(" "))?;
+        }
         crate::quality::write_grave(page, self.quality, &shown)?;
         write_nothing_sampled(page)?;
         page.plain("")?;
-        let names = answers.names(profile);
         if !answers.lines.is_empty() {
             self.write_lines(page, &answers, selection, &names, kinds)?;
             launched::write(page, &answers.launched, selection.mass(profile))?;
@@ -213,12 +219,20 @@ fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
     let profile = page.profile;
     let first = ProcessId(0);
     let mut line = Line::default();
-    let name = match command(profile, first) {
+    let main = main_program(profile, selection);
+    let name = match command(profile, main) {
         "" => "The program",
         name => name,
     };
     line.push(&keep_head(name, page.columns), BOLD);
     page.line(&mut line)?;
+    let begun_as = command(profile, first);
+    if main != first && !begun_as.is_empty() {
+        line.push("started by ", GRAY);
+        let columns = page.columns.saturating_sub(line.width());
+        line.push(&keep_head(begun_as, columns), GRAY);
+        page.line(&mut line)?;
+    }
     let mut parts = Vec::new();
     let wall = profile.meta.duration.0;
     if wall > 0 {
@@ -265,6 +279,18 @@ fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
     line.push(&parts.join(" · "), Style::PLAIN);
     line.truncate(page.columns);
     page.line(&mut line)
+}
+
+/// The program that has most of the time, if it has more than half; otherwise the one that was started.
+fn main_program(profile: &Profile, selection: &Selection) -> ProcessId {
+    let totals = totals(profile, selection);
+    let all = selection.weight(profile);
+    let programs = totals.processes.iter().flat_map(|it| &it.programs);
+    let most = programs.max_by_key(|it| it.amount.weight);
+    match most {
+        Some(most) if most.amount.weight > all / 2 => most.program,
+        _ => ProcessId(0),
+    }
 }
 
 /// Says why there is no sample, where processes have rows all the same: with the CPU time that the kernel counted.

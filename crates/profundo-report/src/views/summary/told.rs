@@ -4,6 +4,7 @@ use profundo_analysis::Selection;
 use profundo_model::{Profile, Wait};
 
 use super::Summary;
+use super::verdict::verdict;
 use crate::json::Json;
 use crate::source::Source;
 use crate::views::functions::tell_function;
@@ -18,6 +19,8 @@ impl Summary {
     pub(super) fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
         let answers = self.answers(profile, selection);
         let all = selection.weight(profile);
+        let verdict = verdict(profile, selection, &answers, &answers.names(profile));
+        json.text("verdict", &verdict.join(" "));
         json.array("lines", |json| {
             for (file, row) in &answers.lines {
                 let source = Source::of(profile, *file, self.from_disk);

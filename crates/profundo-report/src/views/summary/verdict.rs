@@ -1,0 +1,264 @@
+//! The verdict: what the tables say, in a few sentences. They are chosen from the findings, the one that matters most first.
+
+use profundo_analysis::{Allocations, Place, Selection, Split, WaitRow, cpu_used, garbage};
+use profundo_model::{FileId, Profile, SampleKind};
+
+use super::Answers;
+use crate::names::Names;
+use crate::source::Source;
+use crate::units::{bytes, duration};
+use crate::weighs::Weighs;
+use crate::width::keep_head;
+
+/// A line that has less does not stand out.
+const HOT_LINE: f64 = 0.15;
+/// Nor does a function.
+const HOT_FUNCTION: f64 = 0.08;
+/// System calls are named from here on.
+const SYSTEM: f64 = 0.4;
+/// Processes that are too short to be sampled.
+const SHORT_PROCESSES: f64 = 0.3;
+/// And the collection of garbage.
+const GARBAGE: f64 = 0.15;
+/// A program that uses the CPU for less of its time mostly waits.
+const BUSY: f64 = 0.5;
+/// A wait that takes less of the time is not named.
+const LONG_WAIT: f64 = 0.3;
+/// Shorter programs have no time to wait.
+const SHORT: u64 = 200_000_000;
+/// So much of a line's text is shown.
+const TEXT: usize = 60;
+
+/// The sentences.
+pub(super) fn verdict(
+    profile: &Profile,
+    selection: &Selection,
+    answers: &Answers<'_>,
+    names: &Names<'_>,
+) -> Vec<String> {
+    let split = selection.split(profile);
+    let work = split.sum().saturating_sub(split.waiting);
+    let looking = Looking {
+        profile,
+        names,
+        split,
+        work,
+    };
+    let mut sentences = Vec::new();
+    let waits = looking.waits(selection, &answers.waits);
+    let is_idle = waits.is_some() && split.waiting > work;
+    if work > 0 && !selection.is_few(profile) {
+        sentences.extend(looking.hot(answers));
+        sentences.extend(looking.short_processes(selection));
+        sentences.extend(looking.system());
+        sentences.extend(looking.garbage(selection));
+    }
+    match is_idle {
+        true => sentences.splice(0..0, waits).for_each(drop),
+        false => sentences.extend(waits),
+    }
+    sentences.extend(
+        answers
+            .allocations
+            .as_ref()
+            .and_then(|it| looking.memory(it)),
+    );
+    sentences
+}
+
+struct Looking<'a> {
+    profile: &'a Profile,
+    names: &'a Names<'a>,
+    split: Split,
+    /// The time on the CPU.
+    work: u64,
+}
+
+impl Looking<'_> {
+    fn share(&self, weight: u64) -> f64 {
+        weight as f64 / self.work.max(1) as f64
+    }
+
+    /// `67 % of 20.8 s CPU time`.
+    fn percent_of_work(&self, share: f64) -> String {
+        let of = match Weighs::of(self.profile) {
+            Weighs::Traced => "in function calls",
+            _ => "CPU time",
+        };
+        format!("{:.0} % of {} {of}", share * 100.0, duration(self.work))
+    }
+
+    /// The line that takes most; where none stands out, the function.
+    fn hot(&self, answers: &Answers<'_>) -> Option<String> {
+        let on_cpu = |split: &Split| split.sum() - split.waiting;
+        let lines = answers.lines.iter();
+        let hottest = lines.max_by_key(|(_, row)| on_cpu(&row.own_amount.split));
+        if let Some((file, row)) = hottest {
+            let split = &row.own_amount.split;
+            let share = self.share(on_cpu(split));
+            if share >= HOT_LINE {
+                return Some(format!(
+                    "{} is spent in line {} of {}{}{}.",
+                    self.percent_of_work(share),
+                    row.line,
+                    self.names.file(*file),
+                    mostly(split),
+                    self.text(*file, row.line)
+                ));
+            }
+        }
+        let functions = answers.functions.iter();
+        let row = functions
+            .filter(|row| matches!(row.place, Place::Frame(_)))
+            // A reason why there is no function.
+            .filter(|row| !self.names.function(row.place).starts_with('['))
+            .max_by_key(|row| on_cpu(&row.own_amount.split))?;
+        let split = &row.own_amount.split;
+        let share = self.share(on_cpu(split));
+        let name = self.names.function(row.place);
+        let at = match self.names.at(row.place) {
+            at if at.is_empty() => String::new(),
+            at => format!(" ({at})"),
+        };
+        Some(match share >= HOT_FUNCTION {
+            true => format!(
+                "{} is spent in the function {name}{at} itself{}.",
+                self.percent_of_work(share),
+                mostly(split)
+            ),
+            false => format!(
+                "No function stands out: the hottest, {name}{at}, has {}.",
+                self.percent_of_work(share)
+            ),
+        })
+    }
+
+    fn text(&self, file: FileId, line: u32) -> String {
+        let source = Source::of(self.profile, file, false);
+        let text = source.line(self.profile, file, line);
+        match text.as_deref().map(str::trim) {
+            Some(text) if !text.is_empty() => format!(": {}", keep_head(text, TEXT)),
+            _ => String::new(),
+        }
+    }
+
+    /// What the kernel counted for processes that ended before their first sample.
+    fn short_processes(&self, selection: &Selection) -> Option<String> {
+        let settled = self.profile.meta.settled?;
+        let stacks = selection.stacks(self.profile).iter();
+        let too_short = stacks.filter(|stack| Some(stack.stack) == settled.too_short);
+        let weight: u64 = too_short.map(|stack| stack.weight).sum();
+        let share = self.share(weight);
+        (share >= SHORT_PROCESSES).then(|| {
+            format!(
+                "Processes that are too short to be sampled take {:.0} % of it.",
+                share * 100.0
+            )
+        })
+    }
+
+    fn system(&self) -> Option<String> {
+        let share = self.share(self.split.system);
+        (share >= SYSTEM).then(|| format!("System calls take {:.0} % of it.", share * 100.0))
+    }
+
+    fn garbage(&self, selection: &Selection) -> Option<String> {
+        let share = self.share(garbage(self.profile, selection));
+        (share >= GARBAGE).then(|| {
+            format!(
+                "The collection of garbage takes {:.0} % of it.",
+                share * 100.0
+            )
+        })
+    }
+
+    /// Where threads wait; or that they do, where that was not recorded.
+    fn waits(&self, selection: &Selection, rows: &[WaitRow]) -> Option<String> {
+        let profile = self.profile;
+        let wall = profile.meta.duration.0;
+        if self.split.waiting > 0 {
+            let row = rows.iter().find(|row| !row.is_idle)?;
+            if (row.weight as f64) < LONG_WAIT * wall as f64 {
+                return None;
+            }
+            let at = row.at.map(|at| self.names.at(at)).unwrap_or_default();
+            let at = match at.is_empty() {
+                true => String::new(),
+                false => format!(" in {at}"),
+            };
+            let what = row.what.map_or("", |what| self.names.function(what));
+            let what = match what.trim_matches(['[', ']']) {
+                "" => String::new(),
+                what => format!(": {what}"),
+            };
+            return Some(format!(
+                "{} waited {}{at}{what}.",
+                match row.threads {
+                    1 => "One thread".to_owned(),
+                    several => format!("{several} threads"),
+                },
+                duration(row.weight)
+            ));
+        }
+        let is_sampled = profile.meta.kind == SampleKind::Cpu && selection.is_whole(profile);
+        let (cpu, _) = cpu_used(profile)?;
+        let is_idle = (cpu.0 as f64) < BUSY * wall as f64;
+        (is_sampled && is_idle && wall >= SHORT).then(|| {
+            format!(
+                "The program mostly waited: it used the CPU for {} of {}. `--wall` records where it waits.",
+                duration(cpu.0),
+                duration(wall)
+            )
+        })
+    }
+
+    fn memory(&self, found: &Allocations) -> Option<String> {
+        let leak = found.leaks.first()?;
+        let at = leak.of.map(|at| self.names.at(at)).unwrap_or_default();
+        let at = match at.is_empty() {
+            true => String::new(),
+            false => format!(" in {at}"),
+        };
+        let (leaked, rate) = (leak.bytes.value, leak.rate.max(0.0).round() as u64);
+        Some(format!(
+            "Memory seems to leak{at}: {} so far, {} a second.",
+            bytes(leaked),
+            bytes(rate)
+        ))
+    }
+}
+
+/// What most of the time was, if most was of one kind.
+fn mostly(split: &Split) -> String {
+    let all = (split.sum() - split.waiting).max(1) as f64;
+    let kinds = [
+        (split.python, "Python"),
+        (split.native, "native code"),
+        (split.system, "system calls"),
+    ];
+    let largest = kinds.into_iter().max_by_key(|(weight, _)| *weight);
+    match largest.map(|(weight, name)| (weight as f64 / all, name)) {
+        Some((share, name)) if share >= 0.9 => format!(", nearly all in {name}"),
+        Some((share, name)) if share >= 0.6 => format!(", mostly in {name}"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_is_named_only_where_it_has_most() {
+        let split = |python, native, waiting| Split {
+            python,
+            native,
+            waiting,
+            ..Split::default()
+        };
+        assert_eq!(mostly(&split(95, 5, 0)), ", nearly all in Python");
+        assert_eq!(mostly(&split(30, 70, 900)), ", mostly in native code");
+        assert_eq!(mostly(&split(50, 50, 0)), "");
+        assert_eq!(mostly(&split(0, 0, 9)), "");
+    }
+}
