@@ -60,7 +60,11 @@ pub fn record(options: &Record) -> Result<ExitCode> {
         let path = shown(path);
         say::note(&match recorded.goes_to_stdout() {
             true => format!("{samples} samples in the standard output"),
-            false => format!("{samples} samples in {path}; `profundo report` shows them"),
+            // The newest recording of the folder need not be named.
+            false if recorded.has_name_of_ours() => {
+                format!("{samples} samples in {path}; `profundo report` shows them")
+            }
+            false => format!("{samples} samples in {path}; `profundo report {path}` shows them"),
         });
     }
     recorded.arrive()
@@ -86,6 +90,11 @@ impl Recorded {
     /// Whether the recording is to be sent to the standard output.
     pub fn goes_to_stdout(&self) -> bool {
         self.destination.is_stdout()
+    }
+
+    /// Whether the recording lies in the folder of recordings.
+    pub fn has_name_of_ours(&self) -> bool {
+        matches!(self.destination, Destination::Reserved(_))
     }
 
     /// Nothing more is to be read of the recording: brings it to where it was to go, and ends as the program did.

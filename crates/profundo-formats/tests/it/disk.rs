@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use profundo_formats::{read_file, write_file};
+use profundo_formats::{
+    begun_file, create_file, is_being_written, overview_file, read_file, write_file,
+};
+use profundo_model::Meta;
 
 use crate::dump::dump;
 use crate::small;
@@ -115,4 +118,48 @@ fn errors_name_the_path() {
     assert_eq!(error.to_string(), format!("cannot use {}", text.display()));
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.starts_with("not a profundo file"));
+}
+
+#[test]
+fn a_recording_says_what_it_is_about() {
+    let folder = Folder::new("overview");
+    let path = folder.0.join("a.profundo");
+    let mut profile = small::small();
+    profile.meta.started_at_unix = 1_234_567_890;
+    write_file(&path, &profile).unwrap();
+    assert_eq!(begun_file(&path), Some(1_234_567_890));
+    let overview = overview_file(&path).unwrap();
+    assert_eq!(overview.meta, profile.meta);
+    let command = profile.strings.get(profile.processes[0].command);
+    assert_eq!(overview.command.as_deref(), Some(command));
+    assert!(overview.is_whole && overview.holds.samples);
+    assert!(!is_being_written(&path));
+
+    // Wherever it is cut, it says what is in front of the cut.
+    let whole = fs::read(&path).unwrap();
+    for length in 0..whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        match overview_file(&path) {
+            Ok(overview) => assert!(!overview.is_whole, "{length}"),
+            Err(error) => assert!(length < 16, "{length}: {error}"),
+        }
+    }
+    for length in [0, 16, whole.len() / 2] {
+        let mut odd = whole.clone();
+        odd[length] ^= 0x40;
+        fs::write(&path, &odd).unwrap();
+        // No input makes it panic.
+        let _ = (overview_file(&path), begun_file(&path));
+    }
+}
+
+#[test]
+fn a_file_is_being_written_until_its_writer_is_gone() {
+    let folder = Folder::new("written");
+    let path = folder.0.join("a.profundo");
+    let writer = create_file(&path, &Meta::default()).unwrap();
+    assert!(is_being_written(&path));
+    assert!(is_being_written(&path), "asking changes nothing");
+    drop(writer);
+    assert!(!is_being_written(&path));
 }

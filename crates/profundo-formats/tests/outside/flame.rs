@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use profundo_formats::export::{Format, Merge, Options};
+use profundo_model::Profile;
 use serde_json::{Value, json};
 
 use crate::{made, tables, text, tools};
@@ -220,4 +221,30 @@ fn a_browser_zooms_and_searches() {
         seen["long"].as_str().unwrap().ends_with("漢字 ]]> 12"),
         "{seen:#}"
     );
+}
+
+#[test]
+fn bottom_up_what_ran_is_at_the_root() {
+    let profile = Profile::from_folded("main;a;work 6\nmain;b;work 2\nmain;b 1").unwrap();
+    let options = Options {
+        bottom_up: true,
+        ..everything()
+    };
+    let svg = text(&profile, Format::Flame, &options);
+    let mut rows: BTreeMap<i64, Vec<(String, i64)>> = BTreeMap::new();
+    for block in blocks(&svg) {
+        let row = rows.entry(block.y as i64).or_default();
+        row.push((block.title[0].to_owned(), block.width.round() as i64));
+    }
+    let rows: Vec<Vec<(String, i64)>> = rows.into_values().rev().collect();
+    let row = |names: &[(&str, i64)]| -> Vec<(String, i64)> {
+        names
+            .iter()
+            .map(|(name, width)| ((*name).to_owned(), *width))
+            .collect()
+    };
+    assert_eq!(rows[0], row(&[("all", 100)]));
+    assert_eq!(rows[1], row(&[("work", 89), ("b", 11)]));
+    assert_eq!(rows[2], row(&[("a", 67), ("b", 22), ("main", 11)]));
+    assert_eq!(rows[3], row(&[("main", 67), ("main", 22)]));
 }

@@ -136,7 +136,7 @@ impl Looking<'_> {
     fn text(&self, file: FileId, line: u32) -> String {
         let source = Source::of(self.profile, file, false);
         let text = source.line(self.profile, file, line);
-        match text.as_deref().map(str::trim) {
+        match text.map(str::trim) {
             Some(text) if !text.is_empty() => format!(": {}", keep_head(text, TEXT)),
             _ => String::new(),
         }
