@@ -15,6 +15,8 @@ use crate::sys;
 
 /// How long the directory of a command that was killed is kept.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
+/// A command has made its files by then. A directory without them is one that nobody uses.
+const BEGUN: Duration = Duration::from_secs(60);
 
 /// How many there may be, and how many of these stay, the newest, when there are more. Both differ, so
 /// that a program that is killed over and over has them looked at once in a while and not each time.
@@ -91,16 +93,16 @@ fn sweep(place: &Path, bound: Bound) -> Swept {
         ..Swept::default()
     };
     let now = SystemTime::now();
-    let is_old = |found: &Found| {
+    let is_older = |found: &Found, than: Duration| {
         now.duration_since(found.changed)
-            .is_ok_and(|age| age > KEPT)
+            .is_ok_and(|age| age > than)
     };
     // Some of them may be in use, which is seen only by opening them.
     let are_many = all.len() > bound.most;
     all.sort_by_key(|found| std::cmp::Reverse(found.changed));
     let mut kept = 0;
     for found in &all {
-        let is_old = is_old(found);
+        let is_old = is_older(found, KEPT);
         if !is_old && !are_many {
             continue;
         }
@@ -115,7 +117,7 @@ fn sweep(place: &Path, bound: Bound) -> Swept {
                 is_old || kept > bound.newest
             }
             // A command that begins has not made it yet, or was killed before it had.
-            Err(_) => is_old,
+            Err(_) => is_older(found, BEGUN),
         };
         if goes {
             remove(&found.path);
@@ -222,6 +224,19 @@ mod tests {
         // Where memory is scarce, fewer stay.
         sweep(&place.0, SCARCE);
         assert_eq!(place.left().len(), SCARCE.newest + 3);
+    }
+
+    #[test]
+    fn of_many_those_without_files_go_unless_they_have_just_been_made() {
+        let place = Place::new("without-files");
+        let ages = (0..20).map(|number| (number, BEGUN + SECOND));
+        for (number, age) in ages.chain([(20, Duration::ZERO)]) {
+            let (path, _) = place.leave(number, age);
+            fs::remove_file(path.join(file::CONTROL)).unwrap();
+            grow_old(&path, age).unwrap();
+        }
+        assert_eq!(sweep(&place.0, ROOMY).removed, 20);
+        assert_eq!(place.left().len(), 1);
     }
 
     #[test]
