@@ -41,7 +41,7 @@ pub use debug::{DEBUG_WORDS, Refusal, layout_from_debug_offsets};
 pub use gil::{is_collecting, is_holder, is_in_lock};
 pub use layout::{Attributes, Chain, Collecting, Gil, Layout, NEWEST, OLDEST};
 pub use linecache::{List, cached_lines, cells};
-pub use memory::Memory;
+pub use memory::{Arrival, Memory};
 pub use opcode::is_call;
 pub use pool::{Pool, pool_bytes};
 pub use running::{Known, States, running};

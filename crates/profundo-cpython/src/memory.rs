@@ -15,6 +15,25 @@ pub trait Memory {
     /// Says whether what is read from now on follows from what was read before: what a code object says
     /// that is known to be the one that it was.
     fn implied(&mut self, _implied: bool) {}
+
+    /// The walk comes to a frame. Whoever knows this one and all that come after it to the last one says so, and ends it.
+    #[inline]
+    fn arrive(&mut self, _arrival: Arrival) -> bool {
+        false
+    }
+}
+
+/// The state of a walk that has come to a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// The frame, of whatever kind it is.
+    pub address: u64,
+    /// The record of the loop that it belongs to, where frames say nothing of it: in 3.11.
+    pub record: u64,
+    /// Whether no frame of the same run was met before it.
+    pub begins_run: bool,
+    /// Whether that is all that the way depends on: not at a leaf that may be half pushed.
+    pub is_whole: bool,
 }
 
 /// The 32 bits at an address that is a multiple of four.

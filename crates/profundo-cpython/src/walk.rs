@@ -9,7 +9,7 @@
 use core::ops::ControlFlow;
 
 use crate::layout::{Chain, Layout};
-use crate::memory::{Memory, byte, half};
+use crate::memory::{Arrival, Memory, byte, half};
 
 /// Why a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum End {
     Stopped,
     /// At memory that cannot be read, or at something that is no frame.
     Broken,
+    /// At a frame from which on the way is known: [`Memory::arrive`].
+    Known,
 }
 
 /// What a walk meets.
@@ -66,6 +68,8 @@ pub struct Start<'a> {
     /// Whether the thread was stopped outside of the evaluation loop, so that no frame can be half
     /// pushed.
     pub is_settled: bool,
+    /// Whether it calls a function of ours, and runs with this state: its frames are whole and alive.
+    pub is_calling: bool,
     /// For a thread that was stopped in the first instructions of the evaluation loop: its stack
     /// pointer. A record there may have been linked in before it was filled in.
     pub entering: Option<u64>,
@@ -103,7 +107,8 @@ pub fn walk<M: Memory>(
     };
     // Outside of the loop the thread may have let go of the lock, and its state may be freed by
     // another one; inside, only a record that is not filled in yet may lead anywhere.
-    memory.doubt(start.is_settled || start.entering.is_some());
+    let may_be_gone = start.is_settled && !start.is_calling;
+    memory.doubt(may_be_gone || start.entering.is_some());
     let Some(leaf) = walker.leaf(memory) else {
         memory.doubt(false);
         return End::Broken;
@@ -180,8 +185,17 @@ impl Walker<'_> {
             if count.is_power_of_two() {
                 noted = address;
             }
+            let arrival = Arrival {
+                address,
+                record: self.record_of_run(),
+                begins_run: frames_in_run == 0,
+                is_whole: count > 0 || self.start.is_settled,
+            };
+            if memory.arrive(arrival) {
+                return End::Known;
+            }
             // A frame that is being given back may have lain in memory that its thread has just unmapped.
-            let is_doubtful = count == 0 && self.start.is_settled;
+            let is_doubtful = count == 0 && self.start.is_settled && !self.start.is_calling;
             if is_doubtful {
                 memory.doubt(true);
             }
@@ -223,6 +237,14 @@ impl Walker<'_> {
             address = previous;
         }
         End::Broken
+    }
+
+    /// The record that the way depends on.
+    fn record_of_run(&self) -> u64 {
+        match self.layout.chain {
+            Chain::Marked { .. } => self.record,
+            _ => 0,
+        }
     }
 
     /// Reads one frame. `is_innermost`: no frame of the same run was met before it.

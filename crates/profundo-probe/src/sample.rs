@@ -11,7 +11,7 @@ use crate::buffer::{Buffer, Room};
 use crate::caches::Caches;
 use crate::claims::Claim;
 use crate::code::Listing;
-use crate::heap::ReadLog;
+use crate::heap::{ReadLog, Sharing, Trails};
 use crate::memory::StackMemory;
 use crate::python::{Merge, Sampled, record};
 use crate::recorder::Recorder;
@@ -90,6 +90,8 @@ pub struct Counters {
 pub(crate) struct Notes<'a> {
     /// Where it notes what it reads.
     pub(crate) log: Option<&'a ReadLog>,
+    /// What is known of frames, and is to be known, besides a log: only where a thread calls a function of ours.
+    pub(crate) trails: Option<&'a Trails>,
     /// Where the record is written to, if not to the buffer.
     pub(crate) beside: Option<&'a Buffer>,
     /// How many frames are kept at most, if not as many as there is room for.
@@ -281,7 +283,14 @@ impl Probe {
         all: impl FnOnce() -> [u64; ALL_REGISTERS],
         (told, notes): (Told<'_>, Notes<'_>),
     ) -> bool {
-        let Notes { log, beside, most } = notes;
+        let Notes {
+            log,
+            trails,
+            beside,
+            most,
+        } = notes;
+        // A stack that is cut is another one.
+        let trails = trails.filter(|_| most.is_none());
         let cache = self.cache_of(slot);
         let stack_end = self.stack_end(slot.tid(), registers.sp, regs::thread_pointer());
         let mut memory = StackMemory::new(slot, registers.sp, stack_end).with_log(log);
@@ -305,14 +314,24 @@ impl Probe {
                         cache.enter(*generation);
                     }
                     let memory = &mut memory;
+                    let trails = trails.zip(log);
+                    if let Some((trails, _)) = trails {
+                        trails.begin_native(*generation);
+                    }
                     let mut nobody = Unlisted::default();
                     let (walked, met) = match merge {
-                        Some(merge) => (
-                            walk_observed(registers, &general, modules, cache, memory, out, merge),
-                            merge.is_unlisted,
-                        ),
+                        Some(inner) => {
+                            let mut seen = Sharing { inner, trails };
+                            let seen = &mut seen;
+                            let walked = walk_observed(
+                                registers, &general, modules, cache, memory, out, seen,
+                            );
+                            (walked, seen.inner.is_unlisted)
+                        }
                         None => {
-                            let seen = &mut nobody;
+                            let inner = &mut nobody;
+                            let mut seen = Sharing { inner, trails };
+                            let seen = &mut seen;
                             let walked = walk_observed(
                                 registers, &general, modules, cache, memory, out, seen,
                             );
@@ -356,6 +375,7 @@ impl Probe {
                     is_main: slot.tid() == self.pid.load(Ordering::Relaxed),
                     beginning,
                     log,
+                    trails,
                 };
                 let native = |out: &mut [u64], merge: &mut Merge<'_>| native(out, Some(merge));
                 record::write(interpreter, buffer, claim, &sampled, native)

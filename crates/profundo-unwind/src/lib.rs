@@ -64,6 +64,6 @@ pub use regs::{General, Regs};
 pub use row::{Cfa, Fp, Rbx, Row, Rule};
 pub use table::{BUCKET_BYTES, TableRef};
 pub use walk::{
-    End, Memory, Observer, walk, walk_cached, walk_observed, walk_with_registers,
+    Arrival, End, Memory, Observer, Way, walk, walk_cached, walk_observed, walk_with_registers,
     walk_without_frame_pointer,
 };

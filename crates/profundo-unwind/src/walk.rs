@@ -77,6 +77,70 @@ pub trait Observer {
 
     /// The next frame's code lies in no module: what is found from here on is a guess, or nothing.
     fn unlisted(&mut self) {}
+
+    /// The walk comes to a frame, whose address will be stored at `index`. Whoever knows all frames from this one on to the root
+    /// stores their addresses in `out`, and returns how many they are.
+    #[inline]
+    fn arrive(&mut self, _index: usize, _arrival: &Arrival, _out: &mut [u64]) -> Option<usize> {
+        None
+    }
+
+    /// How the walk goes on from the frame that it came to last. Not called where it ends before the root.
+    #[inline]
+    fn went(&mut self, _way: Way) {}
+}
+
+/// The state of a walk that has come to a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The instruction.
+    pub ip: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The frame pointer.
+    pub fp: u64,
+    /// Whether that is all that the way depends on, if only rows of the usual kinds are met until the root. A first frame is
+    /// none of those, nor one that was interrupted.
+    pub is_plain: bool,
+}
+
+/// How a walk goes on from a frame. All zero is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Way {
+    /// To its caller, by a row of a usual kind. It depends on the stack pointer or the frame pointer, and on the words that
+    /// the return address and the caller's frame pointer are read from.
+    Caller {
+        /// Whether it is found by the frame pointer.
+        uses_fp: bool,
+        /// Where the caller's frame pointer was read; 0: it is the same.
+        slot: u64,
+        /// The caller's stack pointer. The word below is the return address.
+        cfa: u64,
+        /// What that is. 0: there is no caller.
+        ip: u64,
+    },
+    /// The row says that there is no caller.
+    Root,
+    /// In some other way.
+    Other,
+}
+
+impl Way {
+    /// Whether there is no frame behind this one.
+    #[inline]
+    pub fn is_last(&self) -> bool {
+        matches!(self, Self::Root | Self::Caller { ip: 0, .. })
+    }
+
+    /// Whether the way depends on the frame pointer, if from the caller on it does, or does not.
+    #[inline]
+    pub fn needs_frame_pointer(&self, further: bool) -> bool {
+        match *self {
+            Self::Caller { uses_fp, slot, .. } => uses_fp || slot == 0 && further,
+            Self::Root | Self::Other => false,
+        }
+    }
 }
 
 /// Nobody looks.
@@ -188,16 +252,24 @@ fn drive(
 ) -> (usize, End) {
     let mut depth = 0;
     loop {
+        if let Some(known) = observer.arrive(
+            depth,
+            &frame.arrival(depth),
+            out.get_mut(depth..).unwrap_or_default(),
+        ) {
+            return (depth + known, End::Root);
+        }
         let Some(slot) = out.get_mut(depth) else {
             return (depth, End::Full);
         };
+        let mut way = Way::Other;
         let marked = frame.interrupted && depth > 0;
         let address = frame.regs.ip.wrapping_add(u64::from(marked));
         *slot = address;
         let sp = frame.regs.sp;
         depth += 1;
         let stepped = match rows.row(frame.lookup()) {
-            Some(row) => match regs::step(&mut frame, row, memory) {
+            Some(row) => match regs::step_told(&mut frame, row, memory, &mut way) {
                 Err(Stop::NeedsFramePointer) => scan::step(&mut frame, row, modules, memory),
                 Err(Stop::Unsupported) => {
                     let ip = frame.regs.ip;
@@ -217,8 +289,16 @@ fn drive(
             }
         };
         match stepped {
-            Ok(()) => observer.frame(depth - 1, address, sp, frame.regs.sp),
-            Err(end) => return (depth, end),
+            Ok(()) => {
+                observer.frame(depth - 1, address, sp, frame.regs.sp);
+                observer.went(way);
+            }
+            Err(end) => {
+                if way == Way::Root {
+                    observer.went(way);
+                }
+                return (depth, end);
+            }
         }
         if frame.regs.ip == 0 {
             return (depth, End::Root);

@@ -1,14 +1,15 @@
 //! The stacks that a thread has come from lately, and how to know one again without walking it.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::desk::Desk;
-use super::log::{Read, ReadLog, Uses};
+use super::log::{ReadLog, Uses};
+use super::trails::{Kept, READS, Trails};
 
 /// How many stacks are known at one time, and how many reads they may have together: so many at first, and at most.
 const STACKS: usize = 1 << 14;
 const FIRST_READS: usize = 1 << 15;
-const READS: usize = 1 << 19;
 const CHAINS: usize = 1 << 12;
 /// How many stacks of one chain are compared: those that were met last.
 const PATIENCE: usize = 16;
@@ -48,8 +49,7 @@ struct Stack {
     beginning: Beginning,
     besides: Besides,
     uses: Uses,
-    first: u32,
-    count: u32,
+    kept: Kept,
     /// Until when that is all that its walk depends on, by the cycle counter.
     until: u64,
     /// Its number, and the next one of its chain, counted from 1.
@@ -63,9 +63,7 @@ struct Stack {
 pub struct Known {
     chains: [u32; CHAINS],
     stacks: [Stack; STACKS],
-    reads: [Read; READS],
     stacks_used: usize,
-    reads_used: usize,
     /// How many reads there is room for, beyond the first.
     more_reads: usize,
     /// How many stacks were walked since it began anew, and how many of them the process had met before.
@@ -79,6 +77,8 @@ pub struct Known {
     deep_until: u64,
     /// Where walks note what they read.
     pub log: ReadLog,
+    /// What the stacks have in common, and all reads.
+    pub(crate) trails: Trails,
     /// Where new stacks are walked into.
     pub(crate) desk: Desk,
 }
@@ -134,14 +134,20 @@ impl Known {
                 && (!frame_pointer || stack.besides.frame_pointer == besides.frame_pointer)
                 && (!general || stack.besides.general == besides.general);
             if are_same {
-                let first = stack.first as usize;
-                let reads = self.reads.get(first..first + stack.count as usize)?;
                 // In the order of the walk: where the words before are what they were, this one is where
                 // the walk would read it now, so it can be read.
                 // SAFETY: the caller vouches for the first one; the rest follow.
-                let is_same = reads.iter().all(|read| unsafe {
-                    (read.address as *const u64).read_unaligned() == read.word
-                });
+                let is_same = unsafe {
+                    let Kept {
+                        first,
+                        count,
+                        python,
+                        native,
+                    } = stack.kept;
+                    self.trails.are_same(first, count)
+                        && self.trails.python_holds(python).is_ok()
+                        && self.trails.native_holds_still(native)
+                };
                 if is_same {
                     let (site, is_old) = (stack.site, now >= stack.until);
                     if is_old {
@@ -193,10 +199,17 @@ impl Known {
         }
     }
 
+    /// Begins a walk, at this time by the cycle counter.
+    pub(super) fn begin_walk(&self, now: u64) {
+        self.log.clear(now);
+        self.trails.clear();
+    }
+
     /// Begins anew.
     pub(super) fn forget(&mut self) {
         self.chains = [0; CHAINS];
-        (self.stacks_used, self.reads_used, self.old) = (0, 0, 0);
+        (self.stacks_used, self.old) = (0, 0);
+        self.trails.forget();
         (self.walked, self.met_before) = (0, 0);
     }
 
@@ -226,19 +239,19 @@ impl Known {
         room.0.fetch_sub(self.more_reads, Ordering::Relaxed);
     }
 
-    /// Whether the stack that was just walked, because that was too long ago, is what it was: then the reads that are
-    /// kept of it are still those of its walk.
-    fn is_again(&self, site: u32) -> bool {
-        let old = (self.old as usize).checked_sub(1);
-        let Some((old, reads)) = old.and_then(|it| self.stacks.get(it)).zip(self.log.reads())
-        else {
-            return false;
-        };
-        let first = old.first as usize;
-        let kept = self.reads.get(first..first + old.count as usize);
-        old.site == site
-            && old.uses == self.log.uses()
-            && kept.is_some_and(|kept| kept.iter().copied().eq(reads))
+    /// The place of the stack that was just walked, because that was too long ago, if it has the same number.
+    fn again(&mut self, site: u32) -> Option<&mut Stack> {
+        let old = (self.old as usize).checked_sub(1)?;
+        self.stacks.get_mut(old).filter(|old| old.site == site)
+    }
+
+    /// Whether what is kept of a stack is what the log has.
+    fn is_kept(&self, kept: Kept) -> bool {
+        let reads = self.trails.reads(kept.first, kept.count);
+        kept.python == 0
+            && kept.native == 0
+            && (reads.map(|it| it.iter().map(Cell::get)).zip(self.log.reads()))
+                .is_some_and(|(kept, reads)| kept.eq(reads))
     }
 
     /// Notes that a stack was walked, and whether the process had met it before.
@@ -255,29 +268,38 @@ impl Known {
         site: u32,
         room: &KnownRoom,
     ) {
-        let Some(count) = self.log.reads().map(|reads| reads.len()) else {
+        if self.log.reads().is_none() {
             return;
+        }
+        let (uses, until) = (self.log.uses(), self.log.good_until());
+        let wanted = self.trails.wanted(&self.log);
+        let old = self.again(site).map(|old| (old.kept, old.uses));
+        let is_same = |(kept, had): (Kept, Uses)| {
+            had == uses && !wanted.has_nodes() && self.is_kept(kept)
         };
-        let until = self.log.good_until();
-        if self.is_again(site) {
-            let place = (self.old as usize).checked_sub(1);
-            if let Some(stack) = place.and_then(|place| self.stacks.get_mut(place)) {
+        if old.is_some_and(is_same) {
+            if let Some(stack) = self.again(site) {
                 stack.until = until;
+            }
+            return;
+        }
+        let reads = self.trails.reads_used() + wanted.reads();
+        let is_full = reads > FIRST_READS + self.more_reads;
+        let has_nodes = self.trails.has_nodes_for(&wanted);
+        if self.stacks_used == STACKS || !has_nodes || is_full && !self.grow(room) {
+            self.forget();
+            if wanted.has_nodes() {
+                // What it has in common with others is forgotten too.
                 return;
             }
         }
-        let is_full = self.reads_used + count > FIRST_READS + self.more_reads;
-        if self.stacks_used == STACKS || is_full && !self.grow(room) {
-            self.forget();
-        }
-        let first = self.reads_used;
-        let (Some(room), Some(reads)) =
-            (self.reads.get_mut(first..first + count), self.log.reads())
-        else {
+        let Some(kept) = self.trails.keep(&wanted, &self.log) else {
             return;
         };
-        for (place, read) in room.iter_mut().zip(reads) {
-            *place = read;
+        if let Some(stack) = self.again(site) {
+            (stack.kept, stack.uses, stack.until) = (kept, uses, until);
+            (stack.beginning, stack.besides) = (beginning, besides);
+            return;
         }
         let (Some(chain), Some(place)) = (
             self.chains.get_mut(chain_of(&beginning)),
@@ -288,14 +310,12 @@ impl Known {
         *place = Stack {
             beginning,
             besides,
-            uses: self.log.uses(),
-            first: first as u32,
-            count: count as u32,
+            uses,
+            kept,
             until,
             site,
             next: *chain,
         };
-        self.reads_used += count;
         self.stacks_used += 1;
         *chain = self.stacks_used as u32;
     }

@@ -164,6 +164,24 @@ impl ReadLog {
         }
     }
 
+    /// How many words were noted.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.count.get()
+    }
+
+    /// Some of them.
+    pub(super) fn some(&self, from: usize, to: usize) -> impl Iterator<Item = Read> {
+        let reads = self.reads.get(from..to).unwrap_or_default();
+        reads.iter().map(Cell::get)
+    }
+
+    /// Where the frame pointer was read that the walk would use now; at address 0 none was.
+    #[inline]
+    pub(super) fn frame_pointer(&self) -> Read {
+        self.frame_pointer.get()
+    }
+
     /// Whether there was more to note than there is room.
     pub(crate) fn is_too_long(&self) -> bool {
         self.is_lost.get() && self.count.get() == MOST

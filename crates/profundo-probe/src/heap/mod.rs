@@ -24,6 +24,7 @@ pub mod switch;
 mod tell;
 mod texts;
 pub mod traces;
+mod trails;
 pub mod watch;
 
 pub use counts::{CountSlot, Counts};
@@ -41,4 +42,5 @@ pub use spin::Spin;
 pub use switch::{SWITCH, Switch};
 pub use tell::{Caller, Numbers, Untold};
 pub use traces::{Trace, Traces};
+pub(crate) use trails::{Arrival, Sharing, Trails};
 pub use watch::{Tables, Watch};

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::sites::{Means, Walked};
 use crate::buffer::CHUNK_WORDS;
-use crate::shared::{NewStack, WINDOW_WORDS, WINDOWS, entry_kind, from_root, kept_of};
+use crate::shared::{NewStack, WINDOW_WORDS, WINDOWS, entry_kind, from_root};
 
 const PENS: usize = 64;
 
@@ -36,7 +36,8 @@ struct Hand {
     /// Which window, plus one, and how many of its words are used.
     window: usize,
     used: usize,
-    /// The last stack of the window: native frames, then Python's words with places from the root.
+    /// The last stack of the window, both from the root on: native frames from the front, and from the back Python's words with
+    /// places from the root. What the next one has in common with it stays where it is.
     frames: usize,
     python: usize,
     words: [u64; CHUNK_WORDS],
@@ -152,10 +153,11 @@ impl Held<'_> {
     pub(super) fn write_stack(&mut self, walked: &Walked<'_>, number: u32) -> Option<()> {
         let (frames, python) = walked.words.split_at_checked(walked.head.frames.into())?;
         let turned = |word: &u64| from_root(*word, frames.len());
+        let kept = self.hand().kept(frames, python.iter().map(turned))?;
         let new_stack = NewStack {
             number,
             source: walked.source,
-            kept: self.hand().kept(frames, python.iter().map(turned))?,
+            kept,
             head: *walked.head,
         };
         let words = new_stack.words();
@@ -170,8 +172,8 @@ impl Held<'_> {
             *place = turned(word);
         }
         self.publish(first, words);
-        let all = frames.iter().copied().chain(python.iter().map(turned));
-        self.hand().remember([frames.len(), python.len()], all);
+        self.hand()
+            .remember(kept, frames, python.iter().map(turned));
         Some(())
     }
 
@@ -188,26 +190,41 @@ impl Held<'_> {
 }
 
 impl Hand {
-    /// How many native frames and words of Python's a stack has in common with the last one.
+    /// How many native frames and words of Python's a stack has in common with the last one, at their ends.
     fn kept(
         &self,
         frames: &[u64],
         python: impl DoubleEndedIterator<Item = u64>,
     ) -> Option<[u16; 2]> {
-        let (old_frames, rest) = self.words.split_at_checked(self.frames)?;
-        let old_python = rest.get(..self.python)?;
+        let old_frames = self.words.get(..self.frames)?;
+        let old_python = self.words.get(CHUNK_WORDS - self.python..)?;
+        let pairs = frames.iter().rev().zip(old_frames);
+        let native = pairs.take_while(|(new, old)| new == old).count();
         let pairs = python.rev().zip(old_python.iter().rev());
         let python = pairs.take_while(|(new, old)| new == *old).count();
-        Some([kept_of(frames, old_frames) as u16, python as u16])
+        Some([native as u16, python as u16])
     }
 
-    fn remember(&mut self, [frames, python]: [usize; 2], all: impl Iterator<Item = u64>) {
-        for (place, word) in self.words.iter_mut().zip(all) {
-            *place = word;
-        }
-        (self.frames, self.python) = (frames, python);
-        if frames + python > CHUNK_WORDS {
+    /// Keeps a stack in the place of the last one, with which it has so many words in common.
+    fn remember(
+        &mut self,
+        kept: [u16; 2],
+        frames: &[u64],
+        python: impl ExactSizeIterator<Item = u64> + DoubleEndedIterator,
+    ) {
+        let [kept_frames, kept_python] = kept.map(usize::from);
+        (self.frames, self.python) = (frames.len(), python.len());
+        if self.frames + self.python > CHUNK_WORDS {
             (self.frames, self.python) = (0, 0);
+            return;
+        }
+        let places = self.words.iter_mut().zip(frames.iter().rev());
+        for (place, frame) in places.skip(kept_frames) {
+            *place = *frame;
+        }
+        let places = self.words.iter_mut().rev().zip(python.rev());
+        for (place, word) in places.skip(kept_python) {
+            *place = word;
         }
     }
 }

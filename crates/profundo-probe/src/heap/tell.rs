@@ -263,7 +263,7 @@ impl Probe {
             true => Some(room_for(means.header).unwrap_or(DEEP)),
             false => room_for(means.header),
         };
-        known.log.clear(began);
+        known.begin_walk(began);
         let before = means.header.sites.load(Ordering::Relaxed);
         let found = Cell::new(None);
         let ask = |head: &SampleHead, words: &[u64]| {
@@ -288,6 +288,7 @@ impl Probe {
             |desk| {
                 let notes = Notes {
                     log: Some(&known.log),
+                    trails: Some(&known.trails),
                     beside: Some(desk),
                     most,
                 };

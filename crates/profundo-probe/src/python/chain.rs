@@ -4,10 +4,10 @@
 use core::ops::ControlFlow;
 
 use profundo_cpython::{
-    CodeKey, CodeShape, End as ChainEnd, Frame, Memory, Step, TextShape, code_key, code_shape,
+    CodeKey, CodeShape, End as ChainEnd, Frame, Memory, Start, Step, TextShape, code_key, code_shape,
     flag, walk,
 };
-use profundo_wire::{CODE_HEAD_WORDS, CodeHead, Gil, PythonEnd, PythonWord, TextKind};
+use profundo_wire::{CODE_HEAD_WORDS, CodeHead, Gil, PythonEnd, PythonWord, State, TextKind};
 
 use super::interpreter::Interpreter;
 use super::merge::entry_at;
@@ -55,7 +55,11 @@ impl Chain<'_> {
         if *state == 0 {
             return PythonEnd::Whole;
         }
-        let start = interpreter.start(*state, &sampled.registers, ranges, sampled.all);
+        let is_calling = sampled.head.state == State::Allocating;
+        let start = Start {
+            is_calling,
+            ..interpreter.start(*state, &sampled.registers, ranges, sampled.all)
+        };
         let end = walk(&interpreter.layout, memory, start, |memory, step| {
             self.step(memory, words, step)
         });
@@ -64,7 +68,58 @@ impl Chain<'_> {
             ChainEnd::Whole => PythonEnd::Whole,
             ChainEnd::Stopped => PythonEnd::Truncated,
             ChainEnd::Broken => PythonEnd::Broken,
+            ChainEnd::Known => self.take_over(words),
         }
+    }
+
+    /// Goes on as the walk did that has met the same frames before.
+    fn take_over(&mut self, words: &mut [u64]) -> PythonEnd {
+        let Some(trails) = self.writer.sampled.trails else {
+            return PythonEnd::Broken;
+        };
+        for met in trails.python_rest() {
+            for word in met.words() {
+                if self.at >= self.most.min(self.codes) {
+                    let _ = self.stop();
+                    return PythonEnd::Truncated;
+                }
+                if met.frame() == Some(word)
+                    && let PythonWord::Frame {
+                        code,
+                        offset,
+                        is_call,
+                    } = PythonWord::from_word(word)
+                {
+                    let frame = Frame {
+                        address: met.address,
+                        code: met.code,
+                        flags: met.flags,
+                        offset,
+                        is_call,
+                    };
+                    self.meet(frame, code);
+                }
+                if let Some(place) = words.get_mut(self.at) {
+                    *place = word;
+                }
+                self.at += 1;
+            }
+        }
+        PythonEnd::Whole
+    }
+
+    /// Keeps in mind what is told of tasks and threads.
+    fn meet(&mut self, frame: Frame, code: u32) {
+        if frame.flags & flag::COROUTINE != 0 {
+            self.outermost = Some(Outermost {
+                code,
+                frame: frame.address,
+                caller: None,
+            });
+        } else if let Some(coroutine) = &mut self.outermost {
+            coroutine.caller.get_or_insert(frame);
+        }
+        self.first = Some(frame);
     }
 
     /// Walks the frames in another interpreter that may wait below those that were met. The state
@@ -124,22 +179,17 @@ impl Chain<'_> {
         let word = match step {
             Step::Entry { stack } => {
                 self.place = stack.unwrap_or(self.place);
-                entry_at(stack.unwrap_or(0))
+                let word = entry_at(stack.unwrap_or(0));
+                if let Some(trails) = self.writer.sampled.trails {
+                    trails.meet_entry(word);
+                }
+                word
             }
             Step::Frame(frame) => {
                 let Some(code) = self.number(memory, words, &frame) else {
                     return self.stop();
                 };
-                if frame.flags & flag::COROUTINE != 0 {
-                    self.outermost = Some(Outermost {
-                        code,
-                        frame: frame.address,
-                        caller: None,
-                    });
-                } else if let Some(coroutine) = &mut self.outermost {
-                    coroutine.caller.get_or_insert(frame);
-                }
-                self.first = Some(frame);
+                self.meet(frame, code);
                 let Frame {
                     offset, is_call, ..
                 } = frame;
@@ -148,7 +198,11 @@ impl Chain<'_> {
                     offset,
                     is_call,
                 };
-                word.to_word()
+                let word = word.to_word();
+                if let Some(trails) = self.writer.sampled.trails {
+                    trails.meet_frame(word, frame.code, frame.flags);
+                }
+                word
             }
         };
         if let Some(place) = words.get_mut(self.at) {

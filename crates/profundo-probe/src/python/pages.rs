@@ -10,7 +10,7 @@ use core::cell::UnsafeCell;
 
 use profundo_cpython::Memory;
 
-use crate::heap::ReadLog;
+use crate::heap::{Arrival, ReadLog, Trails};
 use crate::sys;
 
 /// How many pages a cache remembers.
@@ -52,6 +52,7 @@ pub(super) struct ProcessMemory<'a> {
     /// Whatever the walk says.
     are_all_doubtful: bool,
     log: Option<&'a ReadLog>,
+    trails: Option<&'a Trails>,
 }
 
 impl<'a> ProcessMemory<'a> {
@@ -65,12 +66,13 @@ impl<'a> ProcessMemory<'a> {
             is_doubtful: false,
             are_all_doubtful: false,
             log: None,
+            trails: None,
         }
     }
 
-    /// Notes what is read from now on, or nothing any more.
-    pub(super) fn set_log(&mut self, log: Option<&'a ReadLog>) {
-        self.log = log;
+    /// Notes what is read from now on, and takes over what is known of frames; or nothing any more.
+    pub(super) fn set_log(&mut self, log: Option<&'a ReadLog>, trails: Option<&'a Trails>) {
+        (self.log, self.trails) = (log, trails);
     }
 
     /// Doubts all addresses from now on, or only those that the walk says.
@@ -155,6 +157,13 @@ impl Memory for ProcessMemory<'_> {
         if let Some(log) = self.log {
             log.set_implied(implied);
         }
+    }
+
+    #[inline]
+    fn arrive(&mut self, arrival: Arrival) -> bool {
+        let both = self.trails.zip(self.log);
+        // SAFETY: there are trails only where the calling thread is at a call of ours, so that its frames are whole and alive.
+        both.is_some_and(|(trails, log)| unsafe { trails.arrive_python(arrival, log) })
     }
 }
 

@@ -27,7 +27,7 @@ use super::pages::{Page, ProcessMemory};
 use crate::again::{Beginning, Entries, Told};
 use crate::buffer::{Buffer, CHUNK_WORDS, Room};
 use crate::claims::Claim;
-use crate::heap::ReadLog;
+use crate::heap::{ReadLog, Trails};
 use crate::sample::MAX_DEPTH;
 use crate::threads::Slot;
 
@@ -52,6 +52,8 @@ pub(crate) struct Sampled<'a> {
     pub beginning: Option<&'a Beginning<'a>>,
     /// Where to note what is read of the interpreter's frames.
     pub log: Option<&'a ReadLog>,
+    /// What is known of frames, and is to be known.
+    pub trails: Option<&'a Trails>,
 }
 
 /// What a walk wrote.
@@ -370,9 +372,18 @@ impl<'a> Writer<'a> {
             is_last,
             is_short: false,
         };
-        memory.set_log(self.sampled.log);
+        let Sampled { log, trails, .. } = *self.sampled;
+        // What is in another interpreter is another walk.
+        let trails = trails.filter(|_| self.below == 0);
+        memory.set_log(log, trails);
+        if let Some(trails) = trails {
+            trails.begin_python(self.interpreter.codes.epoch());
+        }
         let python_end = chain.walk(memory, words);
-        memory.set_log(None);
+        memory.set_log(None, None);
+        if let Some((trails, log)) = trails.zip(log) {
+            trails.end_python(python_end == PythonEnd::Whole, log);
+        }
         if python_end == PythonEnd::Whole && !self.sampled.is_main {
             chain.tell_name(words);
         }

@@ -71,7 +71,7 @@ pub use door::{DOOR_SYMBOL, Outlet, Request, refusal, request_flag, request_stat
 pub use search::{Search, search_state};
 pub use stacks::{
     NewStack, STACK_WORDS, STACKS_BYTES, STACKS_FILE, StackWindows, WINDOW_WORDS, WINDOWS,
-    entry_kind, from_root, kept_of,
+    entry_kind, from_root,
 };
 pub use sums::{
     COMMON, LIVES, Net, PIECE, PIECES, Piece, Row, SHARES, SITES, SLOTS, SUMS_BYTES, SUMS_FILE,

@@ -184,13 +184,6 @@ pub fn from_root(word: u64, frames: usize) -> u64 {
     }
 }
 
-/// How many words two stacks have in common at their ends, where the callers are.
-#[inline]
-pub fn kept_of(one: &[u64], other: &[u64]) -> usize {
-    let pairs = one.iter().rev().zip(other.iter().rev());
-    pairs.take_while(|(one, other)| one == other).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,13 +227,6 @@ mod tests {
         assert_eq!(from_root(entry(None), 10), entry(None));
         assert_eq!(from_root(1 << 62 | 7 << 32 | 4, 10), 1 << 62 | 7 << 32 | 4);
         assert_eq!(from_root(entry(Some(10)), 10), entry(Some(10)));
-    }
-
-    #[test]
-    fn callers_are_in_common() {
-        assert_eq!(kept_of(&[1, 2, 3], &[9, 8, 2, 3]), 2);
-        assert_eq!(kept_of(&[1, 2, 3], &[]), 0);
-        assert_eq!(kept_of(&[3], &[3]), 1);
     }
 
     #[test]

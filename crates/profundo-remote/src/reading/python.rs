@@ -130,7 +130,8 @@ impl Python {
         let end = match end {
             End::Whole => PythonEnd::Whole,
             End::Stopped => PythonEnd::Truncated,
-            End::Broken => PythonEnd::Broken,
+            // Nothing is known beforehand.
+            End::Broken | End::Known => PythonEnd::Broken,
         };
         // What is kept of a run that was cut has its place among the native frames all the same.
         if end != PythonEnd::Whole && is_open(python) {

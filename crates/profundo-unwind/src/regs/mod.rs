@@ -9,13 +9,14 @@ mod x86_64;
 #[cfg(target_arch = "aarch64")]
 pub use aarch64::Regs;
 #[cfg(target_arch = "aarch64")]
-pub(crate) use aarch64::{call_before, leads_to, step, step_without_row};
+pub(crate) use aarch64::{call_before, leads_to, step, step_without_row, way_of};
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::Regs;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86_64::{call_before, leads_to, step, step_without_row};
+pub(crate) use x86_64::{call_before, leads_to, step, step_without_row, way_of};
 
-use crate::End;
+use crate::walk::{Arrival, Way};
+use crate::{End, Memory, Row};
 
 /// General registers of the first frame by their DWARF numbers. Code that is just setting up a
 /// realigned stack keeps its frame in one of them.
@@ -65,6 +66,17 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// The state that the walk is in, at the frame at this depth.
+    #[inline]
+    pub fn arrival(&self, depth: usize) -> Arrival {
+        Arrival {
+            ip: self.regs.ip,
+            sp: self.regs.sp,
+            fp: self.regs.fp,
+            is_plain: depth > 0 && self.fp_known && !self.interrupted,
+        }
+    }
+
     /// The address by which the row is found: a call may be the last instruction of its function.
     #[inline]
     pub fn lookup(&self) -> u64 {
@@ -107,4 +119,22 @@ pub(crate) enum Code {
     Module,
     /// It lies nowhere that is known.
     Unknown,
+}
+
+/// Moves a frame to its caller, and says how. The way is written where it leads to a caller or ends at the root.
+#[inline]
+pub(crate) fn step_told(
+    frame: &mut Frame<'_>,
+    row: Row,
+    memory: &mut impl Memory,
+    way: &mut Way,
+) -> Result<(), Stop> {
+    let before = frame.regs;
+    let stepped = step(frame, row, memory);
+    *way = match stepped {
+        Ok(()) => way_of(row, before, frame.regs),
+        Err(Stop::End(End::Root)) => Way::Root,
+        Err(_) => Way::Other,
+    };
+    stepped
 }

@@ -8,6 +8,7 @@ pub(crate) use bare::step_without_row;
 pub(crate) use calls::{call_before, leads_to};
 
 use super::{Frame, Others, Place, Stop};
+use crate::walk::Way;
 use crate::{Cfa, End, Fp, Memory, Rbx, Row, Rule};
 
 /// The registers that a walk begins with.
@@ -84,6 +85,25 @@ pub(crate) fn step(frame: &mut Frame<'_>, row: Row, memory: &mut impl Memory) ->
     arrive(frame, ip, cfa, rule.rbx);
     frame.interrupted = false;
     Ok(())
+}
+
+/// How a step by a row has led from these registers to those of the caller.
+#[inline]
+pub(crate) fn way_of(row: Row, from: Regs, to: Regs) -> Way {
+    let Some(rule) = row.everyday() else {
+        return Way::Other;
+    };
+    let slot = rule.saved_fp.map_or(0, |offset| plus(to.sp, offset.into()));
+    // A place that was given up may not have been read.
+    if rule.saved_fp.is_some() && slot < from.sp {
+        return Way::Other;
+    }
+    Way::Caller {
+        uses_fp: rule.from_fp,
+        slot,
+        cfa: to.sp,
+        ip: to.ip,
+    }
 }
 
 #[inline]

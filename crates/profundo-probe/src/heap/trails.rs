@@ -1,0 +1,287 @@
+//! Frames that the walks of a thread have met, each once, with the frames that it was called from.
+//!
+//! A new stack has most of its frames in common with one before it. A walk that comes to a frame in the state in which
+//! an earlier walk came to it goes on as that one did, as long as all words are the same that the earlier walk has read from
+//! there on: a step depends on nothing but its state and these words, and leads to the state of the next one. So the
+//! walk looks at these words, which takes a nanosecond or two for a frame, and takes over the rest. Where one word differs, it goes on by itself.
+//!
+//! The state of a walk of native frames is the instruction, the stack pointer and the frame pointer, where rows of the usual
+//! kinds lead to the root: those ask for no other register. The frame pointer counts only until it is read again, or if it
+//! is used. The state of a walk of the interpreter's frames is the frame, the loop's record and whether a run begins.
+
+use core::cell::Cell;
+
+use super::log::{Read, ReadLog};
+
+mod native;
+mod python;
+
+pub(crate) use native::Sharing;
+pub(crate) use python::Arrival;
+
+use native::{NativeNode, NativeStep};
+use python::{PythonNode, PythonStep};
+
+/// How many reads the nodes and the stacks of a thread may have together at most.
+pub(super) const READS: usize = 1 << 19;
+/// How many nodes there are of each kind.
+const NODES: usize = 1 << 15;
+/// How many frames are found again by where they lie: those that were met last. A power of two.
+const PLACES: usize = 1 << 12;
+/// How many frames of one walk become nodes at most.
+const STEPS: usize = 1 << 12;
+
+/// Nodes, and the walk that is under way. All zero is none.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Trails {
+    reads: [Cell<Read>; READS],
+    reads_used: Cell<usize>,
+    /// Which list of modules the native nodes hold for, and which numbers of code objects the others.
+    generation: Cell<u64>,
+    epoch: Cell<u64>,
+    python: Nodes<PythonNode, PythonStep>,
+    native: Nodes<NativeNode, NativeStep>,
+    /// How many reads the walk of the interpreter's frames has made, which comes first.
+    python_end: Cell<usize>,
+}
+
+/// A number of a node, counted from 1; 0 for none.
+pub(super) type Number = u32;
+
+/// The nodes of one kind.
+#[derive(Debug)]
+#[repr(C)]
+struct Nodes<N: Copy, S: Copy> {
+    nodes: [Cell<N>; NODES],
+    used: Cell<usize>,
+    /// The last node of those with the same hash of their places.
+    places: [Cell<Number>; PLACES],
+    /// The walk that is under way: its own frames, from the leaf on, and the node that it has ended at.
+    steps: [Cell<S>; STEPS],
+    count: Cell<usize>,
+    rest: Cell<Number>,
+    /// Whether it has come to the root, or to that node, with all its frames in `steps`.
+    is_whole: Cell<bool>,
+    /// Nothing is taken over before this place was passed: from there on it was not what it had been. 0: none.
+    passed: Cell<u64>,
+}
+
+impl<N: Copy, S: Copy> Nodes<N, S> {
+    fn get(&self, number: Number) -> Option<N> {
+        let node = self.nodes.get((number as usize).checked_sub(1)?)?;
+        Some(node.get())
+    }
+
+    fn clear(&self) {
+        self.count.set(0);
+        self.rest.set(0);
+        self.is_whole.set(false);
+        self.passed.set(0);
+    }
+
+    fn forget(&self) {
+        self.clear();
+        self.used.set(0);
+        self.forget_places();
+    }
+
+    fn forget_places(&self) {
+        for place in &self.places {
+            place.set(0);
+        }
+    }
+
+    /// Adds a step to the walk. One that has no room makes it one that is not kept.
+    fn begin_step(&self, step: S) {
+        let count = self.count.get();
+        if let Some(place) = self.steps.get(count) {
+            place.set(step);
+        }
+        self.count.set(count.saturating_add(1));
+    }
+
+    /// Changes the last step.
+    fn change_step(&self, change: impl FnOnce(&mut S)) {
+        let last = self.count.get().checked_sub(1);
+        if let Some(place) = last.and_then(|last| self.steps.get(last)) {
+            let mut step = place.get();
+            change(&mut step);
+            place.set(step);
+        }
+    }
+
+    fn step(&self, index: usize) -> Option<S> {
+        let step = self.steps.get(index).filter(|_| index < self.count.get())?;
+        Some(step.get())
+    }
+
+    fn has_room(&self, more: usize) -> bool {
+        self.used.get() + more <= NODES && self.count.get() <= STEPS
+    }
+
+    /// Keeps a node. `None`: there is no room.
+    fn keep(&self, node: N, place: usize) -> Option<Number> {
+        let used = self.used.get();
+        self.nodes.get(used)?.set(node);
+        let number = used as Number + 1;
+        self.used.set(used + 1);
+        self.places.get(place % PLACES)?.set(number);
+        Some(number)
+    }
+}
+
+/// What is kept of a walk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// Its reads that belong to no node.
+    pub(super) first: u32,
+    pub(super) count: u32,
+    /// Where its frames begin that are nodes; 0: nowhere.
+    pub(super) python: Number,
+    pub(super) native: Number,
+}
+
+/// What of a walk is to be kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wanted {
+    /// How many reads of each walk belong to no node, in the log's order: of the interpreter's frames, which come first, and of
+    /// native ones.
+    python: Part,
+    native: Part,
+    /// Another one: where the frame pointer lies that the first node is found by.
+    frame_pointer: Option<Read>,
+    /// How many reads there are in all.
+    reads: usize,
+}
+
+/// A part of a walk.
+#[derive(Debug, Clone, Copy, Default)]
+struct Part {
+    /// Its reads that belong to no node.
+    from: usize,
+    to: usize,
+    /// How many of its own frames become nodes, which are the last ones.
+    nodes: usize,
+    /// Whether it has any nodes.
+    has_nodes: bool,
+}
+
+impl Trails {
+    /// Begins a walk.
+    pub(super) fn clear(&self) {
+        self.python.clear();
+        self.native.clear();
+        self.python_end.set(0);
+    }
+
+    /// Forgets everything.
+    pub(super) fn forget(&self) {
+        self.python.forget();
+        self.native.forget();
+        self.reads_used.set(0);
+    }
+
+    pub(super) fn reads_used(&self) -> usize {
+        self.reads_used.get()
+    }
+
+    pub(super) fn reads(&self, first: u32, count: u32) -> Option<&[Cell<Read>]> {
+        let first = first as usize;
+        self.reads.get(first..first + count as usize)
+    }
+
+    /// Whether these words are what they were.
+    ///
+    /// # Safety
+    /// The first of them can be read, and each other one if those before it are what they were.
+    #[inline]
+    pub(super) unsafe fn are_same(&self, first: u32, count: u32) -> bool {
+        let Some(reads) = self.reads(first, count) else {
+            return false;
+        };
+        reads.iter().all(|read| {
+            let Read { address, word } = read.get();
+            // SAFETY: the caller vouches.
+            unsafe { (address as *const u64).read_unaligned() == word }
+        })
+    }
+
+    /// What of the walk that has just ended is to be kept, whose reads the log has.
+    pub(super) fn wanted(&self, log: &ReadLog) -> Wanted {
+        let all = log.count();
+        let python_end = self.python_reads().min(all);
+        let python = self.python_part(python_end);
+        let (native, frame_pointer) = self.native_part(python_end, all);
+        let of_nodes = python_end - python.to;
+        let of_none = python.to + (native.to - native.from) + usize::from(frame_pointer.is_some());
+        Wanted {
+            python,
+            native,
+            frame_pointer,
+            reads: of_none + of_nodes,
+        }
+    }
+
+    /// Whether there are nodes enough for it.
+    pub(super) fn has_nodes_for(&self, wanted: &Wanted) -> bool {
+        // Where a native walk ends has a node of its own.
+        self.python.has_room(wanted.python.nodes) && self.native.has_room(wanted.native.nodes + 1)
+    }
+
+    /// Keeps a walk, for which there is room. `None`: there is none.
+    pub(super) fn keep(&self, wanted: &Wanted, log: &ReadLog) -> Option<Kept> {
+        let first = self.reads_used.get();
+        let part = |part: Part| log.some(part.from, part.to);
+        let of_none = part(wanted.python)
+            .chain(part(wanted.native))
+            .chain(wanted.frame_pointer);
+        let count = self.keep_reads(of_none)?;
+        let python = match wanted.python.has_nodes {
+            true => self.keep_python(wanted.python.nodes, log)?,
+            false => 0,
+        };
+        let native = match wanted.native.has_nodes {
+            true => self.keep_native(wanted.native.nodes)?,
+            false => 0,
+        };
+        Some(Kept {
+            first: first as u32,
+            count: count as u32,
+            python,
+            native,
+        })
+    }
+
+    /// Keeps reads behind those that there are. Returns how many.
+    fn keep_reads(&self, reads: impl Iterator<Item = Read>) -> Option<usize> {
+        let first = self.reads_used.get();
+        let mut used = first;
+        for read in reads {
+            self.reads.get(used)?.set(read);
+            used += 1;
+        }
+        self.reads_used.set(used);
+        Some(used - first)
+    }
+}
+
+impl Wanted {
+    /// How many reads it has.
+    pub(super) fn reads(&self) -> usize {
+        self.reads
+    }
+
+    /// Whether it has taken over what others have.
+    pub(super) fn has_nodes(&self) -> bool {
+        self.python.has_nodes || self.native.has_nodes
+    }
+}
+
+/// Where a frame is looked for.
+fn place_of(one: u64, other: u64) -> usize {
+    ((one ^ other.rotate_left(20)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize % PLACES
+}
+
+#[cfg(test)]
+mod tests;

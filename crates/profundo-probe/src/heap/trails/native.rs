@@ -1,0 +1,286 @@
+//! Native frames.
+
+use profundo_unwind::{Arrival, Observer, Way};
+
+use super::{Number, Part, Read, ReadLog, Trails, place_of};
+
+/// A frame, in the state in which a walk has come to it.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct NativeNode {
+    ip: u64,
+    sp: u64,
+    /// The frame pointer, which counts where it is used.
+    fp: u64,
+    /// Where that of the caller was read; 0: it is the same.
+    slot: u64,
+    /// The caller; 0: this is the root.
+    parent: Number,
+    uses_fp: bool,
+    /// Whether it counts here or further out, before another one is read.
+    needs_fp: bool,
+}
+
+/// A frame of the walk that is under way.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct NativeStep {
+    arrival: Arrival,
+    way: Way,
+    /// Where the frame pointer was read, and how many reads were noted before.
+    frame_pointer: Read,
+    reads_from: u32,
+}
+
+/// Has a walk take over what is known, and keeps what is not.
+#[derive(Debug)]
+pub(crate) struct Sharing<'a, O> {
+    pub(crate) inner: &'a mut O,
+    pub(crate) trails: Option<(&'a Trails, &'a ReadLog)>,
+}
+
+impl<O: Observer> Observer for Sharing<'_, O> {
+    #[inline]
+    fn frame(&mut self, index: usize, address: u64, sp: u64, cfa: u64) {
+        self.inner.frame(index, address, sp, cfa);
+    }
+
+    fn unlisted(&mut self) {
+        self.inner.unlisted();
+    }
+
+    #[inline]
+    fn arrive(&mut self, index: usize, arrival: &Arrival, out: &mut [u64]) -> Option<usize> {
+        let (trails, log) = self.trails?;
+        // SAFETY: it is the calling thread that is walked, from its own registers.
+        let number = unsafe { trails.arrive_native(arrival, log) }?;
+        let count = trails.write_native(number, out);
+        let Some(count) = count else {
+            // It ends in the middle, as the room does.
+            trails.native.rest.set(0);
+            trails.begin_native_step(arrival, log);
+            return None;
+        };
+        trails.native.is_whole.set(true);
+        if trails.needs_frame_pointer(number) {
+            log.uses_frame_pointer();
+        }
+        let mut at = index;
+        let mut node = trails.native.get(number)?;
+        while let Some(caller) = trails.native.get(node.parent) {
+            self.inner.frame(at, node.ip, node.sp, caller.sp);
+            (node, at) = (caller, at + 1);
+        }
+        Some(count)
+    }
+
+    #[inline]
+    fn went(&mut self, way: Way) {
+        if let Some((trails, _)) = self.trails {
+            trails.native.change_step(|step| step.way = way);
+            if way.is_last() {
+                trails.native.is_whole.set(true);
+            }
+        }
+    }
+}
+
+impl Trails {
+    /// Native nodes hold for one list of modules.
+    pub(crate) fn begin_native(&self, generation: u64) {
+        self.native.clear();
+        if self.generation.replace(generation) != generation {
+            self.native.forget_places();
+        }
+    }
+
+    fn begin_native_step(&self, arrival: &Arrival, log: &ReadLog) {
+        self.native.begin_step(NativeStep {
+            arrival: *arrival,
+            way: Way::Other,
+            frame_pointer: log.frame_pointer(),
+            reads_from: log.count() as u32,
+        });
+    }
+
+    /// The walk comes to a frame. Returns the node that it goes on as, if there is one.
+    ///
+    /// # Safety
+    /// The calling thread's own stack is walked.
+    #[inline]
+    unsafe fn arrive_native(&self, arrival: &Arrival, log: &ReadLog) -> Option<Number> {
+        let Arrival { ip, sp, fp, .. } = *arrival;
+        if arrival.is_plain && sp > self.native.passed.get() {
+            let number = self.native.places.get(place_of(sp, ip))?.get();
+            let node = self.native.get(number);
+            if node.is_some_and(|node| (node.ip, node.sp) == (ip, sp)) {
+                // SAFETY: the caller vouches.
+                match unsafe { self.native_holds(number, fp) } {
+                    Ok(()) => {
+                        self.native.rest.set(number);
+                        return Some(number);
+                    }
+                    Err(sp) => self.native.passed.set(sp),
+                }
+            }
+        }
+        self.begin_native_step(arrival, log);
+        None
+    }
+
+    /// Whether all frames from this one on are what they were, if it has this frame pointer; if not, where the first lies that
+    /// is not.
+    ///
+    /// # Safety
+    /// It is a frame on the calling thread's own stack, which is mapped as long as the thread is there.
+    #[inline]
+    unsafe fn native_holds(&self, number: Number, mut fp: u64) -> Result<(), u64> {
+        // SAFETY: nodes are made of walks that have read these words on the thread's own stack.
+        let load = |address: u64| unsafe { (address as *const u64).read_unaligned() };
+        let mut slot = 0;
+        let Some(mut node) = self.native.get(number) else {
+            return Err(0);
+        };
+        while let Some(caller) = self.native.get(node.parent) {
+            if node.uses_fp {
+                if slot != 0 {
+                    fp = load(slot);
+                    slot = 0;
+                }
+                if fp != node.fp {
+                    return Err(node.sp);
+                }
+            }
+            // The state of the next step: it would be at the same place, as all before it was the same.
+            if load(caller.sp.wrapping_sub(8)) != caller.ip {
+                return Err(node.sp);
+            }
+            if node.slot != 0 {
+                slot = node.slot;
+            }
+            node = caller;
+        }
+        Ok(())
+    }
+
+    /// Whether the way from a node on depends on the frame pointer there.
+    fn needs_frame_pointer(&self, number: Number) -> bool {
+        self.native.get(number).is_some_and(|node| node.needs_fp)
+    }
+
+    /// As `native_holds`, of a stack whose other words are what they were, so that the first frame pointer is too.
+    ///
+    /// # Safety
+    /// The node is one of the calling thread's.
+    #[inline]
+    pub(in super::super) unsafe fn native_holds_still(&self, number: Number) -> bool {
+        let fp = self.native.get(number).map_or(0, |node| node.fp);
+        // SAFETY: passed on.
+        number == 0 || unsafe { self.native_holds(number, fp) }.is_ok()
+    }
+
+    /// How many frames of the walk were taken over.
+    #[cfg(test)]
+    pub(super) fn native_rest(&self) -> impl Iterator<Item = u64> {
+        let mut next = self.native.rest.get();
+        core::iter::from_fn(move || {
+            let node = self.native.get(next)?;
+            next = node.parent;
+            Some(node.ip)
+        })
+    }
+
+    /// Writes the frames from this one on. Returns how many; `None`: there is no room for all.
+    fn write_native(&self, number: Number, out: &mut [u64]) -> Option<usize> {
+        let mut count = 0;
+        let mut next = number;
+        while let Some(node) = self.native.get(next) {
+            // Where a return address is 0 there is no frame.
+            if node.ip != 0 {
+                *out.get_mut(count)? = node.ip;
+                count += 1;
+            }
+            next = node.parent;
+        }
+        Some(count)
+    }
+
+    /// What of the native frames is to be kept, whose reads these are, and where the frame pointer was read that the
+    /// innermost node is found by, if it was.
+    pub(super) fn native_part(&self, from: usize, to: usize) -> (Part, Option<Read>) {
+        let steps = &self.native;
+        let none = Part {
+            from,
+            to,
+            ..Part::default()
+        };
+        if !steps.is_whole.get() {
+            return (none, None);
+        }
+        let all = steps.count.get();
+        let is_node = |at: &usize| {
+            let step = steps.step(*at);
+            step.is_some_and(|it| it.arrival.is_plain && !matches!(it.way, Way::Other))
+        };
+        let nodes = (0..all).rev().take_while(is_node).count();
+        let Some(first) = steps.step(all - nodes).filter(|_| nodes > 0) else {
+            let has_nodes = steps.rest.get() != 0;
+            return (Part { has_nodes, ..none }, None);
+        };
+        let part = Part {
+            from,
+            to: (first.reads_from as usize).clamp(from, to),
+            nodes,
+            has_nodes: true,
+        };
+        let mut needs_fp = self.needs_frame_pointer(steps.rest.get());
+        for step in (all - nodes..all).rev().filter_map(|at| steps.step(at)) {
+            needs_fp = step.way.needs_frame_pointer(needs_fp);
+        }
+        // If it is that of the first frame, the log says so.
+        let frame_pointer = first.frame_pointer;
+        let is_read = needs_fp && frame_pointer.address != 0;
+        (part, is_read.then_some(frame_pointer))
+    }
+
+    /// Keeps the last frames of the walk. Returns the innermost.
+    pub(super) fn keep_native(&self, count: usize) -> Option<Number> {
+        let root = |ip, sp| NativeNode {
+            ip,
+            sp,
+            fp: 0,
+            slot: 0,
+            parent: 0,
+            uses_fp: false,
+            needs_fp: false,
+        };
+        let mut number = self.native.rest.get();
+        let all = self.native.count.get();
+        for index in (all.checked_sub(count)?..all).rev() {
+            let NativeStep { arrival, way, .. } = self.native.step(index)?;
+            let Arrival { ip, sp, fp, .. } = arrival;
+            let node = match way {
+                Way::Other => return None,
+                Way::Root => root(ip, sp),
+                Way::Caller {
+                    uses_fp, slot, cfa, ..
+                } => {
+                    if number == 0 {
+                        number = self.native.keep(root(0, cfa), place_of(cfa, 0))?;
+                    }
+                    let further = self.native.get(number)?.needs_fp;
+                    NativeNode {
+                        slot,
+                        parent: number,
+                        uses_fp,
+                        needs_fp: way.needs_frame_pointer(further),
+                        fp,
+                        ..root(ip, sp)
+                    }
+                }
+            };
+            number = self.native.keep(node, place_of(sp, ip))?;
+        }
+        Some(number)
+    }
+}

@@ -1,0 +1,228 @@
+//! The interpreter's frames.
+
+pub(crate) use profundo_cpython::Arrival;
+
+use super::{Number, Part, ReadLog, Trails, place_of};
+
+/// What the walk makes of the frame that it has come to.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Met {
+    /// The frame and its code object.
+    pub(crate) address: u64,
+    pub(crate) code: u64,
+    /// The flags of that.
+    pub(crate) flags: u32,
+    has_word: bool,
+    has_entry: bool,
+    word: u64,
+    entry: u64,
+}
+
+impl Met {
+    /// The words that are told of it, without native frames' places.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        let word = self.has_word.then_some(self.word);
+        word.into_iter().chain(self.has_entry.then_some(self.entry))
+    }
+
+    /// The word of a frame, if it is one of the program's.
+    pub(crate) fn frame(&self) -> Option<u64> {
+        self.has_word.then_some(self.word)
+    }
+}
+
+/// A frame, in the state in which a walk has come to it.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct PythonNode {
+    record: u64,
+    met: Met,
+    begins_run: bool,
+    /// What the walk has read of it.
+    first: u32,
+    count: u32,
+    /// The next one; 0: none, the walk is at its end.
+    parent: Number,
+}
+
+/// A frame of the walk that is under way.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct PythonStep {
+    arrival: Arrival,
+    met: Met,
+    reads_from: u32,
+}
+
+impl Trails {
+    /// Numbers of code objects are given anew in each epoch.
+    pub(crate) fn begin_python(&self, epoch: u64) {
+        self.python.clear();
+        if self.epoch.replace(epoch) != epoch {
+            self.python.forget_places();
+        }
+    }
+
+    /// The walk of the interpreter's frames is over. `is_whole`: it has come to the last one.
+    pub(crate) fn end_python(&self, is_whole: bool, log: &ReadLog) {
+        self.python.is_whole.set(is_whole);
+        self.python_end.set(log.count());
+    }
+
+    /// How many reads the walk of the interpreter's frames has made.
+    pub(super) fn python_reads(&self) -> usize {
+        self.python_end.get()
+    }
+
+    /// The walk comes to a frame. Returns whether it and all that come after it are known.
+    ///
+    /// # Safety
+    /// It is a frame of the calling thread, which is at a call.
+    #[inline]
+    pub(crate) unsafe fn arrive_python(&self, arrival: Arrival, log: &ReadLog) -> bool {
+        let address = arrival.address;
+        let passed = self.python.passed.get();
+        if passed == address {
+            self.python.passed.set(0);
+        } else if passed == 0 && arrival.is_whole {
+            let number = self.python.places.get(place_of(address, arrival.record));
+            let number = number.map_or(0, |it| it.get());
+            // SAFETY: the caller vouches.
+            if number != 0 && unsafe { self.is_python_rest(number, &arrival) } {
+                self.python.rest.set(number);
+                return true;
+            }
+        }
+        self.python.begin_step(PythonStep {
+            arrival,
+            met: Met {
+                address,
+                ..Met::default()
+            },
+            reads_from: log.count() as u32,
+        });
+        false
+    }
+
+    /// # Safety
+    /// As for [`Self::arrive_python`].
+    unsafe fn is_python_rest(&self, number: Number, arrival: &Arrival) -> bool {
+        let Some(node) = self.python.get(number) else {
+            return false;
+        };
+        let is_same_state = node.met.address == arrival.address
+            && node.record == arrival.record
+            && node.begins_run == arrival.begins_run;
+        if !is_same_state {
+            return false;
+        }
+        // SAFETY: the walk would read the first word of this frame now.
+        match unsafe { self.python_holds(number) } {
+            Ok(()) => true,
+            Err(address) => {
+                if address != arrival.address {
+                    self.python.passed.set(address);
+                }
+                false
+            }
+        }
+    }
+
+    /// Whether all frames from this one on are what they were; if not, the first that is not.
+    ///
+    /// # Safety
+    /// The walk would come to it now.
+    #[inline]
+    pub(in super::super) unsafe fn python_holds(&self, mut number: Number) -> Result<(), u64> {
+        while let Some(node) = self.python.get(number) {
+            // In the order of the walk: where the words before are what they were, this one is where the walk would
+            // read it now.
+            // SAFETY: the caller vouches for the first one; the rest follow.
+            if !unsafe { self.are_same(node.first, node.count) } {
+                return Err(node.met.address);
+            }
+            number = node.parent;
+        }
+        Ok(())
+    }
+
+    /// What the walk has met at its last frame: the program's code there.
+    pub(crate) fn meet_frame(&self, word: u64, code: u64, flags: u32) {
+        self.python.change_step(|step| {
+            (step.met.word, step.met.has_word) = (word, true);
+            (step.met.code, step.met.flags) = (code, flags);
+        });
+    }
+
+    /// A run of the loop ends there.
+    pub(crate) fn meet_entry(&self, word: u64) {
+        self.python
+            .change_step(|step| (step.met.entry, step.met.has_entry) = (word, true));
+    }
+
+    /// The frames that were found to be known.
+    pub(crate) fn python_rest(&self) -> impl Iterator<Item = Met> {
+        let mut next = self.python.rest.get();
+        core::iter::from_fn(move || {
+            let node = self.python.get(next)?;
+            next = node.parent;
+            Some(node.met)
+        })
+    }
+
+    /// What of the interpreter's frames is to be kept, of which there are so many reads.
+    pub(super) fn python_part(&self, end: usize) -> Part {
+        let steps = &self.python;
+        let none = Part {
+            from: 0,
+            to: end,
+            ..Part::default()
+        };
+        if !steps.is_whole.get() {
+            return none;
+        }
+        let all = steps.count.get();
+        let are_nodes = |at: &usize| steps.step(*at).is_some_and(|it| it.arrival.is_whole);
+        let nodes = (0..all).rev().take_while(are_nodes).count();
+        if nodes == 0 && steps.rest.get() == 0 {
+            return none;
+        }
+        let first = steps.step(all - nodes);
+        Part {
+            from: 0,
+            to: first.map_or(end, |step| step.reads_from as usize).min(end),
+            nodes,
+            has_nodes: true,
+        }
+    }
+
+    /// Keeps the last frames of the walk. Returns the innermost.
+    pub(super) fn keep_python(&self, count: usize, log: &ReadLog) -> Option<Number> {
+        let mut number = self.python.rest.get();
+        let mut end = self.python_end.get();
+        let all = self.python.count.get();
+        for index in (all.checked_sub(count)?..all).rev() {
+            let PythonStep {
+                arrival,
+                met,
+                reads_from,
+            } = self.python.step(index)?;
+            let first = self.reads_used.get();
+            let count = self.keep_reads(log.some(reads_from as usize, end))?;
+            let node = PythonNode {
+                record: arrival.record,
+                met,
+                begins_run: arrival.begins_run,
+                first: first as u32,
+                count: count as u32,
+                parent: number,
+            };
+            number = self
+                .python
+                .keep(node, place_of(arrival.address, arrival.record))?;
+            end = reads_from as usize;
+        }
+        Some(number)
+    }
+}
