@@ -119,6 +119,15 @@ pub fn walk<M: Memory>(
     end
 }
 
+/// A word that is told by a code object.
+#[inline]
+fn of_code(memory: &mut impl Memory, address: u64) -> Option<u64> {
+    memory.of_code(true);
+    let word = memory.word(address);
+    memory.of_code(false);
+    word
+}
+
 pub(crate) struct Walker<'a> {
     pub(crate) layout: &'a Layout,
     pub(crate) start: Start<'a>,
@@ -262,7 +271,7 @@ impl Walker<'_> {
             return Some(Seen::Shim);
         }
         let code = memory.word(at(address, layout.code))? & !TAGS;
-        if code == 0 || memory.word(code.wrapping_add(8))? != self.start.code_type {
+        if code == 0 || of_code(memory, code.wrapping_add(8))? != self.start.code_type {
             return None;
         }
         let entry = self.entry(memory, address)?;
@@ -323,8 +332,8 @@ impl Walker<'_> {
         let place = at(frame, layout.instruction);
         if let Chain::FrameObjects { unit, .. } = layout.chain {
             let offset = (half(memory, place)? as i32).checked_mul(unit)?;
-            let bytes = memory.word(at(code, layout.instructions))?;
-            let length = memory.word(bytes.wrapping_add(SIZE))?;
+            let bytes = of_code(memory, at(code, layout.instructions))?;
+            let length = of_code(memory, bytes.wrapping_add(SIZE))?;
             let is_inside = offset < 0 || (offset as u64) < length;
             let first = bytes.wrapping_add(32);
             return is_inside.then(|| (offset, first.wrapping_add_signed(i64::from(offset))));
@@ -333,7 +342,7 @@ impl Walker<'_> {
         let first = at(code, layout.instructions);
         let offset = instruction.wrapping_sub(first) as i64;
         // Its size is the number of code units; before the first instruction it stands on none.
-        let units = memory.word(code.wrapping_add(SIZE))? as i64;
+        let units = of_code(memory, code.wrapping_add(SIZE))? as i64;
         let is_inside = (-2..units.checked_mul(2)?).contains(&offset);
         is_inside.then_some((offset as i32, instruction))
     }

@@ -50,6 +50,8 @@ struct Stack {
     besides: Besides,
     uses: Uses,
     kept: Kept,
+    /// What tells it from most others that begin alike.
+    whole: u64,
     /// Until when that is all that its walk depends on, by the cycle counter.
     until: u64,
     /// Its number, and the next one of its chain, counted from 1.
@@ -71,6 +73,8 @@ pub struct Known {
     met_before: u32,
     /// The stack that would be the one that was looked for last, if it were not too long ago; counted from 1, 0 for none.
     old: u32,
+    /// What tells that one from most others that begin alike.
+    whole: u64,
     /// The stack pointer of the last stack that was too deep to be remembered, and until when no such one is
     /// walked again.
     deep: u64,
@@ -114,23 +118,35 @@ impl Known {
     /// # Safety
     /// The thread has just come here with these registers, from the stack that they lie in, and runs
     /// with that state of the interpreter, at a call, so that what its frames lead to is alive.
+    ///
+    /// `whole` tells the stack from most others that begin alike, and is asked for only where there are such.
     #[inline]
     pub unsafe fn find(
         &mut self,
         beginning: &Beginning,
         besides: &Besides,
         now: u64,
+        whole: impl FnOnce() -> u64,
     ) -> Option<u32> {
         self.old = 0;
+        self.trails.begin_look();
+        let mut whole = Some(whole);
         let first = *self.chains.get(chain_of(beginning))?;
         let (mut before, mut next) = (0, first);
         for _ in 0..PATIENCE {
-            let stack = self.stacks.get((next as usize).checked_sub(1)?)?;
+            let Some(stack) = (next as usize)
+                .checked_sub(1)
+                .and_then(|at| self.stacks.get(at))
+            else {
+                break;
+            };
             let Uses {
                 frame_pointer,
                 general,
             } = stack.uses;
+            // Once a stack has begun as another one, the next ones are told apart before they are compared.
             let are_same = stack.beginning == *beginning
+                && (whole.is_some() || stack.whole == self.whole)
                 && (!frame_pointer || stack.besides.frame_pointer == besides.frame_pointer)
                 && (!general || stack.besides.general == besides.general);
             if are_same {
@@ -151,14 +167,20 @@ impl Known {
                 if is_same {
                     let (site, is_old) = (stack.site, now >= stack.until);
                     if is_old {
-                        self.old = next;
+                        (self.old, self.whole) = (next, stack.whole);
                         return None;
                     }
                     self.put_first(chain_of(beginning), before, next);
                     return Some(site);
                 }
+                if let Some(whole) = whole.take() {
+                    self.whole = whole();
+                }
             }
             (before, next) = (next, stack.next);
+        }
+        if let Some(whole) = whole {
+            self.whole = whole();
         }
         None
     }
@@ -250,8 +272,10 @@ impl Known {
         let reads = self.trails.reads(kept.first, kept.count);
         kept.python == 0
             && kept.native == 0
-            && (reads.map(|it| it.iter().map(Cell::get)).zip(self.log.reads()))
-                .is_some_and(|(kept, reads)| kept.eq(reads))
+            && (reads
+                .map(|it| it.iter().map(Cell::get))
+                .zip(self.log.reads()))
+            .is_some_and(|(kept, reads)| kept.eq(reads))
     }
 
     /// Notes that a stack was walked, and whether the process had met it before.
@@ -274,9 +298,8 @@ impl Known {
         let (uses, until) = (self.log.uses(), self.log.good_until());
         let wanted = self.trails.wanted(&self.log);
         let old = self.again(site).map(|old| (old.kept, old.uses));
-        let is_same = |(kept, had): (Kept, Uses)| {
-            had == uses && !wanted.has_nodes() && self.is_kept(kept)
-        };
+        let is_same =
+            |(kept, had): (Kept, Uses)| had == uses && !wanted.has_nodes() && self.is_kept(kept);
         if old.is_some_and(is_same) {
             if let Some(stack) = self.again(site) {
                 stack.until = until;
@@ -296,9 +319,10 @@ impl Known {
         let Some(kept) = self.trails.keep(&wanted, &self.log) else {
             return;
         };
+        let whole = self.whole;
         if let Some(stack) = self.again(site) {
             (stack.kept, stack.uses, stack.until) = (kept, uses, until);
-            (stack.beginning, stack.besides) = (beginning, besides);
+            (stack.beginning, stack.besides, stack.whole) = (beginning, besides, whole);
             return;
         }
         let (Some(chain), Some(place)) = (
@@ -312,6 +336,7 @@ impl Known {
             besides,
             uses,
             kept,
+            whole: self.whole,
             until,
             site,
             next: *chain,
@@ -352,17 +377,32 @@ mod tests {
         known.remember(beginning(1), Besides::default(), 17, &KnownRoom::default());
         // SAFETY: the words are there.
         unsafe {
-            assert_eq!(known.find(&beginning(1), &Besides::default(), 0), Some(17));
-            assert_eq!(known.find(&beginning(2), &Besides::default(), 0), None);
+            assert_eq!(
+                known.find(&beginning(1), &Besides::default(), 0, || 0),
+                Some(17)
+            );
+            assert_eq!(
+                known.find(&beginning(2), &Besides::default(), 0, || 0),
+                None
+            );
             words[2] = std::hint::black_box(10);
             std::hint::black_box(&words);
-            assert_eq!(known.find(&beginning(1), &Besides::default(), 0), None);
+            assert_eq!(
+                known.find(&beginning(1), &Besides::default(), 0, || 0),
+                None
+            );
             note(&known, &words);
             known.remember(beginning(1), Besides::default(), 18, &KnownRoom::default());
-            assert_eq!(known.find(&beginning(1), &Besides::default(), 0), Some(18));
+            assert_eq!(
+                known.find(&beginning(1), &Besides::default(), 0, || 0),
+                Some(18)
+            );
             words[2] = std::hint::black_box(9);
             std::hint::black_box(&words);
-            assert_eq!(known.find(&beginning(1), &Besides::default(), 0), Some(17));
+            assert_eq!(
+                known.find(&beginning(1), &Besides::default(), 0, || 0),
+                Some(17)
+            );
         }
     }
 
@@ -380,7 +420,7 @@ mod tests {
             }
             // SAFETY: the words are there.
             let mut knows = |ip| unsafe {
-                known.find(&beginning(ip), &Besides::default(), 0) == Some(ip as u32)
+                known.find(&beginning(ip), &Besides::default(), 0, || 0) == Some(ip as u32)
             };
             (0..600).filter(|&ip| knows(ip)).count()
         };
@@ -422,7 +462,7 @@ mod tests {
     /// What is found at an address where nothing is read.
     fn found(known: &mut Known, ip: u64) -> Option<u32> {
         // SAFETY: nothing is read.
-        unsafe { known.find(&beginning(ip), &Besides::default(), 0) }
+        unsafe { known.find(&beginning(ip), &Besides::default(), 0, || 0) }
     }
 
     #[test]
@@ -454,7 +494,7 @@ mod tests {
         };
         let find = |known: &mut Known, now| {
             // SAFETY: the words are there.
-            unsafe { known.find(&beginning(1), &Besides::default(), now) }
+            unsafe { known.find(&beginning(1), &Besides::default(), now, || 0) }
         };
         const LONG: u64 = super::super::texts::BELIEVED;
         assert_eq!(walk(&mut known, 100, 17), 1);
@@ -497,7 +537,7 @@ mod tests {
             word = std::hint::black_box(value);
             let address = &raw const word as u64;
             // SAFETY: the word is there.
-            let found = unsafe { known.find(&beginning(1), &Besides::default(), 0) };
+            let found = unsafe { known.find(&beginning(1), &Besides::default(), 0, || 0) };
             if found.is_none() {
                 known.log.clear(0);
                 known.log.note(address, value);

@@ -197,6 +197,12 @@ impl ReadLog {
         self.is_implied.set(implied);
     }
 
+    /// Whether what is read now follows from what was read before.
+    #[inline]
+    pub(super) fn is_implied(&self) -> bool {
+        self.is_implied.get()
+    }
+
     /// Whether the walk depends on nothing else than what was noted.
     pub(crate) fn is_whole(&self) -> bool {
         !self.is_lost.get()

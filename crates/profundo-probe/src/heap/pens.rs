@@ -210,7 +210,7 @@ impl Hand {
         &mut self,
         kept: [u16; 2],
         frames: &[u64],
-        python: impl ExactSizeIterator<Item = u64> + DoubleEndedIterator,
+        python: impl ExactSizeIterator<Item = u64>,
     ) {
         let [kept_frames, kept_python] = kept.map(usize::from);
         (self.frames, self.python) = (frames.len(), python.len());
@@ -218,12 +218,20 @@ impl Hand {
             (self.frames, self.python) = (0, 0);
             return;
         }
-        let places = self.words.iter_mut().zip(frames.iter().rev());
-        for (place, frame) in places.skip(kept_frames) {
+        let (native, python_places) = self.words.split_at_mut(CHUNK_WORDS - self.python);
+        let new = frames.len().saturating_sub(kept_frames);
+        let places = native
+            .get_mut(kept_frames..frames.len())
+            .unwrap_or_default();
+        for (place, frame) in places
+            .iter_mut()
+            .rev()
+            .zip(frames.get(..new).unwrap_or_default())
+        {
             *place = *frame;
         }
-        let places = self.words.iter_mut().rev().zip(python.rev());
-        for (place, word) in places.skip(kept_python) {
+        let new = python.len().saturating_sub(kept_python);
+        for (place, word) in python_places.iter_mut().take(new).zip(python) {
             *place = word;
         }
     }

@@ -87,7 +87,7 @@ impl Recall {
         now: u64,
     ) -> Option<Kept<'_>> {
         // SAFETY: passed on.
-        let number = unsafe { self.known.find(beginning, besides, now) }?;
+        let number = unsafe { self.known.find(beginning, besides, now, || 0) }?;
         self.told.get(number)
     }
 

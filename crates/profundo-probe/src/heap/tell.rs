@@ -217,7 +217,9 @@ impl Probe {
         let beginning = unsafe { self.beginning(&caller, source as u64) };
         let besides = caller.besides();
         // SAFETY: the caller vouches; the state is the one that it has now.
-        match unsafe { numbers.known.find(&beginning, &besides, now) } {
+        let whole = || unsafe { self.whole_hint(beginning.state) };
+        // SAFETY: the caller vouches.
+        match unsafe { numbers.known.find(&beginning, &besides, now, whole) } {
             Some(site) => site,
             None => self.new_site(&caller, source, beginning, numbers),
         }
@@ -241,6 +243,17 @@ impl Probe {
             generation: self.generation(),
             source,
         }
+    }
+
+    /// What tells the stack of the interpreter's frames from most others.
+    ///
+    /// # Safety
+    /// The calling thread runs with that state, and calls something.
+    #[inline(never)]
+    unsafe fn whole_hint(&self, state: u64) -> u64 {
+        let interpreter = self.recorder.as_ref().and_then(|own| own.python.get());
+        // SAFETY: the caller vouches.
+        interpreter.map_or(0, |it| unsafe { it.chain_hint(state) })
     }
 
     #[cold]

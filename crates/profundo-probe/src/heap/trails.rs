@@ -13,14 +13,16 @@ use core::cell::Cell;
 
 use super::log::{Read, ReadLog};
 
+mod checks;
 mod native;
 mod python;
 
 pub(crate) use native::Sharing;
 pub(crate) use python::Arrival;
 
+use checks::Checks;
 use native::{NativeNode, NativeStep};
-use python::{PythonNode, PythonStep};
+use python::{PythonLink, PythonNode, PythonStep};
 
 /// How many reads the nodes and the stacks of a thread may have together at most.
 pub(super) const READS: usize = 1 << 19;
@@ -40,6 +42,9 @@ pub(crate) struct Trails {
     /// Which list of modules the native nodes hold for, and which numbers of code objects the others.
     generation: Cell<u64>,
     epoch: Cell<u64>,
+    /// Of each node of the interpreter's what is needed to see whether it is what it was.
+    links: [Cell<PythonLink>; NODES],
+    checks: Checks,
     python: Nodes<PythonNode, PythonStep>,
     native: Nodes<NativeNode, NativeStep>,
     /// How many reads the walk of the interpreter's frames has made, which comes first.
@@ -173,12 +178,20 @@ impl Trails {
         self.python.clear();
         self.native.clear();
         self.python_end.set(0);
+        self.checks.begin();
+    }
+
+    /// Begins to look for a stack: nothing changes until it was found, or walked.
+    #[inline]
+    pub(super) fn begin_look(&self) {
+        self.checks.begin_look();
     }
 
     /// Forgets everything.
     pub(super) fn forget(&self) {
         self.python.forget();
         self.native.forget();
+        self.checks.forget();
         self.reads_used.set(0);
     }
 
@@ -226,7 +239,9 @@ impl Trails {
     /// Whether there are nodes enough for it.
     pub(super) fn has_nodes_for(&self, wanted: &Wanted) -> bool {
         // Where a native walk ends has a node of its own.
-        self.python.has_room(wanted.python.nodes) && self.native.has_room(wanted.native.nodes + 1)
+        self.python.has_room(wanted.python.nodes)
+            && self.native.has_room(wanted.native.nodes + 1)
+            && self.checks.has_room()
     }
 
     /// Keeps a walk, for which there is room. `None`: there is none.

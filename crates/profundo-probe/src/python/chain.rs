@@ -4,8 +4,8 @@
 use core::ops::ControlFlow;
 
 use profundo_cpython::{
-    CodeKey, CodeShape, End as ChainEnd, Frame, Memory, Start, Step, TextShape, code_key, code_shape,
-    flag, walk,
+    CodeKey, CodeShape, End as ChainEnd, Frame, Memory, Start, Step, TextShape, code_key,
+    code_shape, flag, walk,
 };
 use profundo_wire::{CODE_HEAD_WORDS, CodeHead, Gil, PythonEnd, PythonWord, State, TextKind};
 
@@ -251,7 +251,10 @@ impl Chain<'_> {
         words: &mut [u64],
         frame: &Frame,
     ) -> Option<u32> {
-        let Some(key) = code_key(&self.writer.interpreter.layout, memory, frame.code) else {
+        memory.of_code(true);
+        let key = code_key(&self.writer.interpreter.layout, memory, frame.code);
+        memory.of_code(false);
+        let Some(key) = key else {
             return Some(0);
         };
         let codes = &self.writer.interpreter.codes;

@@ -152,10 +152,28 @@ impl Interpreter {
         let word = |address: u64, offset: u16| unsafe {
             (address.wrapping_add(offset.into()) as *const u64).read_unaligned()
         };
+        // SAFETY: passed on.
+        match unsafe { self.leaf_of(state) } {
+            0 => 0,
+            // Before 3.11 the instruction is but half a word, and what is beside it changes as seldom.
+            frame => frame ^ word(frame, layout.instruction).rotate_left(32),
+        }
+    }
+
+    /// The innermost frame of a thread; 0 where there is none.
+    ///
+    /// # Safety
+    /// As for [`Self::leaf_hint`].
+    #[inline]
+    unsafe fn leaf_of(&self, state: u64) -> u64 {
+        // SAFETY: all of these are called for parts of what the caller vouches for.
+        let word = |address: u64, offset: u16| unsafe {
+            (address.wrapping_add(offset.into()) as *const u64).read_unaligned()
+        };
         if state == 0 {
             return 0;
         }
-        let frame = match layout.chain {
+        match self.layout.chain {
             Chain::FrameObjects { frame, .. } | Chain::Direct { frame } => word(state, frame),
             Chain::Marked { record, frame, .. } | Chain::Shims { record, frame, .. } => {
                 match word(state, record) {
@@ -163,12 +181,32 @@ impl Interpreter {
                     record => word(record, frame),
                 }
             }
-        };
-        match frame {
-            0 => 0,
-            // Before 3.11 the instruction is but half a word, and what is beside it changes as seldom.
-            frame => frame ^ word(frame, layout.instruction).rotate_left(32),
         }
+    }
+
+    /// As [`Self::leaf_hint`], of many frames of the thread.
+    ///
+    /// # Safety
+    /// As for that.
+    pub(crate) unsafe fn chain_hint(&self, state: u64) -> u64 {
+        const MOST: usize = 64;
+        let layout = &self.layout;
+        // SAFETY: a living frame leads to others.
+        let word = |address: u64, offset: u16| unsafe {
+            (address.wrapping_add(offset.into()) as *const u64).read_unaligned()
+        };
+        // SAFETY: passed on.
+        let mut frame = unsafe { self.leaf_of(state) };
+        let mut hint = 0_u64;
+        for _ in 0..MOST {
+            if frame == 0 {
+                break;
+            }
+            let both = frame ^ word(frame, layout.instruction).rotate_left(32);
+            hint = (hint.rotate_left(5) ^ both).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            frame = word(frame, layout.previous);
+        }
+        hint
     }
 
     /// What the page cache with this number remembers. For the thread only that it is lent to.

@@ -53,6 +53,7 @@ pub(super) struct ProcessMemory<'a> {
     are_all_doubtful: bool,
     log: Option<&'a ReadLog>,
     trails: Option<&'a Trails>,
+    is_of_code: bool,
 }
 
 impl<'a> ProcessMemory<'a> {
@@ -67,6 +68,7 @@ impl<'a> ProcessMemory<'a> {
             are_all_doubtful: false,
             log: None,
             trails: None,
+            is_of_code: false,
         }
     }
 
@@ -121,7 +123,10 @@ impl Memory for ProcessMemory<'_> {
         // because its owner may have left anything there.
         let word = unsafe { core::ptr::read_volatile(address as *const u64) };
         if let Some(log) = self.log {
-            log.note(address, word);
+            match self.trails.filter(|_| self.is_of_code) {
+                Some(trails) => trails.note_code(address, word, log),
+                None => log.note(address, word),
+            }
         }
         Some(word)
     }
@@ -157,6 +162,11 @@ impl Memory for ProcessMemory<'_> {
         if let Some(log) = self.log {
             log.set_implied(implied);
         }
+    }
+
+    #[inline]
+    fn of_code(&mut self, of_code: bool) {
+        self.is_of_code = of_code;
     }
 
     #[inline]

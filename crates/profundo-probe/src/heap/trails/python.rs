@@ -2,7 +2,7 @@
 
 pub(crate) use profundo_cpython::Arrival;
 
-use super::{Number, Part, ReadLog, Trails, place_of};
+use super::{Number, Part, Read, ReadLog, Trails, place_of};
 
 /// What the walk makes of the frame that it has come to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,9 +39,17 @@ pub(super) struct PythonNode {
     record: u64,
     met: Met,
     begins_run: bool,
+}
+
+/// What a frame hangs on.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct PythonLink {
     /// What the walk has read of it.
     first: u32,
     count: u32,
+    /// What its code object says: a number of [`super::Checks`].
+    check: u32,
     /// The next one; 0: none, the walk is at its end.
     parent: Number,
 }
@@ -52,6 +60,7 @@ pub(super) struct PythonNode {
 pub(super) struct PythonStep {
     arrival: Arrival,
     met: Met,
+    check: u32,
     reads_from: u32,
 }
 
@@ -59,6 +68,7 @@ impl Trails {
     /// Numbers of code objects are given anew in each epoch.
     pub(crate) fn begin_python(&self, epoch: u64) {
         self.python.clear();
+        self.checks.begin();
         if self.epoch.replace(epoch) != epoch {
             self.python.forget_places();
         }
@@ -66,8 +76,38 @@ impl Trails {
 
     /// The walk of the interpreter's frames is over. `is_whole`: it has come to the last one.
     pub(crate) fn end_python(&self, is_whole: bool, log: &ReadLog) {
+        self.end_step(log);
         self.python.is_whole.set(is_whole);
+        if !is_whole {
+            // There will be no nodes that say what was read of code objects. All frames come before.
+            let steps = (0..self.python.count.get()).map_while(|at| self.python.step(at));
+            for read in steps.flat_map(|step| self.checks.reads(step.check)) {
+                log.note(read.address, read.word);
+            }
+        }
         self.python_end.set(log.count());
+    }
+
+    /// Notes a word that a code object says.
+    #[inline]
+    pub(crate) fn note_code(&self, address: u64, word: u64, log: &ReadLog) {
+        // Of a frame that will be no node the log has everything.
+        let step = self.python.count.get().wrapping_sub(1);
+        let is_node = self.python.steps.get(step);
+        if !is_node.is_some_and(|step| step.get().arrival.is_whole) {
+            log.note(address, word);
+        } else if !log.is_implied() && !self.checks.note(Read { address, word }) {
+            log.lose();
+        }
+    }
+
+    /// The walk goes on from the frame that it came to last.
+    fn end_step(&self, log: &ReadLog) {
+        match self.checks.number() {
+            Some(0) => {}
+            Some(check) => self.python.change_step(|step| step.check = check),
+            None => log.lose(),
+        }
     }
 
     /// How many reads the walk of the interpreter's frames has made.
@@ -81,6 +121,7 @@ impl Trails {
     /// It is a frame of the calling thread, which is at a call.
     #[inline]
     pub(crate) unsafe fn arrive_python(&self, arrival: Arrival, log: &ReadLog) -> bool {
+        self.end_step(log);
         let address = arrival.address;
         let passed = self.python.passed.get();
         if passed == address {
@@ -100,6 +141,7 @@ impl Trails {
                 address,
                 ..Met::default()
             },
+            check: 0,
             reads_from: log.count() as u32,
         });
         false
@@ -135,14 +177,16 @@ impl Trails {
     /// The walk would come to it now.
     #[inline]
     pub(in super::super) unsafe fn python_holds(&self, mut number: Number) -> Result<(), u64> {
-        while let Some(node) = self.python.get(number) {
+        while let Some(index) = (number as usize).checked_sub(1)
+            && let Some(link) = self.links.get(index).map(|it| it.get())
+        {
             // In the order of the walk: where the words before are what they were, this one is where the walk would
             // read it now.
             // SAFETY: the caller vouches for the first one; the rest follow.
-            if !unsafe { self.are_same(node.first, node.count) } {
-                return Err(node.met.address);
+            if !unsafe { self.are_same(link.first, link.count) && self.checks.holds(link.check) } {
+                return Err(self.python.get(number).map_or(0, |node| node.met.address));
             }
-            number = node.parent;
+            number = link.parent;
         }
         Ok(())
     }
@@ -166,7 +210,7 @@ impl Trails {
         let mut next = self.python.rest.get();
         core::iter::from_fn(move || {
             let node = self.python.get(next)?;
-            next = node.parent;
+            next = self.links.get(next as usize - 1)?.get().parent;
             Some(node.met)
         })
     }
@@ -206,6 +250,7 @@ impl Trails {
             let PythonStep {
                 arrival,
                 met,
+                check,
                 reads_from,
             } = self.python.step(index)?;
             let first = self.reads_used.get();
@@ -214,10 +259,14 @@ impl Trails {
                 record: arrival.record,
                 met,
                 begins_run: arrival.begins_run,
+            };
+            let link = PythonLink {
                 first: first as u32,
                 count: count as u32,
+                check,
                 parent: number,
             };
+            self.links.get(self.python.used.get())?.set(link);
             number = self
                 .python
                 .keep(node, place_of(arrival.address, arrival.record))?;

@@ -57,7 +57,7 @@ impl Thread {
     ) {
         let next = self.sites.len() as u32 + 1;
         // SAFETY: the caller vouches.
-        let found = unsafe { self.known.find(&beginning, &besides, 0) };
+        let found = unsafe { self.known.find(&beginning, &besides, 0, || 0) };
         match found {
             Some(site) => {
                 self.met += 1;
@@ -70,7 +70,7 @@ impl Thread {
                 let site = *self.sites.entry(whole).or_insert(next);
                 self.known.remember(beginning, besides, site, &self.room);
                 // SAFETY: as above.
-                let again = unsafe { self.known.find(&beginning, &besides, 0) };
+                let again = unsafe { self.known.find(&beginning, &besides, 0, || 0) };
                 assert_eq!(again, Some(site));
             }
         }

@@ -2,9 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use profundo_cpython::{
-    Arrival, Chain, CodeKey, End, Layout, Memory, Start, Step, code_key, walk,
-};
+use profundo_cpython::{Arrival, Chain, CodeKey, End, Layout, Memory, Start, Step, code_key, walk};
 
 use super::*;
 use crate::heap::{ReadLog, Trails};
@@ -36,14 +34,16 @@ const TABLES: usize = OBJECTS + CODES * CODE;
 const ALL: usize = TABLES + CODES * 8;
 
 /// Reads it, and takes over what is known.
-struct Own<'a>(Option<(&'a Trails, &'a ReadLog)>);
+struct Own<'a>(Option<(&'a Trails, &'a ReadLog)>, bool);
 
 impl Memory for Own<'_> {
     fn word(&mut self, address: u64) -> Option<u64> {
         // SAFETY: it is one of the words of the test.
         let word = unsafe { (address as *const u64).read_volatile() };
-        if let Some((_, log)) = self.0 {
-            log.note(address, word);
+        match self.0 {
+            Some((trails, log)) if self.1 => trails.note_code(address, word, log),
+            Some((_, log)) => log.note(address, word),
+            None => {}
         }
         Some(word)
     }
@@ -56,6 +56,10 @@ impl Memory for Own<'_> {
         if let Some((_, log)) = self.0 {
             log.set_implied(implied);
         }
+    }
+
+    fn of_code(&mut self, of_code: bool) {
+        self.1 = of_code;
     }
 
     fn arrive(&mut self, arrival: Arrival) -> bool {
@@ -189,10 +193,12 @@ impl Interpreter {
         };
         let (layout, numbers) = (self.layout, &mut self.numbers);
         let mut found = Vec::new();
-        let end = walk(layout, &mut Own(shared), start, |memory, step| {
+        let end = walk(layout, &mut Own(shared, false), start, |memory, step| {
             match step {
                 Step::Frame(frame) => {
+                    memory.of_code(true);
                     let key = code_key(layout, memory, frame.code).unwrap();
+                    memory.of_code(false);
                     let next = numbers.len() as u64 + 1;
                     let number = *numbers.entry(key).or_insert(next);
                     let word = number << 32 | frame.offset as u64;
@@ -214,7 +220,11 @@ impl Interpreter {
         if let Some((trails, log)) = shared {
             trails.end_python(true, log);
             if end == End::Known {
-                found.extend(trails.python_rest().flat_map(|met| met.words().collect::<Vec<_>>()));
+                found.extend(
+                    trails
+                        .python_rest()
+                        .flat_map(|met| met.words().collect::<Vec<_>>()),
+                );
                 return found;
             }
         }
@@ -231,7 +241,9 @@ impl Interpreter {
         };
         // SAFETY: the words are there.
         unsafe {
-            thread.count((beginning, Besides::default()), whole, |known| self.walk(Some(known)));
+            thread.count((beginning, Besides::default()), whole, |known| {
+                self.walk(Some(known))
+            });
         }
     }
 }
