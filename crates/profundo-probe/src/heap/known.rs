@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::desk::Desk;
 use super::log::{ReadLog, Uses};
-use super::trails::{Kept, READS, Trails};
+use super::trails::{Flat, Kept, READS, Trails};
 
 /// How many stacks are known at one time, and how many reads they may have together: so many at first, and at most.
 const STACKS: usize = 1 << 14;
@@ -50,6 +50,9 @@ struct Stack {
     besides: Besides,
     uses: Uses,
     kept: Kept,
+    /// The same in a row, of one that has come again, and whether it has come once.
+    flat: Flat,
+    has_come: bool,
     /// What tells it from most others that begin alike.
     whole: u64,
     /// Until when that is all that its walk depends on, by the cycle counter.
@@ -154,21 +157,19 @@ impl Known {
                 // the walk would read it now, so it can be read.
                 // SAFETY: the caller vouches for the first one; the rest follow.
                 let is_same = unsafe {
-                    let Kept {
-                        first,
-                        count,
-                        python,
-                        native,
-                    } = stack.kept;
-                    self.trails.are_same(first, count)
-                        && self.trails.python_holds(python).is_ok()
-                        && self.trails.native_holds_still(native)
+                    match self.trails.is_flat(stack.flat) {
+                        true => self.trails.flat_holds(stack.flat),
+                        false => self.trails.holds(stack.kept),
+                    }
                 };
                 if is_same {
                     let (site, is_old) = (stack.site, now >= stack.until);
                     if is_old {
                         (self.old, self.whole) = (next, stack.whole);
                         return None;
+                    }
+                    if stack.kept.has_nodes() && !self.trails.is_flat(stack.flat) {
+                        self.come_again(next);
                     }
                     self.put_first(chain_of(beginning), before, next);
                     return Some(site);
@@ -183,6 +184,16 @@ impl Known {
             self.whole = whole();
         }
         None
+    }
+
+    /// Notes that a stack has come again, which is compared faster from the second time on.
+    fn come_again(&mut self, stack: u32) {
+        let place = (stack as usize).wrapping_sub(1);
+        if let Some(stack) = self.stacks.get_mut(place)
+            && core::mem::replace(&mut stack.has_come, true)
+        {
+            stack.flat = self.trails.flatten(stack.kept);
+        }
     }
 
     /// Puts a stack first in its chain, where it will be looked for soon again. It comes behind `before`; 0: it
@@ -322,6 +333,7 @@ impl Known {
         let whole = self.whole;
         if let Some(stack) = self.again(site) {
             (stack.kept, stack.uses, stack.until) = (kept, uses, until);
+            (stack.flat, stack.has_come) = (Flat::default(), false);
             (stack.beginning, stack.besides, stack.whole) = (beginning, besides, whole);
             return;
         }
@@ -336,6 +348,8 @@ impl Known {
             besides,
             uses,
             kept,
+            flat: Flat::default(),
+            has_come: false,
             whole: self.whole,
             until,
             site,

@@ -14,13 +14,16 @@ use core::cell::Cell;
 use super::log::{Read, ReadLog};
 
 mod checks;
+mod flat;
 mod native;
 mod python;
 
+pub(super) use flat::Flat;
 pub(crate) use native::Sharing;
 pub(crate) use python::Arrival;
 
 use checks::Checks;
+use flat::Flats;
 use native::{NativeNode, NativeStep};
 use python::{PythonLink, PythonNode, PythonStep};
 
@@ -45,6 +48,7 @@ pub(crate) struct Trails {
     /// Of each node of the interpreter's what is needed to see whether it is what it was.
     links: [Cell<PythonLink>; NODES],
     checks: Checks,
+    flats: Flats,
     python: Nodes<PythonNode, PythonStep>,
     native: Nodes<NativeNode, NativeStep>,
     /// How many reads the walk of the interpreter's frames has made, which comes first.
@@ -76,6 +80,14 @@ impl<N: Copy, S: Copy> Nodes<N, S> {
     fn get(&self, number: Number) -> Option<N> {
         let node = self.nodes.get((number as usize).checked_sub(1)?)?;
         Some(node.get())
+    }
+
+    /// As `get`, in its place. Only [`Self::keep`] writes nodes, and only where there is none.
+    #[inline]
+    fn at(&self, number: Number) -> Option<&N> {
+        let node = self.nodes.get((number as usize).wrapping_sub(1))?;
+        // SAFETY: the cell is the calling thread's alone, which writes to it no more.
+        Some(unsafe { &*node.as_ptr() })
     }
 
     fn clear(&self) {
@@ -147,6 +159,13 @@ pub(super) struct Kept {
     pub(super) native: Number,
 }
 
+impl Kept {
+    /// Whether it has something in common with others.
+    pub(super) fn has_nodes(&self) -> bool {
+        self.python != 0 || self.native != 0
+    }
+}
+
 /// What of a walk is to be kept.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wanted {
@@ -192,6 +211,7 @@ impl Trails {
         self.python.forget();
         self.native.forget();
         self.checks.forget();
+        self.flats.forget();
         self.reads_used.set(0);
     }
 
@@ -213,11 +233,34 @@ impl Trails {
         let Some(reads) = self.reads(first, count) else {
             return false;
         };
+        // One by one, in registers: a copy of both takes longer.
         reads.iter().all(|read| {
-            let Read { address, word } = read.get();
-            // SAFETY: the caller vouches.
-            unsafe { (address as *const u64).read_unaligned() == word }
+            // SAFETY: the cell is the calling thread's alone; the caller vouches for the word.
+            unsafe {
+                let Read { address, word } = &*read.as_ptr();
+                (*address as *const u64).read_unaligned() == *word
+            }
         })
+    }
+
+    /// Whether a walk would read the same words.
+    ///
+    /// # Safety
+    /// As for [`Self::are_same`].
+    #[inline]
+    pub(super) unsafe fn holds(&self, kept: Kept) -> bool {
+        let Kept {
+            first,
+            count,
+            python,
+            native,
+        } = kept;
+        // SAFETY: the caller vouches. What the nodes begin with was read before them.
+        unsafe {
+            self.are_same(first, count)
+                && self.python_holds(python).is_ok()
+                && self.native_holds_still(native)
+        }
     }
 
     /// What of the walk that has just ended is to be kept, whose reads the log has.

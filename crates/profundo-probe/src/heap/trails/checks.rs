@@ -117,6 +117,12 @@ impl Checks {
         code.into_iter().flat_map(|code| code.reads).take(count)
     }
 
+    /// Notes that a code object was seen in this look. Returns whether it was before.
+    pub(super) fn see(&self, number: u32) -> bool {
+        let seen = self.seen.get((number as usize).wrapping_sub(1));
+        seen.is_some_and(|seen| seen.replace(self.look.get()) == self.look.get())
+    }
+
     /// Whether a code object says what it said.
     ///
     /// # Safety

@@ -14,6 +14,9 @@ pub(super) struct NativeNode {
     fp: u64,
     /// Where that of the caller was read; 0: it is the same.
     slot: u64,
+    /// Where the return address lies, and what it is.
+    return_at: u64,
+    returns_to: u64,
     /// The caller; 0: this is the root.
     parent: Number,
     uses_fp: bool,
@@ -66,8 +69,8 @@ impl<O: Observer> Observer for Sharing<'_, O> {
             log.uses_frame_pointer();
         }
         let mut at = index;
-        let mut node = trails.native.get(number)?;
-        while let Some(caller) = trails.native.get(node.parent) {
+        let mut node = trails.native.at(number)?;
+        while let Some(caller) = trails.native.at(node.parent) {
             self.inner.frame(at, node.ip, node.sp, caller.sp);
             (node, at) = (caller, at + 1);
         }
@@ -112,7 +115,7 @@ impl Trails {
         let Arrival { ip, sp, fp, .. } = *arrival;
         if arrival.is_plain && sp > self.native.passed.get() {
             let number = self.native.places.get(place_of(sp, ip))?.get();
-            let node = self.native.get(number);
+            let node = self.native.at(number);
             if node.is_some_and(|node| (node.ip, node.sp) == (ip, sp)) {
                 // SAFETY: the caller vouches.
                 match unsafe { self.native_holds(number, fp) } {
@@ -138,10 +141,10 @@ impl Trails {
         // SAFETY: nodes are made of walks that have read these words on the thread's own stack.
         let load = |address: u64| unsafe { (address as *const u64).read_unaligned() };
         let mut slot = 0;
-        let Some(mut node) = self.native.get(number) else {
-            return Err(0);
-        };
-        while let Some(caller) = self.native.get(node.parent) {
+        let mut next = number;
+        while let Some(node) = self.native.at(next)
+            && node.parent != 0
+        {
             if node.uses_fp {
                 if slot != 0 {
                     fp = load(slot);
@@ -152,20 +155,20 @@ impl Trails {
                 }
             }
             // The state of the next step: it would be at the same place, as all before it was the same.
-            if load(caller.sp.wrapping_sub(8)) != caller.ip {
+            if load(node.return_at) != node.returns_to {
                 return Err(node.sp);
             }
             if node.slot != 0 {
                 slot = node.slot;
             }
-            node = caller;
+            next = node.parent;
         }
         Ok(())
     }
 
     /// Whether the way from a node on depends on the frame pointer there.
     fn needs_frame_pointer(&self, number: Number) -> bool {
-        self.native.get(number).is_some_and(|node| node.needs_fp)
+        self.native.at(number).is_some_and(|node| node.needs_fp)
     }
 
     /// As `native_holds`, of a stack whose other words are what they were, so that the first frame pointer is too.
@@ -174,9 +177,32 @@ impl Trails {
     /// The node is one of the calling thread's.
     #[inline]
     pub(in super::super) unsafe fn native_holds_still(&self, number: Number) -> bool {
-        let fp = self.native.get(number).map_or(0, |node| node.fp);
+        let fp = self.native.at(number).map_or(0, |node| node.fp);
         // SAFETY: passed on.
         number == 0 || unsafe { self.native_holds(number, fp) }.is_ok()
+    }
+
+    /// All words that were read of the frames from this one on. Where they use a frame pointer that was read before, that is
+    /// the caller's business.
+    pub(super) fn native_words(&self, number: Number) -> impl Iterator<Item = Read> {
+        let (mut next, mut slot) = (number, 0);
+        let words = core::iter::from_fn(move || {
+            let node = self.native.at(next).filter(|node| node.parent != 0)?;
+            next = node.parent;
+            let frame_pointer = (node.uses_fp && slot != 0).then(|| Read {
+                address: core::mem::take(&mut slot),
+                word: node.fp,
+            });
+            if node.slot != 0 {
+                slot = node.slot;
+            }
+            let returns = Read {
+                address: node.return_at,
+                word: node.returns_to,
+            };
+            Some(frame_pointer.into_iter().chain([returns]))
+        });
+        words.flatten()
     }
 
     /// How many frames of the walk were taken over.
@@ -184,7 +210,7 @@ impl Trails {
     pub(super) fn native_rest(&self) -> impl Iterator<Item = u64> {
         let mut next = self.native.rest.get();
         core::iter::from_fn(move || {
-            let node = self.native.get(next)?;
+            let node = self.native.at(next)?;
             next = node.parent;
             Some(node.ip)
         })
@@ -194,7 +220,7 @@ impl Trails {
     fn write_native(&self, number: Number, out: &mut [u64]) -> Option<usize> {
         let mut count = 0;
         let mut next = number;
-        while let Some(node) = self.native.get(next) {
+        while let Some(node) = self.native.at(next) {
             // Where a return address is 0 there is no frame.
             if node.ip != 0 {
                 *out.get_mut(count)? = node.ip;
@@ -250,6 +276,8 @@ impl Trails {
             sp,
             fp: 0,
             slot: 0,
+            return_at: 0,
+            returns_to: 0,
             parent: 0,
             uses_fp: false,
             needs_fp: false,
@@ -263,14 +291,19 @@ impl Trails {
                 Way::Other => return None,
                 Way::Root => root(ip, sp),
                 Way::Caller {
-                    uses_fp, slot, cfa, ..
+                    uses_fp,
+                    slot,
+                    cfa,
+                    ip: returns_to,
                 } => {
                     if number == 0 {
                         number = self.native.keep(root(0, cfa), place_of(cfa, 0))?;
                     }
-                    let further = self.native.get(number)?.needs_fp;
+                    let further = self.native.at(number)?.needs_fp;
                     NativeNode {
                         slot,
+                        return_at: cfa.wrapping_sub(8),
+                        returns_to,
                         parent: number,
                         uses_fp,
                         needs_fp: way.needs_frame_pointer(further),

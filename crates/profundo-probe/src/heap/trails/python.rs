@@ -191,6 +191,28 @@ impl Trails {
         Ok(())
     }
 
+    /// All words that were read of the frames from this one on, which are what they were: of each code object once.
+    pub(super) fn python_words(&self, number: Number) -> impl Iterator<Item = Read> {
+        let mut next = number;
+        self.checks.begin_look();
+        let links = core::iter::from_fn(move || {
+            let link = self.links.get((next as usize).checked_sub(1)?)?.get();
+            next = link.parent;
+            Some(link)
+        });
+        links.flat_map(|link| {
+            let reads = self.reads(link.first, link.count).unwrap_or_default();
+            let check = match self.checks.see(link.check) {
+                true => 0,
+                false => link.check,
+            };
+            reads
+                .iter()
+                .map(|it| it.get())
+                .chain(self.checks.reads(check))
+        })
+    }
+
     /// What the walk has met at its last frame: the program's code there.
     pub(crate) fn meet_frame(&self, word: u64, code: u64, flags: u32) {
         self.python.change_step(|step| {
