@@ -8,13 +8,15 @@ use super::log::{ReadLog, Uses};
 use super::trails::{Flat, Kept, READS, Trails};
 
 /// How many stacks are known at one time, and how many reads they may have together: so many at first, and at most.
-const STACKS: usize = 1 << 14;
-const FIRST_READS: usize = 1 << 15;
+const STACKS: usize = 1 << 15;
+const FIRST_READS: usize = 1 << 17;
 const CHAINS: usize = 1 << 12;
 /// How many stacks of one chain are compared: those that were met last.
 const PATIENCE: usize = 16;
-/// How many reads all threads of a process may have together, beyond those that each has at first: 32 MiB of them.
-const ALL_READS: usize = 1 << 21;
+/// How often a stack comes before its words are put in a row, which takes as long as comparing it some times.
+const OFTEN: u32 = 8;
+/// How many reads all threads of a process may have together, beyond those that each has at first: 26 MiB of them.
+const ALL_READS: usize = 13 << 17;
 
 /// What a walk begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,9 +52,9 @@ struct Stack {
     besides: Besides,
     uses: Uses,
     kept: Kept,
-    /// The same in a row, of one that has come again, and whether it has come once.
+    /// The same in a row, of one that comes often, and how often it has come since it was last put there.
     flat: Flat,
-    has_come: bool,
+    times: u32,
     /// What tells it from most others that begin alike.
     whole: u64,
     /// Until when that is all that its walk depends on, by the cycle counter.
@@ -186,12 +188,15 @@ impl Known {
         None
     }
 
-    /// Notes that a stack has come again, which is compared faster from the second time on.
+    /// Notes that a stack has come again. One that comes often is compared faster from then on.
     fn come_again(&mut self, stack: u32) {
         let place = (stack as usize).wrapping_sub(1);
-        if let Some(stack) = self.stacks.get_mut(place)
-            && core::mem::replace(&mut stack.has_come, true)
-        {
+        let Some(stack) = self.stacks.get_mut(place) else {
+            return;
+        };
+        stack.times += 1;
+        if stack.times == OFTEN {
+            stack.times = 0;
             stack.flat = self.trails.flatten(stack.kept);
         }
     }
@@ -333,7 +338,7 @@ impl Known {
         let whole = self.whole;
         if let Some(stack) = self.again(site) {
             (stack.kept, stack.uses, stack.until) = (kept, uses, until);
-            (stack.flat, stack.has_come) = (Flat::default(), false);
+            (stack.flat, stack.times) = (Flat::default(), 0);
             (stack.beginning, stack.besides, stack.whole) = (beginning, besides, whole);
             return;
         }
@@ -349,7 +354,7 @@ impl Known {
             uses,
             kept,
             flat: Flat::default(),
-            has_come: false,
+            times: 0,
             whole: self.whole,
             until,
             site,
