@@ -8,15 +8,15 @@ use super::log::{ReadLog, Uses};
 use super::trails::{Flat, Kept, READS, Trails};
 
 /// How many stacks are known at one time, and how many reads they may have together: so many at first, and at most.
-const STACKS: usize = 1 << 15;
-const FIRST_READS: usize = 1 << 17;
+const STACKS: usize = 1 << 14;
+const FIRST_READS: usize = 1 << 15;
 const CHAINS: usize = 1 << 12;
 /// How many stacks of one chain are compared: those that were met last.
 const PATIENCE: usize = 16;
 /// How often a stack comes before its words are put in a row, which takes as long as comparing it some times.
 const OFTEN: u32 = 8;
-/// How many reads all threads of a process may have together, beyond those that each has at first: 26 MiB of them.
-const ALL_READS: usize = 13 << 17;
+/// How many reads all threads of a process may have together, beyond those that each has at first: 32 MiB of them.
+const ALL_READS: usize = 1 << 21;
 
 /// What a walk begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -30,7 +30,7 @@ use python::{PythonLink, PythonNode, PythonStep};
 /// How many reads the nodes and the stacks of a thread may have together at most.
 pub(super) const READS: usize = 1 << 19;
 /// How many nodes there are of each kind.
-const NODES: usize = 1 << 16;
+const NODES: usize = 1 << 15;
 /// How many frames are found again by where they lie: those that were met last. A power of two.
 const PLACES: usize = 1 << 12;
 /// How many frames of one walk become nodes at most.

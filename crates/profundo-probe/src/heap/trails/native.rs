@@ -19,6 +19,8 @@ pub(super) struct NativeNode {
     returns_to: u64,
     /// The caller; 0: this is the root.
     parent: Number,
+    /// How many frames there are from here to the root.
+    depth: u32,
     uses_fp: bool,
     /// Whether it counts here or further out, before another one is read.
     needs_fp: bool,
@@ -57,22 +59,25 @@ impl<O: Observer> Observer for Sharing<'_, O> {
         let (trails, log) = self.trails?;
         // SAFETY: it is the calling thread that is walked, from its own registers.
         let number = unsafe { trails.arrive_native(arrival, log) }?;
-        let count = trails.write_native(number, out);
-        let Some(count) = count else {
+        let mut node = trails.native.at(number)?;
+        let count = node.depth as usize;
+        let Some(out) = out.get_mut(..count) else {
             // It ends in the middle, as the room does.
             trails.native.rest.set(0);
             trails.begin_native_step(arrival, log);
             return None;
         };
         trails.native.is_whole.set(true);
-        if trails.needs_frame_pointer(number) {
+        if node.needs_fp {
             log.uses_frame_pointer();
         }
-        let mut at = index;
-        let mut node = trails.native.at(number)?;
-        while let Some(caller) = trails.native.at(node.parent) {
-            self.inner.frame(at, node.ip, node.sp, caller.sp);
-            (node, at) = (caller, at + 1);
+        for (at, place) in out.iter_mut().enumerate() {
+            *place = node.ip;
+            let Some(caller) = trails.native.at(node.parent) else {
+                break;
+            };
+            self.inner.frame(index + at, node.ip, node.sp, caller.sp);
+            node = caller;
         }
         Some(count)
     }
@@ -216,21 +221,6 @@ impl Trails {
         })
     }
 
-    /// Writes the frames from this one on. Returns how many; `None`: there is no room for all.
-    fn write_native(&self, number: Number, out: &mut [u64]) -> Option<usize> {
-        let mut count = 0;
-        let mut next = number;
-        while let Some(node) = self.native.at(next) {
-            // Where a return address is 0 there is no frame.
-            if node.ip != 0 {
-                *out.get_mut(count)? = node.ip;
-                count += 1;
-            }
-            next = node.parent;
-        }
-        Some(count)
-    }
-
     /// What of the native frames is to be kept, whose reads these are, and where the frame pointer was read that the
     /// innermost node is found by, if it was.
     pub(super) fn native_part(&self, from: usize, to: usize) -> (Part, Option<Read>) {
@@ -279,6 +269,8 @@ impl Trails {
             return_at: 0,
             returns_to: 0,
             parent: 0,
+            // Where a return address is 0 there is no frame.
+            depth: u32::from(ip != 0),
             uses_fp: false,
             needs_fp: false,
         };
@@ -299,12 +291,14 @@ impl Trails {
                     if number == 0 {
                         number = self.native.keep(root(0, cfa), place_of(cfa, 0))?;
                     }
-                    let further = self.native.at(number)?.needs_fp;
+                    let caller = self.native.at(number)?;
+                    let (further, depth) = (caller.needs_fp, caller.depth + 1);
                     NativeNode {
                         slot,
                         return_at: cfa.wrapping_sub(8),
                         returns_to,
                         parent: number,
+                        depth,
                         uses_fp,
                         needs_fp: way.needs_frame_pointer(further),
                         fp,
