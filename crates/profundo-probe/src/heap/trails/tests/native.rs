@@ -127,7 +127,10 @@ impl Stack {
             1 => {
                 self.push(fp);
                 self.registers.fp = self.registers.sp;
-                self.push(random.below(3) as u64);
+                // As many as it likes: where the stack pointer is says nothing of the frame pointer.
+                for _ in 0..random.below(4) {
+                    self.push(random.below(3) as u64);
+                }
             }
             2 => {
                 self.push(fp);
@@ -276,6 +279,24 @@ fn a_return_address_in_the_middle_makes_another_stack() {
         // words in a row.
         assert_eq!((thread.walked, thread.met, thread.sites.len()), (2, 40, 2));
     }
+}
+
+#[test]
+fn a_frame_pointer_that_the_innermost_frame_has_saved_makes_another_stack() {
+    let mut random = Random(7);
+    let mut thread = Thread::new();
+    let mut stack = Stack::new();
+    for kind in [0, 1, 1, 2] {
+        stack.call(kind, &mut random);
+    }
+    stack.count(&mut thread);
+    // The caller's frame goes up to that of its own caller, and the return address that was there still is.
+    let [_, (_, further, _), _, (_, innermost, _)] = stack.calls[..] else {
+        panic!("there are four");
+    };
+    stack.words[innermost - 1] = &raw const stack.words[further - 1] as u64;
+    stack.count(&mut thread);
+    assert_eq!((thread.walked, thread.met, thread.sites.len()), (2, 0, 2));
 }
 
 #[test]
