@@ -21,6 +21,10 @@ fn same(program: &Program, script: Script<'_>) -> Session {
     let file = scratch().join(format!("{}.profundo", number()));
     let mut recorded = on_terminal(program.command(Some(&file)), &folder, script);
     recorded.shown = without_ours(&recorded.shown, true);
+    // What is said on a terminal before the program begins.
+    let (first, rest) = recorded.shown.split_once('\n').unwrap_or_default();
+    assert!(first.starts_with("profundo: recording "), "{first}");
+    recorded.shown = rest.to_owned();
     assert_eq!(plain, recorded, "without (left) and with the profiler");
     Recording::read(&file, Default::default(), Default::default());
     let _ = fs::remove_file(&file);

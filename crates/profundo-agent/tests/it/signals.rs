@@ -212,7 +212,8 @@ fn calls_do_not_fail_for_our_signals() {
         }"#;
     let mut command = program!("calls", source);
     let run = compare(FAST, &mut command);
-    assert!(run.first().samples > 100, "{}", run.first().samples);
+    // It sleeps so often that it is sampled at the kernel's ticks.
+    assert!(run.first().samples > 40, "{}", run.first().samples);
 }
 
 #[test]
