@@ -40,9 +40,12 @@ impl Folder {
         if let Some(nearest) = upwards.find(|it| is_ours(it) && is_writable(it)) {
             return Self(nearest);
         }
+        let own = here.join(NAME);
+        // One that is there is somebody else's, or it would have been found.
+        let is_taken = own.symlink_metadata().is_ok();
         match state {
-            Some(state) if !is_writable(here) => Self(state),
-            _ => Self(here.join(NAME)),
+            Some(state) if is_taken || !is_writable(here) => Self(state),
+            _ => Self(own),
         }
     }
 
@@ -91,12 +94,13 @@ impl Folder {
     }
 }
 
-/// Whether nobody else can put files of theirs into a folder.
+/// Whether nobody else can put files of theirs into a folder. Root uses that of the user who has become root by sudo.
 fn is_ours(folder: &Path) -> bool {
     // SAFETY: asks for a number.
     let user = unsafe { libc::geteuid() };
+    let before = std::env::var("SUDO_UID").ok().and_then(|it| it.parse().ok());
     fs::metadata(folder).is_ok_and(|it| {
-        let is_known = it.uid() == user || user == 0;
+        let is_known = it.uid() == user || user == 0 && before == Some(it.uid());
         it.is_dir() && is_known && it.permissions().mode() & 0o002 == 0
     })
 }
@@ -169,6 +173,8 @@ mod tests {
         fs::create_dir(&open).unwrap();
         fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(Folder::found(None, &below, None).path(), below.join(NAME));
+        let state = || Some(PathBuf::from("/state"));
+        assert_eq!(Folder::found(None, &root.0, state()).path(), Path::new("/state"));
     }
 
     #[test]

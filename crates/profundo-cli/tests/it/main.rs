@@ -4,6 +4,7 @@ mod allocs;
 mod asked;
 mod bench;
 mod cache;
+mod cargo_profundo;
 mod doctor;
 mod endings;
 mod energy;
