@@ -4,7 +4,7 @@
 //! are those of cargo, and the exit code is the program's.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -158,10 +158,10 @@ impl Asked {
         let host = host()?;
         let runner = self.runner(&profundo)?;
         let mut command = Command::new(cargo());
-        command
-            .arg(&self.verb)
-            .args(&self.cargos)
-            .env(format!("CARGO_TARGET_{}_RUNNER", in_capitals(&host)), runner);
+        command.arg(&self.verb).args(&self.cargos).env(
+            format!("CARGO_TARGET_{}_RUNNER", in_capitals(&host)),
+            runner,
+        );
         let tables = format!("CARGO_PROFILE_{}_DEBUG", in_capitals(&self.profile));
         if env::var_os(&tables).is_none() {
             command.env(tables, "line-tables-only");
@@ -226,7 +226,8 @@ fn host() -> Result<String, String> {
 /// The root of the workspace.
 fn workspace() -> Option<PathBuf> {
     let mut command = Command::new(cargo());
-    let said = answer(command.args(["locate-project", "--workspace", "--message-format", "plain"]))?;
+    let said =
+        answer(command.args(["locate-project", "--workspace", "--message-format", "plain"]))?;
     Some(Path::new(said.trim()).parent()?.to_owned())
 }
 
@@ -247,6 +248,8 @@ fn answer(command: &mut Command) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
 
     fn asked(words: &[&str]) -> Result<Option<Asked>, String> {
@@ -261,7 +264,15 @@ mod tests {
     #[test]
     fn options_go_to_whom_they_belong() {
         let typed = [
-            "run", "--memory=exact", "--bin", "app", "--rate", "500", "--", "--wall", "x",
+            "run",
+            "--memory=exact",
+            "--bin",
+            "app",
+            "--rate",
+            "500",
+            "--",
+            "--wall",
+            "x",
         ];
         let asked = asked(&typed).unwrap().unwrap();
         assert_eq!(words(&asked.ours), ["--memory=exact", "--rate", "500"]);
@@ -282,7 +293,10 @@ mod tests {
         assert_eq!(profile(&["test"]), "test");
         assert_eq!(profile(&["test", "-r"]), "release");
         assert_eq!(profile(&["bench"]), "bench");
-        assert_eq!(in_capitals("x86_64-unknown-linux-gnu"), "X86_64_UNKNOWN_LINUX_GNU");
+        assert_eq!(
+            in_capitals("x86_64-unknown-linux-gnu"),
+            "X86_64_UNKNOWN_LINUX_GNU"
+        );
     }
 
     #[test]

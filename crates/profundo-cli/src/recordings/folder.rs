@@ -98,7 +98,9 @@ impl Folder {
 fn is_ours(folder: &Path) -> bool {
     // SAFETY: asks for a number.
     let user = unsafe { libc::geteuid() };
-    let before = std::env::var("SUDO_UID").ok().and_then(|it| it.parse().ok());
+    let before = std::env::var("SUDO_UID")
+        .ok()
+        .and_then(|it| it.parse().ok());
     fs::metadata(folder).is_ok_and(|it| {
         let is_known = it.uid() == user || user == 0 && before == Some(it.uid());
         it.is_dir() && is_known && it.permissions().mode() & 0o002 == 0
@@ -174,7 +176,10 @@ mod tests {
         fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(Folder::found(None, &below, None).path(), below.join(NAME));
         let state = || Some(PathBuf::from("/state"));
-        assert_eq!(Folder::found(None, &root.0, state()).path(), Path::new("/state"));
+        assert_eq!(
+            Folder::found(None, &root.0, state()).path(),
+            Path::new("/state")
+        );
     }
 
     #[test]

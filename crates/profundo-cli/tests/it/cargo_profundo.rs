@@ -68,14 +68,23 @@ fn said(folder: &Folder, words: &[&str]) -> Said {
 #[test]
 fn a_program_is_built_and_profiled() {
     let folder = package();
-    let run = said(&folder, &["run", "--quiet", "--limit", "3", "--", "one", "--wall"]);
+    let run = said(
+        &folder,
+        &["run", "--quiet", "--limit", "3", "--", "one", "--wall"],
+    );
     assert_eq!(run.code, Some(7), "{run:#?}");
     assert_eq!(run.out, "[\"one\", \"--wall\"]\n");
     // It was built with line tables.
-    assert!(run.err.contains("src/main.rs:") || run.err.contains("main.rs:"), "{run:#?}");
+    assert!(
+        run.err.contains("src/main.rs:") || run.err.contains("main.rs:"),
+        "{run:#?}"
+    );
     assert_eq!(folder.recordings().len(), 1);
     let report = folder.said(&["report", "lines"]);
-    assert!(report.succeeded().out.contains("wrapping_mul(31)"), "{report:#?}");
+    assert!(
+        report.succeeded().out.contains("wrapping_mul(31)"),
+        "{report:#?}"
+    );
 }
 
 #[test]
@@ -94,7 +103,13 @@ fn what_is_typed_wrong_is_said() {
     let folder = Folder::new();
     let wrong = said(&folder, &["build"]);
     assert_eq!(wrong.code, Some(2), "{wrong:#?}");
-    assert!(wrong.err.contains("none of run, test and bench"), "{wrong:#?}");
+    assert!(
+        wrong.err.contains("none of run, test and bench"),
+        "{wrong:#?}"
+    );
     let help = said(&folder, &["--help"]);
-    assert!(help.succeeded().out.contains("cargo profundo test"), "{help:#?}");
+    assert!(
+        help.succeeded().out.contains("cargo profundo test"),
+        "{help:#?}"
+    );
 }
