@@ -16,11 +16,11 @@ pub trait Memory {
     /// that is known to be the one that it was.
     fn implied(&mut self, _implied: bool) {}
 
-    /// Says whether what is read from now on is told by a code object, whatever frame it is of.
+    /// Says whether the next reads are of a code object, which several frames may share.
     #[inline]
     fn of_code(&mut self, _of_code: bool) {}
 
-    /// The walk comes to a frame. Whoever knows this one and all that come after it to the last one says so, and ends it.
+    /// The walk comes to a frame. An observer that knows this frame and all outer ones ends the walk here.
     #[inline]
     fn arrive(&mut self, _arrival: Arrival) -> bool {
         false

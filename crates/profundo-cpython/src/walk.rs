@@ -119,7 +119,7 @@ pub fn walk<M: Memory>(
     end
 }
 
-/// A word that is told by a code object.
+/// A word of a code object.
 #[inline]
 fn of_code(memory: &mut impl Memory, address: u64) -> Option<u64> {
     memory.of_code(true);

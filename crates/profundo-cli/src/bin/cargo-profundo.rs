@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     let asked = match Asked::parse(words) {
         Ok(Some(asked)) => asked,
         Ok(None) => {
-            // Where stdout is closed there is nobody to tell.
+            // A closed stdout is no failure.
             let _ = io::stdout().write_all(HELP.as_bytes());
             return ExitCode::SUCCESS;
         }

@@ -308,7 +308,7 @@ pub fn wrong(error: clap::Error) -> std::process::ExitCode {
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
         && std::env::args_os().len() < 2
     {
-        // Where stderr is closed there is nobody to tell.
+        // A closed stderr is no failure.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), help::ROOT.as_bytes());
         return std::process::ExitCode::from(crate::USAGE);
     }
