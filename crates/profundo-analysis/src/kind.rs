@@ -1,5 +1,7 @@
 //! What time was spent on: the interpreter's bytecode, native code, or the kernel.
 
+use profundo_model::Kind;
+
 /// Time by kind, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Split {
@@ -28,6 +30,19 @@ pub struct KindShares {
     pub waiting: f64,
     /// In Python code or native code; the interpreter's frames could not be read.
     pub unreadable: f64,
+}
+
+impl KindShares {
+    /// The share of one kind.
+    pub fn of(self, kind: Kind) -> f64 {
+        match kind {
+            Kind::Python => self.python,
+            Kind::Native => self.native,
+            Kind::System => self.system,
+            Kind::Waiting => self.waiting,
+            Kind::Unreadable => self.unreadable,
+        }
+    }
 }
 
 impl Split {

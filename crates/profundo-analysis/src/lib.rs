@@ -48,6 +48,7 @@ mod missing;
 mod nearest;
 mod own;
 mod own_line;
+pub mod palette;
 mod pattern;
 mod place;
 pub mod python;

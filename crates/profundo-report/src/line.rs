@@ -4,6 +4,8 @@
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
+use profundo_analysis::palette::Hue;
+
 use crate::palette::Color;
 use crate::width::{ELLIPSIS, cut, width};
 
@@ -27,6 +29,11 @@ impl Style {
         color: None,
         link: true,
     };
+
+    /// The colour of a kind of time.
+    pub(crate) fn hue(hue: Hue) -> Self {
+        Self::color(hue.into())
+    }
 
     pub(crate) fn color(color: Color) -> Self {
         Self {

@@ -1,6 +1,7 @@
 //! Colours. The standard library is gray, because it is rarely what one looks for; every other
 //! crate gets the next of four colours when it first appears.
 
+use profundo_analysis::palette::{Ansi, Hue};
 use profundo_model::{Profile, StringId};
 use rustc_hash::FxHashMap;
 
@@ -27,6 +28,19 @@ impl Color {
             Self::Green => 32,
             Self::Yellow => 33,
             Self::Blue => 34,
+        }
+    }
+}
+
+impl From<Hue> for Color {
+    fn from(hue: Hue) -> Self {
+        match hue.tint().ansi {
+            Ansi::Red => Self::Red,
+            Ansi::Green => Self::Green,
+            Ansi::Yellow => Self::Yellow,
+            Ansi::Magenta => Self::Magenta,
+            Ansi::Cyan => Self::Cyan,
+            Ansi::Gray => Self::Gray,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use profundo_analysis::{Ownership, Place};
 use profundo_model::{
-    FileId, Frame, Language, LocationId, LocationKind, ModuleId, Profile, StackId, StringId,
+    FileId, Frame, Language, LocationId, LocationKind, ModuleId, Profile, Reason, StackId, StringId,
 };
 use rustc_hash::FxHashMap;
 
@@ -23,8 +23,12 @@ pub(crate) enum Side {
     Generated,
     Kernel,
     Runtime,
+    /// What a thread waits for.
+    Waits,
+    /// The collection of garbage, below what the interpreter does for it.
+    Collects,
     /// A reason why there is no frame.
-    Reason,
+    Missing,
 }
 
 /// A function: a name in a file.
@@ -235,7 +239,7 @@ impl<'a> Naming<'a> {
                 return Box::default();
             }
             let function = match location.kind {
-                LocationKind::Reason(reason) => self.reason(reason.name()),
+                LocationKind::Reason(reason) => self.reason(reason),
                 _ => self.nameless(location.module, is_kernel),
             };
             return Box::new([plain(function)]);
@@ -286,7 +290,8 @@ impl<'a> Naming<'a> {
                 _ if is_kernel => Side::Kernel,
                 Language::Python => Side::Python,
                 Language::Runtime => Side::Runtime,
-                Language::Synthetic => Side::Reason,
+                // Of a recording, only what is waited for has such a frame.
+                Language::Synthetic => Side::Waits,
                 Language::JavaScript | Language::Julia | Language::Generated => Side::Generated,
                 _ => Side::Native,
             },
@@ -295,7 +300,8 @@ impl<'a> Naming<'a> {
         row
     }
 
-    fn reason(&mut self, name: &'static str) -> u32 {
+    fn reason(&mut self, reason: Reason) -> u32 {
+        let name = reason.name();
         if let Some(&row) = self.reasons.get(name) {
             return row;
         }
@@ -303,7 +309,11 @@ impl<'a> Naming<'a> {
             name: name.into(),
             signature: "",
             file: FileId(0),
-            side: Side::Reason,
+            side: match reason {
+                Reason::Collecting => Side::Collects,
+                Reason::Unread => Side::Waits,
+                _ => Side::Missing,
+            },
         });
         self.reasons.insert(name, row);
         row

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use profundo_analysis::palette::Hue;
 use profundo_analysis::{Place, Selection, shown_stack};
 use profundo_model::{Gil, Profile, Sample, State};
 
@@ -9,7 +10,6 @@ use super::{BOLD, GRAY, place, view, write_empty, write_filter};
 use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::names::Names;
-use crate::palette::Color;
 use crate::printer::Page;
 use crate::{Choices, Look};
 
@@ -75,7 +75,7 @@ impl Stacks {
             }
             line.push_fmt(format_args!(" (tid {})", thread.tid), GRAY);
             line.push(": ", Style::PLAIN);
-            line.push(doing(sample), Style::color(color(sample)));
+            line.push(doing(sample), style(sample));
             page.line(&mut line)?;
             for &place in stack {
                 line.push("    ", Style::PLAIN);
@@ -148,10 +148,10 @@ fn doing(sample: &Sample) -> &'static str {
     }
 }
 
-fn color(sample: &Sample) -> Color {
+fn style(sample: &Sample) -> Style {
     match sample.state {
-        State::WallWaiting | State::Sleeping => Color::Gray,
-        State::System => Color::Yellow,
-        _ => Color::Green,
+        State::WallWaiting | State::Sleeping => Style::hue(Hue::Waiting),
+        State::System => Style::hue(Hue::System),
+        _ => BOLD,
     }
 }

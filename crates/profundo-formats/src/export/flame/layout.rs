@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use profundo_analysis::palette::Hue;
 use profundo_analysis::{Estimate, Filter, Selection, effective_samples};
 use profundo_model::{Kind, Measure, SampleKind};
 
@@ -9,40 +10,40 @@ use super::super::calls::{Callee, Calls};
 use super::super::view::{Side, View};
 use super::super::{Counts, Weights, add, measured};
 
-/// Whose code a box is, by which it is coloured.
+/// What a box is, by which it is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colour {
-    Python,
-    Native,
-    System,
-    Kernel,
+    /// Code, or what stands where code is not known.
+    Of(Hue),
+    /// The interpreter's own code.
     Runtime,
-    /// A reason why there is no frame.
-    Reason,
     /// A process, a thread, or the whole.
     Owner,
 }
 
 impl Colour {
-    pub(super) const ALL: [Colour; 7] = [
-        Colour::Python,
-        Colour::Native,
-        Colour::System,
-        Colour::Kernel,
+    /// In the order of the legend.
+    pub(super) const ALL: [Colour; 8] = [
+        Colour::Of(Hue::Python),
+        Colour::Of(Hue::Native),
+        Colour::Of(Hue::System),
+        Colour::Of(Hue::Waiting),
+        Colour::Of(Hue::Garbage),
+        Colour::Of(Hue::Unreadable),
         Colour::Runtime,
-        Colour::Reason,
         Colour::Owner,
     ];
 
     /// The class in the style sheet.
     pub(super) fn class(self) -> &'static str {
         match self {
-            Self::Python => "p",
-            Self::Native => "n",
-            Self::System => "s",
-            Self::Kernel => "k",
+            Self::Of(Hue::Python) => "p",
+            Self::Of(Hue::Native) => "n",
+            Self::Of(Hue::System) => "s",
+            Self::Of(Hue::Waiting) => "w",
+            Self::Of(Hue::Garbage) => "g",
+            Self::Of(Hue::Unreadable) => "x",
             Self::Runtime => "r",
-            Self::Reason => "x",
             Self::Owner => "o",
         }
     }
@@ -50,12 +51,9 @@ impl Colour {
     /// The words in the legend.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Python => "Python",
-            Self::Native => "native",
-            Self::System => "system calls",
-            Self::Kernel => "kernel",
+            Self::Of(Hue::Unreadable) => "not readable or not sampled",
+            Self::Of(hue) => hue.name(),
             Self::Runtime => "runtime",
-            Self::Reason => "no frame",
             Self::Owner => "processes and threads",
         }
     }
@@ -89,7 +87,7 @@ pub(super) struct Layout {
     /// Whether there are too few samples for shares.
     pub is_few: bool,
     /// The colours that are somewhere in it.
-    pub colours: [bool; Colour::ALL.len()],
+    pub colours: Vec<Colour>,
     /// The weight of each kind of sample.
     pub kinds: [u64; Kind::ALL.len()],
     /// How many calls are not drawn, and the weight of those of them whose callers are.
@@ -131,7 +129,7 @@ impl Layout {
                 _ => all.mass(profile).effective_samples(),
             },
             is_few: all.is_few(profile),
-            colours: [false; Colour::ALL.len()],
+            colours: Vec::new(),
             kinds: [0; Kind::ALL.len()],
             pruned: (0, 0),
             levels: 1,
@@ -212,7 +210,9 @@ impl Layout {
             } else {
                 let (name, place) = words(view, calls, call);
                 let colour = colour(view, row.callee);
-                self.colours[colour as usize] = true;
+                if !self.colours.contains(&colour) {
+                    self.colours.push(colour);
+                }
                 self.levels = self.levels.max(level + 1);
                 self.blocks.push(Block {
                     name,
@@ -250,16 +250,19 @@ impl Layout {
 }
 
 fn colour(view: &View<'_>, callee: Callee) -> Colour {
-    match callee {
-        Callee::Owner(_) => Colour::Owner,
-        Callee::System => Colour::System,
-        Callee::Function { function, .. } => match view.functions[function as usize].side {
-            Side::Python => Colour::Python,
-            Side::Native | Side::Generated => Colour::Native,
-            Side::Kernel => Colour::Kernel,
-            Side::Runtime => Colour::Runtime,
-            Side::Reason => Colour::Reason,
-        },
+    let function = match callee {
+        Callee::Owner(_) => return Colour::Owner,
+        Callee::System => return Colour::Of(Hue::System),
+        Callee::Function { function, .. } => &view.functions[function as usize],
+    };
+    match function.side {
+        Side::Python => Colour::Of(Hue::Python),
+        Side::Native | Side::Generated => Colour::Of(Hue::Native),
+        Side::Kernel => Colour::Of(Hue::System),
+        Side::Runtime => Colour::Runtime,
+        Side::Waits => Colour::Of(Hue::Waiting),
+        Side::Collects => Colour::Of(Hue::Garbage),
+        Side::Missing => Colour::Of(Hue::Unreadable),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use profundo_analysis::palette::{Hue, Tint};
 use profundo_model::{Kind, SampleKind};
 
 use super::super::view::View;
@@ -44,7 +45,11 @@ pub(super) fn write(
         layout.levels,
         u8::from(options.icicle),
     )?;
-    write!(out, "<style><![CDATA[\n{STYLE}]]></style>\n")?;
+    let (light, dark) = (colours(|tint| tint.light), colours(|tint| tint.dark));
+    write!(
+        out,
+        "<style><![CDATA[\n{STYLE}{light}\n@media (prefers-color-scheme:dark){{\n{dark}\n}}\n]]></style>\n"
+    )?;
     let mut text = String::new();
     for block in &layout.blocks {
         text.clear();
@@ -54,6 +59,12 @@ pub(super) fn write(
     // Last, so that it lies over the boxes that are scrolled below it.
     head(view, layout, weights, options, out)?;
     write!(out, "<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n")
+}
+
+/// The rules for the boxes of each hue.
+fn colours(of: fn(Tint) -> &'static str) -> String {
+    let rule = |hue: Hue| format!(".{}{{fill:{}}}", Colour::Of(hue).class(), of(hue.tint()));
+    Hue::ALL.map(rule).concat()
 }
 
 fn head(
@@ -122,7 +133,7 @@ fn head(
     )?;
     let mut x = 8.0;
     for colour in Colour::ALL {
-        if !layout.colours[colour as usize] {
+        if !layout.colours.contains(&colour) {
             continue;
         }
         let words = colour.name();
@@ -155,7 +166,7 @@ fn block(out: &mut String, layout: &Layout, weights: Weights, inverted: bool, bl
     let y = TOP + row * ROW;
     let name = shortened(&block.name, LONGEST_NAME);
     let shade = match block.colour {
-        Colour::Python | Colour::Native | Colour::Kernel | Colour::Runtime => shade(&name),
+        Colour::Of(Hue::Python | Hue::Native | Hue::System) | Colour::Runtime => shade(&name),
         _ => 0,
     };
     let _ = write!(out, "<g class=\"b {}", block.colour.class());
