@@ -184,8 +184,7 @@ impl<'a> Shape<'a> {
     fn print_to(&self, path: &Path, profile: &Profile, recording: &Path) -> Result<()> {
         let style = &self.looking.style;
         let text = output::Text::create(path, output::Kind::Report, &[recording], style.force)?;
-        // Nothing has to be cut where one can scroll.
-        let look = look(style, false).width(style.width.unwrap_or(1000));
+        let look = look(style, false).width(style.width.unwrap_or(UNCUT));
         text.write(|out| {
             if !style.json {
                 writeln!(out, "{}: {}", output::REPORT, self.what.name())?;
@@ -312,9 +311,9 @@ impl<'a> Shape<'a> {
             .by_command(by_command);
         match shape.limit {
             // The tree has several lines for each function.
-            Some(limit) => {
-                (summary.lines(limit).functions(limit).table(limit)).tree(limit.saturating_mul(2))
-            }
+            Some(limit) => (summary.lines(limit).functions(limit).table(limit))
+                .tree(limit.saturating_mul(2))
+                .small_rows(true),
             None => summary,
         }
     }
@@ -447,10 +446,15 @@ fn plain(error: profundo_report::Error) -> anyhow::Error {
     }
 }
 
+/// How many columns text has where nothing needs to be cut.
+const UNCUT: usize = 1000;
+
 fn look(style: &Style, terminal: bool) -> Look {
+    // A screen cuts what it has no room for. A file or a pipe gets all of it.
+    let is_uncut = !terminal && std::env::var_os("COLUMNS").is_none();
     let mut look = Look::new()
         .terminal(terminal)
-        .width(style.width)
+        .width(style.width.or(is_uncut.then_some(UNCUT)))
         .colors(style.color.unwrap_or(When::Auto))
         .hyperlinks(style.hyperlinks.unwrap_or(When::Auto));
     if let Some(editor) = &style.editor {

@@ -53,6 +53,25 @@ pub(crate) fn write(
     write_notes(page, wanted)
 }
 
+/// Writes how good the recording is in a sentence or two that need no knowledge of profilers, then the notes. The other
+/// reports have all of the figures.
+pub(crate) fn write_plainly(
+    page: &mut Page<'_>,
+    selection: &Selection,
+    wanted: Option<bool>,
+) -> io::Result<()> {
+    let meta = &page.profile.meta;
+    let is_sampled = Weighs::of(page.profile) == Weighs::Time && !page.profile.samples.is_empty();
+    if !is_sampled || meta.engine == Engine::Unknown {
+        return write(page, selection, wanted);
+    }
+    if wanted.unwrap_or(true) {
+        let text = plain(&quality(page.profile, selection), meta.loss.overwritten);
+        page.sentence(&format!("Quality: {text}"))?;
+    }
+    write_notes(page, wanted)
+}
+
 /// Says that samples are too few for shares, and what would give more.
 pub(crate) fn write_few(
     page: &mut Page<'_>,
@@ -241,6 +260,64 @@ pub(crate) fn how_copies(heap: &Heap, records: u64) -> String {
         ),
         _ => format!("Quality: {records} copies of {floor} and more recorded."),
     }
+}
+
+/// The sentences for who has never read such a line.
+fn plain(quality: &Quality, overwritten: u64) -> String {
+    let grade = grade(quality, overwritten).map_or(String::new(), |it| format!("{it}. "));
+    let mut text = format!("{grade}{}", counted(quality.samples, "sample"));
+    if let Some(share) = quality.sampled_share() {
+        let verb = if quality.samples == 1 {
+            "covers"
+        } else {
+            "cover"
+        };
+        let used = duration(quality.used.unwrap_or_default());
+        text += &format!(" {verb} {:.1} % of {used} CPU time", share * 100.0);
+    }
+    if let Some(margin) = quality.margin {
+        text += &format!(
+            "; shares are sure to ±{:.1} points or better",
+            margin * 100.0
+        );
+    }
+    text.push('.');
+    let missing = [
+        (quality.lost.saturating_sub(overwritten), "lost"),
+        (overwritten, "overwritten by newer ones"),
+        (quality.truncated, "cut short (truncated)"),
+        (quality.broken, "without their callers (broken)"),
+    ];
+    let missing = missing.iter().filter(|(count, _)| *count > 0);
+    let missing: Vec<String> = missing
+        .map(|(count, how)| format!("{count} {how}"))
+        .collect();
+    if !missing.is_empty() {
+        text += &format!(" Of the samples, {}.", missing.join(", "));
+    }
+    for part in at_ticks(quality).into_iter().chain(own_cost(quality)) {
+        let mut letters = part.chars();
+        let first = letters.next().map(|it| it.to_ascii_uppercase());
+        text.push(' ');
+        text.extend(first);
+        text.push_str(letters.as_str());
+        text.push('.');
+    }
+    text
+}
+
+/// A word for what the figures say, where they say enough.
+fn grade(quality: &Quality, overwritten: u64) -> Option<&'static str> {
+    let covered = (quality.sampled_share()? - 1.0).abs();
+    let lost = quality.lost.saturating_sub(overwritten);
+    let flawed = lost + quality.truncated + quality.broken;
+    let flawed = flawed as f64 / quality.samples.max(1) as f64;
+    quality.margin?;
+    Some(match (covered, flawed) {
+        (covered, flawed) if covered <= 0.05 && flawed <= 0.01 => "good",
+        (covered, flawed) if covered <= 0.15 && flawed <= 0.05 => "fair",
+        _ => "poor",
+    })
 }
 
 /// Of the samples that are missing, those that a ring gave up for newer ones are no defect.

@@ -84,6 +84,19 @@ pub fn duration(nanos: u64) -> String {
     }
 }
 
+/// A part of `all` nanoseconds in seconds. All parts have as many decimals, so that a column of them can be compared.
+pub(crate) fn seconds(nanos: u64, all: u64) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    let decimals = match all / SECOND {
+        0 => 4,
+        1..10 => 3,
+        10..100 => 2,
+        100..1000 => 1,
+        _ => 0,
+    };
+    format!("{:.decimals$}", nanos as f64 / SECOND as f64)
+}
+
 /// Energy in the unit that suits it.
 pub fn joules(joules: f64) -> String {
     match joules {
@@ -142,7 +155,7 @@ fn three_digits(number: f64) -> String {
 pub(crate) fn counted(number: u64, noun: &str) -> String {
     let ending = match (number, noun) {
         (1, _) => "",
-        (_, "process") => "es",
+        (_, noun) if noun.ends_with("process") => "es",
         _ => "s",
     };
     format!("{number} {noun}{ending}")
@@ -207,6 +220,20 @@ mod tests {
         ];
         for (nanos, text) in rows {
             assert_eq!(duration(nanos), text, "{nanos}");
+        }
+    }
+
+    #[test]
+    fn a_column_of_seconds_has_one_number_of_decimals() {
+        let rows = [
+            (80_000_000, 900_000_000, "0.0800"),
+            (80_000_000, 5_000_000_000, "0.080"),
+            (12_345_678_901, 99_000_000_000, "12.35"),
+            (100_000, 200_000_000_000, "0.0"),
+            (7_200_000_000_000, 7_200_000_000_000, "7200"),
+        ];
+        for (nanos, all, text) in rows {
+            assert_eq!(seconds(nanos, all), text);
         }
     }
 

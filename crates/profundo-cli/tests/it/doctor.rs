@@ -163,7 +163,6 @@ fn where_threads_cannot_be_counted_they_are_looked_at() {
         ];
         let said = refusing.said(libc::EPERM, &calls, &words);
         said.succeeded();
-        assert!(said.out.contains("proc-poll every 10.000 ms"), "{said:#?}");
         let note = format!(
             "Note: the engine is proc-poll, which looks at each tick of its own which threads have run, \
              and reads those: {FILTER}; "

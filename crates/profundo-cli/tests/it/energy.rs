@@ -60,7 +60,7 @@ fn without_being_asked_nothing_is_counted() {
         return;
     };
     said.succeeded();
-    assert!(!said.err.contains("nergy"), "{said:#?}");
+    assert!(!said.err.contains("Energy"), "{said:#?}");
     assert!(said.out.contains("\"energy\": null"), "{said:#?}");
 }
 

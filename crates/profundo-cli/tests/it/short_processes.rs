@@ -90,9 +90,12 @@ fn the_text_says_the_same() {
         "{text}"
     );
     // Not all that many starts cost can be counted.
+    assert!(text.contains("Own cost at least "), "{text}");
+    let functions = folder.said(&["report", "x.profundo", "functions"]);
+    let text = &functions.succeeded().out;
     assert!(text.contains("own cost at least "), "{text}");
     // The pair of numbers has the share beside it as its quotient.
-    let line = &text[place("Quality: ") + "Quality: ".len()..];
+    let line = text.split_once("Quality: ").unwrap().1;
     let words: Vec<&str> = line.split_whitespace().collect();
     let [
         sampled,

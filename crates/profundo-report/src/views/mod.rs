@@ -24,7 +24,7 @@ mod traffic;
 use std::io;
 
 use profundo_analysis::{Estimate, KindShares, Selection, joules_per_nanosecond};
-use profundo_model::Profile;
+use profundo_model::{Kind, Profile};
 
 pub use allocs::Allocs;
 pub use calls::Callers;
@@ -133,6 +133,9 @@ pub(crate) use view;
 /// From how many columns on there is room for ranges in full.
 const WIDE: usize = 110;
 
+/// With fewer columns there is no room for the kinds of time.
+const NARROW: usize = 72;
+
 /// Writes what was left out by the filter, and the line on quality.
 fn write_end(
     page: &mut Page<'_>,
@@ -140,13 +143,20 @@ fn write_end(
     selection: &Selection,
     quality: Option<bool>,
 ) -> io::Result<()> {
+    write_warnings(page, choices, selection)?;
+    crate::quality::write(page, selection, quality)
+}
+
+/// Writes what must be known to read the tables: what was left out by the filter, that there are few samples, and
+/// that the buffer was too small.
+fn write_warnings(page: &mut Page<'_>, choices: &Choices, selection: &Selection) -> io::Result<()> {
     write_filter(page, choices, selection)?;
     crate::quality::write_few(page, selection, true)?;
     if page.profile.meta.buffer_was_full {
         let text = format!(" {}", Warning::BufferFull.text(true));
         page.marked("Warning:", Color::Yellow, &text)?;
     }
-    crate::quality::write(page, selection, quality)
+    Ok(())
 }
 
 /// Writes the commands to type next.
@@ -234,7 +244,7 @@ fn heat(share: f64) -> Style {
             bold: true,
             ..Style::color(Color::Red)
         },
-        warm if warm >= 0.05 => Style::color(Color::Yellow),
+        warm if warm >= 0.05 => BOLD,
         some if some >= 0.01 => Style::PLAIN,
         _ => GRAY,
     }
@@ -263,6 +273,8 @@ struct KindColumns {
     unreadable: bool,
     /// Whether there is room for tenths.
     wide: bool,
+    /// Whether there is no room for any of these columns.
+    narrow: bool,
     /// What the CPU time of all that is selected has cost, in joules, where that was recorded.
     energy: Option<f64>,
     /// What all that is selected weighs, where that is no time: then nobody knows of what kind.
@@ -285,6 +297,7 @@ impl KindColumns {
             waits: selection.split(profile).waiting > 0,
             unreadable: selection.split(profile).unreadable > 0,
             wide: columns >= WIDE,
+            narrow: columns < NARROW,
             energy: joules_per_nanosecond(profile)
                 .filter(|_| !selection.is_few(profile))
                 .map(|each| each * selection.weight(profile) as f64),
@@ -299,7 +312,7 @@ impl KindColumns {
         if self.heap.is_some() {
             return ENERGY;
         }
-        if self.few.is_some() {
+        if self.few.is_some() || self.narrow {
             return 0;
         }
         let energy = self.energy.map_or(0, |_| ENERGY);
@@ -319,6 +332,11 @@ impl KindColumns {
 
     /// Whether there is a column of that number.
     fn has(self, at: usize) -> bool {
+        !self.narrow && self.is_known(at)
+    }
+
+    /// Whether it is known how much of the kind of that number there is, and that there may be some.
+    fn is_known(self, at: usize) -> bool {
         match at {
             _ if self.heap.is_some() || self.few.is_some() => false,
             0 => self.python,
@@ -345,28 +363,22 @@ impl KindColumns {
         if self.heap.is_some() {
             line.push_fmt(format_args!("{:>ENERGY$}", self.weighs.title()), style);
         }
-        if self.energy.is_some() {
+        if self.energy.is_some() && !self.narrow {
             line.push_fmt(format_args!("{:>ENERGY$}", "Energy"), style);
         }
     }
 
     fn push(self, line: &mut Line, shares: KindShares) {
         let width = self.width();
-        let parts = [
-            (shares.python, Color::Cyan),
-            (shares.native, Color::Green),
-            (shares.system, Color::Yellow),
-            (shares.waiting, Color::Gray),
-            (shares.unreadable, Color::Red),
-        ];
-        for (at, (share, color)) in parts.into_iter().enumerate() {
+        for (at, kind) in Kind::ALL.into_iter().enumerate() {
             if self.has(at) {
+                let share = shares.of(kind);
                 let text = if self.wide {
                     percent(share)
                 } else {
                     whole_percent(share)
                 };
-                line.push_fmt(format_args!("{text:>width$}"), Style::color(color));
+                line.push_fmt(format_args!("{text:>width$}"), Style::hue(kind.into()));
             }
         }
         if let Some(all) = self.heap {
@@ -378,7 +390,7 @@ impl KindColumns {
             };
             line.push_fmt(format_args!("{text:>ENERGY$}"), Style::PLAIN);
         }
-        if let Some(all) = self.energy {
+        if let Some(all) = self.energy.filter(|_| !self.narrow) {
             let text =
                 joules(all * (shares.python + shares.native + shares.system + shares.unreadable));
             line.push_fmt(format_args!("{text:>ENERGY$}"), Style::PLAIN);

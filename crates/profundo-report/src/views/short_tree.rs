@@ -20,6 +20,15 @@ pub(super) struct Limits {
     pub min_share: f64,
 }
 
+/// The tree.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ShortTree {
+    /// In the order of their lines.
+    pub branches: Vec<Branch>,
+    /// Whether calls are left out.
+    pub is_cut: bool,
+}
+
 /// A line: a chain of calls.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Branch {
@@ -40,15 +49,15 @@ pub(super) struct Branch {
 /// How many functions of a chain are named.
 const CHAIN: usize = 4;
 
-/// The branches, in the order of their lines. `is_folded_own` says whether what is folded into a function
+/// The tree of a selection. `is_folded_own` says whether what is folded into a function
 /// is its own.
-pub(super) fn branches(
+pub(super) fn short_tree(
     profile: &Profile,
     selection: &Selection,
     shown: Shown,
     is_folded_own: bool,
     limits: Limits,
-) -> Vec<Branch> {
+) -> ShortTree {
     let options = TreeOptions {
         shown,
         by_function: true,
@@ -65,7 +74,7 @@ pub(super) fn branches(
         floor: (limits.min_share * all as f64).ceil() as u64,
         is_folded_own,
     };
-    pruned.branches(limits)
+    pruned.short(limits)
 }
 
 struct Pruned<'a> {
@@ -85,16 +94,18 @@ struct Chain {
 }
 
 impl Pruned<'_> {
-    fn branches(&self, limits: Limits) -> Vec<Branch> {
+    fn short(&self, limits: Limits) -> ShortTree {
         // The hottest chain that is not shown yet comes next, whatever branch it is on.
         let mut chains: Vec<Chain> = Vec::new();
         let mut waiting: BinaryHeap<(u64, std::cmp::Reverse<NodeId>, Option<usize>, usize)> =
             BinaryHeap::new();
-        let push = |waiting: &mut BinaryHeap<_>, of: NodeId, above: Option<usize>, level| {
+        let mut is_cut = false;
+        let mut push = |waiting: &mut BinaryHeap<_>, of: NodeId, above: Option<usize>, level| {
             for &child in self.tree.children(of) {
                 let weight = self.tree.node(child).weight;
-                if weight >= self.floor.max(1) {
-                    waiting.push((weight, std::cmp::Reverse(child), above, level));
+                match weight >= self.floor.max(1) && level < limits.levels {
+                    true => waiting.push((weight, std::cmp::Reverse(child), above, level)),
+                    false => is_cut |= weight > 0,
                 }
             }
         };
@@ -110,16 +121,15 @@ impl Pruned<'_> {
                 Some(above) => chains[above].below.push(number),
                 None => roots.push(number),
             }
-            if level + 1 < limits.levels {
-                let last = nodes[nodes.len() - 1];
-                push(&mut waiting, last, Some(number), level + 1);
-            }
+            let last = nodes[nodes.len() - 1];
+            push(&mut waiting, last, Some(number), level + 1);
             chains.push(Chain {
                 nodes,
                 level,
                 below: Vec::new(),
             });
         }
+        let is_cut = is_cut || chains.len() == limits.lines && !waiting.is_empty();
         let mut branches = Vec::new();
         let mut guides = Vec::new();
         let mut pending: Vec<(usize, bool)> = Vec::new();
@@ -131,7 +141,7 @@ impl Pruned<'_> {
             branches.push(self.branch(chain, &guides));
             pending.extend(with_last(&chain.below));
         }
-        branches
+        ShortTree { branches, is_cut }
     }
 
     /// The chain that starts at a node: as long as nearly all of its time goes on to one callee.

@@ -2,9 +2,13 @@
 //! the time, how they were reached, who else took part, how sure all this is, and what to type
 //! next. On one screen, where that is possible.
 
+mod calls;
+mod head;
+mod hot;
 mod text;
 mod told;
 mod verdict;
+mod waiting;
 
 use profundo_analysis::{
     Allocations, Amount, FunctionShare, Io, Launched, Libraries, LineShare, Lineless, LinesOptions,
@@ -15,7 +19,7 @@ use profundo_model::{FileId, Profile};
 use super::functions::sort;
 use super::lineless::Pools;
 use super::memory;
-use super::short_tree::{Branch, Limits, branches};
+use super::short_tree::{Limits, ShortTree, short_tree};
 use super::view;
 use super::{allocs, traffic};
 use crate::names::Names;
@@ -35,6 +39,7 @@ pub struct Summary {
     next: Vec<String>,
     from_disk: bool,
     by_command: bool,
+    least: f64,
 }
 
 impl Default for Summary {
@@ -50,6 +55,7 @@ impl Default for Summary {
             next: Vec::new(),
             from_disk: true,
             by_command: false,
+            least: 0.01,
         }
     }
 }
@@ -86,6 +92,12 @@ impl Summary {
         self
     }
 
+    /// Whether threads and processes with less than a hundredth of the time have rows, as far as [`table`](Self::table) goes.
+    pub fn small_rows(mut self, small_rows: bool) -> Self {
+        self.least = if small_rows { 0.0 } else { 0.01 };
+        self
+    }
+
     /// The commands to type next, which only the caller knows.
     pub fn next(mut self, commands: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.next = commands.into_iter().map(Into::into).collect();
@@ -115,10 +127,9 @@ impl Summary {
             .flat_map(|row| row.whats.iter().copied())
             .collect();
         functions.retain(|row| row.own_amount.weight > 0 && !waited_for.contains(&row.place));
-        functions.truncate(hot(
-            self.functions,
-            functions.iter().map(|row| row.own.share),
-        ));
+        let hottest = hot(self.functions, functions.iter().map(|row| row.own.share));
+        let other_functions =
+            Others::new(functions.split_off(hottest).iter().map(|it| it.own_amount));
         // A line of a library is nobody's to change: its time is that of the line that called it.
         if shown.libraries == Libraries::Shown {
             shown.libraries = Libraries::Folded;
@@ -160,13 +171,7 @@ impl Summary {
             .map(|(file, line)| weight(*file, line) as f64 / all);
         let hottest = hot(self.lines, shares);
         let others = lines.split_off(hottest);
-        let other_lines = OtherLines {
-            count: others.len(),
-            amount: others.iter().fold(Amount::default(), |mut sum, (_, line)| {
-                sum += line.own_amount;
-                sum
-            }),
-        };
+        let other_lines = Others::new(others.iter().map(|(_, line)| line.own_amount));
         let limits = Limits {
             lines: self.tree,
             levels: 10,
@@ -187,7 +192,8 @@ impl Summary {
             launched,
             lineless,
             functions,
-            tree: branches(profile, selection, shown, is_folded_own, limits),
+            other_functions,
+            tree: short_tree(profile, selection, shown, is_folded_own, limits),
             totals: totals(profile, selection),
             waits,
             io: traffic::of(profile, selection, &self.choices),
@@ -208,20 +214,31 @@ fn hot(most: usize, shares: impl Iterator<Item = f64>) -> usize {
         .count()
 }
 
-/// The lines that the table leaves out.
-#[derive(Debug, Clone, Copy)]
-struct OtherLines {
+/// What a table leaves out.
+#[derive(Debug, Clone, Copy, Default)]
+struct Others {
     count: usize,
     amount: Amount,
 }
 
+impl Others {
+    fn new(rows: impl Iterator<Item = Amount>) -> Self {
+        rows.fold(Self::default(), |mut others, amount| {
+            others.count += 1;
+            others.amount += amount;
+            others
+        })
+    }
+}
+
 struct Answers<'p> {
     lines: Vec<(FileId, LineShare)>,
-    other_lines: OtherLines,
+    other_lines: Others,
     launched: Launched,
     lineless: Vec<Lineless>,
     functions: Vec<FunctionShare>,
-    tree: Vec<Branch>,
+    other_functions: Others,
+    tree: ShortTree,
     totals: Totals,
     waits: Vec<WaitRow>,
     io: Io,
@@ -233,6 +250,7 @@ impl Answers<'_> {
     fn names<'a>(&self, profile: &'a Profile) -> Names<'a> {
         let tree = self
             .tree
+            .branches
             .iter()
             .flat_map(|branch| branch.chain.iter().copied());
         let places = self.functions.iter().map(|row| row.place).chain(tree);

@@ -10,20 +10,44 @@ use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::printer::Page;
-use crate::units::{duration, percent, share_title};
+use crate::units::{counted, duration, percent, share_title};
 use crate::weighs::Weighs;
 use crate::width::keep_head;
 
 /// How wide a duration is.
 const DURATION: usize = 11;
 
-/// Writes the table of processes, as far as `limit`.
+/// Which rows a table has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows {
+    /// How many at most.
+    pub most: usize,
+    /// The least share of a row. Where none has it, or but one is without it, all are shown.
+    pub least: f64,
+    /// The whole of the shares.
+    pub all: u64,
+}
+
+impl Rows {
+    /// Those that are shown, and those that are not. They are in order, the largest first.
+    fn split<T>(self, rows: &[T], amount: fn(&T) -> Amount) -> (&[T], &[T]) {
+        let is_large = |row: &T| share_of(&amount(row), self.all) >= self.least;
+        let large = rows.iter().take_while(|row| is_large(row)).count();
+        let shown = match large {
+            0 => rows.len(),
+            large if large + 1 == rows.len() => rows.len(),
+            large => large,
+        };
+        rows.split_at(shown.min(self.most))
+    }
+}
+
+/// Writes the table of processes.
 pub(super) fn write_processes(
     page: &mut Page<'_>,
     totals: &Totals,
     kinds: KindColumns,
-    all: u64,
-    limit: usize,
+    rows: Rows,
 ) -> io::Result<()> {
     let profile = page.profile;
     let is_traced = Weighs::of(profile) == Weighs::Traced;
@@ -31,14 +55,15 @@ pub(super) fn write_processes(
     push_titles(&mut line, kinds, false, profile, "Process");
     page.line(&mut line)?;
     let programs = profile.programs();
-    for total in totals.processes.iter().take(limit) {
+    let (shown, others) = rows.split(&totals.processes, |it| it.amount);
+    for total in shown {
         let process = &profile.processes[total.process.index()];
         let cpu = match (total.user, total.system) {
             _ if is_traced => total.amount.weight,
             (None, None) => total.amount.weight - total.amount.split.waiting,
             (user, system) => user.unwrap_or_default().0 + system.unwrap_or_default().0,
         };
-        push_numbers(&mut line, kinds, cpu, &total.amount, all);
+        push_numbers(&mut line, kinds, cpu, &total.amount, rows.all);
         line.push_fmt(format_args!("{} ", process.pid), Style::PLAIN);
         line.push_spaces(2 * depth(profile, &programs, total.process));
         let mut parts = Vec::new();
@@ -67,27 +92,25 @@ pub(super) fn write_processes(
         line.truncate(page.columns);
         page.line(&mut line)?;
     }
-    let rest = totals.processes.iter().skip(limit).map(|it| it.amount);
-    let shown = totals.processes.len().min(limit);
-    let count = totals.processes.len() - shown;
-    write_rest(page, rest.collect(), (count, "process"), kinds, all)
+    let others = others.iter().map(|it| it.amount).collect();
+    write_rest(page, others, "process", kinds, rows)
 }
 
-/// Writes the table of commands, as far as `limit`: all processes that ran a program of one name are one row.
+/// Writes the table of commands: all processes that ran a program of one name are one row.
 pub(super) fn write_commands(
     page: &mut Page<'_>,
     totals: &Totals,
     kinds: KindColumns,
-    all: u64,
-    limit: usize,
+    rows: Rows,
 ) -> io::Result<()> {
     let profile = page.profile;
     let mut line = Line::default();
     push_titles(&mut line, kinds, false, profile, "Command");
     page.line(&mut line)?;
-    for total in totals.commands.iter().take(limit) {
+    let (shown, others) = rows.split(&totals.commands, |it| it.amount);
+    for total in shown {
         let cpu = total.amount.weight - total.amount.split.waiting;
-        push_numbers(&mut line, kinds, cpu, &total.amount, all);
+        push_numbers(&mut line, kinds, cpu, &total.amount, rows.all);
         let name = match command_name(profile, total.first) {
             "" => "[unknown program]",
             name => name,
@@ -101,18 +124,16 @@ pub(super) fn write_commands(
         line.truncate(page.columns);
         page.line(&mut line)?;
     }
-    let rest = totals.commands.iter().skip(limit).map(|it| it.amount);
-    let count = rest.len();
-    write_rest(page, rest.collect(), (count, "command"), kinds, all)
+    let others = others.iter().map(|it| it.amount).collect();
+    write_rest(page, others, "command", kinds, rows)
 }
 
-/// Writes the table of threads, as far as `limit`.
+/// Writes the table of threads.
 pub(super) fn write_threads(
     page: &mut Page<'_>,
     totals: &Totals,
     kinds: KindColumns,
-    all: u64,
-    limit: usize,
+    rows: Rows,
 ) -> io::Result<()> {
     let profile = page.profile;
     let is_traced = Weighs::of(profile) == Weighs::Traced;
@@ -120,7 +141,8 @@ pub(super) fn write_threads(
     let mut line = Line::default();
     push_titles(&mut line, kinds, waits, profile, "Thread");
     page.line(&mut line)?;
-    for total in totals.threads.iter().take(limit) {
+    let (shown, others) = rows.split(&totals.threads, |it| it.amount);
+    for total in shown {
         let thread = profile.threads.get(total.thread);
         let busy = total.amount.weight - total.amount.split.waiting;
         let cpu = match total.cpu {
@@ -128,7 +150,7 @@ pub(super) fn write_threads(
             Some(cpu) if !is_traced && profile.meta.settled.is_none() => cpu.0,
             _ => busy,
         };
-        push_numbers(&mut line, kinds, cpu, &total.amount, all);
+        push_numbers(&mut line, kinds, cpu, &total.amount, rows.all);
         if waits {
             let wait = total.gil_wait.map_or(String::new(), |it| duration(it.0));
             let style = match (total.gil_wait, total.alive) {
@@ -146,9 +168,8 @@ pub(super) fn write_threads(
         line.truncate(page.columns);
         page.line(&mut line)?;
     }
-    let rest = totals.threads.iter().skip(limit).map(|it| it.amount);
-    let count = rest.len();
-    write_rest(page, rest.collect(), (count, "thread"), kinds, all)
+    let others = others.iter().map(|it| it.amount).collect();
+    write_rest(page, others, "thread", kinds, rows)
 }
 
 fn push_titles(line: &mut Line, kinds: KindColumns, waits: bool, profile: &Profile, what: &str) {
@@ -193,33 +214,28 @@ fn push_part(line: &mut Line, kinds: KindColumns, amount: &Amount, all: u64, sty
     }
 }
 
-/// Writes what the rows take that are not shown. They are `count` of `noun`.
+/// Writes what the rows take that are not shown.
 fn write_rest(
     page: &mut Page<'_>,
-    rest: Vec<Amount>,
-    (count, noun): (usize, &str),
+    others: Vec<Amount>,
+    noun: &str,
     kinds: KindColumns,
-    all: u64,
+    rows: Rows,
 ) -> io::Result<()> {
-    if rest.is_empty() {
+    if others.is_empty() {
         return Ok(());
     }
     let mut sum = Amount::default();
-    for amount in &rest {
+    for amount in &others {
         sum += *amount;
     }
     let mut line = Line::default();
-    let more = crate::units::counted(count as u64, &format!("more {noun}"));
-    let more = if noun == "process" && count != 1 {
-        format!("{count} more processes")
-    } else {
-        more
-    };
-    push_part(&mut line, kinds, &sum, all, GRAY);
-    line.push_fmt(
-        format_args!("{:>DURATION$}  {more}", duration(sum.weight)),
-        GRAY,
-    );
+    push_part(&mut line, kinds, &sum, rows.all, GRAY);
+    line.push_fmt(format_args!("{:>DURATION$}", duration(sum.weight)), GRAY);
+    kinds.push(&mut line, sum.split.shares(rows.all));
+    let more = counted(others.len() as u64, &format!("more {noun}"));
+    line.push_fmt(format_args!("  {more}"), GRAY);
+    line.truncate(page.columns);
     page.line(&mut line)
 }
 

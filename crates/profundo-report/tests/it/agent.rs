@@ -3,7 +3,7 @@
 use profundo_model::{
     Avma, CodeAddress, Engine, LocationId, LocationKind, Nanos, Profile, Sample, State,
 };
-use profundo_report::{Lines, Summary};
+use profundo_report::{Lines, Look, Summary};
 use serde_json::Value;
 
 /// Two programs' agents at work, and a thread that the agent has started for a library.
@@ -47,7 +47,8 @@ fn code(profile: &mut Profile, module: &str, address: u64) -> LocationId {
 #[test]
 fn the_agent_is_one_row() {
     let profile = profile();
-    let text = Summary::new().render(&profile).unwrap();
+    let wide = Look::new().width(100);
+    let text = Summary::new().look(wide).render(&profile).unwrap();
     let wanted = "in no line: profundo itself 40.0, 1 thread of libpool";
     assert!(text.contains(wanted), "{text}");
     for text in [text, Lines::new().render(&profile).unwrap()] {

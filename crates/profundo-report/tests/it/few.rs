@@ -73,6 +73,7 @@ fn counts_stand_in_for_shares() {
         python3 confidence.py 600000
         5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
         Warning: 99.8 % of the CPU time was not sampled or could not be read: no sample came 99.8 %.
+        Note: 12 samples are too few for shares: a longer run or a higher rate (--rate) gives more.
 
         Time          Hottest lines
         10 of 12      confidence.py:16  indices = [rng.randint(0, n - 1) for _ in range…
@@ -87,9 +88,9 @@ fn counts_stand_in_for_shares() {
         <module> › main › bootstrap › resample  confidence.py:16
         └ Random.randint › …  random.py:336
 
-        Note: 12 samples are too few for shares: a longer run or a higher rate (--rate) gives more.
-        Quality: 0.012 s of 5.021 s CPU time sampled (0.2 %), in the kernel 0.000 ms of 61.000 ms; 12 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost 0.6 %.
-    "#]].assert_eq(&summary);
+        Quality: 12 samples cover 0.2 % of 5.02 s CPU time. Own cost 0.6 %.
+    "#]]
+    .assert_eq(&summary);
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn no_samples_are_no_samples() {
     let profile = it.profile;
     expect![[r#"
         python3 confidence.py 600000
-        exited with 3 · 42.0 ms wall · 1.00 ms CPU (2 %) · 1 process · 1 thread · CPyth…
+        exited with 3 · 42.0 ms wall · 1.00 ms CPU (2 %) · 1 process · 1 thread
         Warning: no samples were taken: the program ended with exit code 3 after 1.00 ms of CPU time.
         Quality: 0.000 ms of 1.000 ms CPU time sampled (0.0 %), in the kernel 0.000 ms of 0.100 ms; 0 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms.
         Next: profundo report x
@@ -151,11 +151,12 @@ fn whatever_a_name_says_it_does_nothing_to_the_terminal() {
         �]0;title� run�me
         34.9 s CPU · 1 process · 1 thread · CPython 3.12.1
         Warning: 99.8 % of the CPU time was not sampled or could not be read: no sample came 99.8 %.
+        Note: 22 samples are too few for shares: a longer run or a higher rate (--rate) gives more.
 
         Time          Hottest lines
-        5 of 22       a�b�.c:1                           in m
-        9 of 22       �end.py:4294967295                  in 名名名名名名名名名名名名名…
-        8 of 22       …ァイル名のとても長い名前/主.py:7  print('�[2J漢字漢字漢字漢字漢…
+        5 of 22       a�b�.c:1                                      in m
+        9 of 22       �end.py:4294967295                             in 名名名名名名名…
+        8 of 22       …e/�me/漢字ファイル名のとても長い名前/主.py:7  print('�[2J漢字漢…
 
         Self            Total  Hottest functions
         10 of 22     10 of 22  [unknown function]
@@ -165,10 +166,9 @@ fn whatever_a_name_says_it_does_nothing_to_the_terminal() {
         Calls
         m › [unknown function]
         主関数�[31m  /home/�me/漢字ファイル名のとても長い名前/主.py:7
-        ├ 名名名名名名名名名名名名名名名名名名名名名名名名名名名名名名名名名名名名名名…
+        ├ …名名名名名名名名名名名名名名名名名名名名名名名名名名名名名  �end.py:42949672…
         └ [unknown function]
 
-        Note: 22 samples are too few for shares: a longer run or a higher rate (--rate) gives more.
     "#]]
     .assert_eq(&Summary::new().look(look()).render(&hostile()).unwrap());
 }
@@ -231,7 +231,7 @@ fn thousands_of_threads_are_a_few_lines() {
         .collect();
     expect![[r#"
         34.9 s CPU · 1 process · 4999 threads · CPython 3.12.1
-          99.8     4.99 s  4993 more threads"#]]
+          99.8     4.99 s 100          4993 more threads"#]]
     .assert_eq(&rows.join("\n"));
 }
 

@@ -423,19 +423,20 @@ fn all_reports_speak_of_calls() {
 
             79 % of 127 ms in function calls is spent in the function fib (app.py:4) itself, nearly all in Python.
 
-            Self %   Py Nat  Total %      Calls  Hottest functions
-              78.7   79         78.7          7  fib  app.py:4
-              14.6   15         15.0          3  wait  asyncio/tasks.py:655
-               4.7    5          5.5          1  read  lib/rows.py:10
-               0.8    1         94.5          1  <module>  app.py:1
-               0.6        1      0.6       1000  method 'append' of 'list' objects
-               0.6        1      0.6       1043  built-in method builtins.len
+            Self %  Seconds  Py Nat  Total %      Calls  Hottest functions
+              78.7   0.1000  79         78.7          7  fib  app.py:4
+              14.6   0.0185  15         15.0          3  wait  asyncio/tasks.py:655
+               4.7   0.0060   5          5.5          1  read  lib/rows.py:10
+               0.8   0.0010   1         94.5          1  <module>  app.py:1
+               0.6   0.0008       1      0.6       1000  method 'append' of 'list' objects
+               0.6   0.0007       1      0.6       1043  built-in method builtins.len
 
             Total %  Self  Calls
                94.5   0.8  <module>  app.py:1
                78.7  78.7  ├ fib  app.py:4
                15.0  14.6  └ wait  asyncio/tasks.py:655
                 5.5   4.7  read  lib/rows.py:10
+                            … cooler calls are left out
 
             Time %       Time  Py Nat  Thread
               94.5     120 ms  94  <1  1 MainThread

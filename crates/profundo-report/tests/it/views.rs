@@ -4,6 +4,7 @@ use expect_test::{Expect, expect};
 use profundo_model::{LocationKind, Reason, Sample, State};
 use profundo_report::{
     Callers, Choices, Filter, Functions, Libraries, Lines, Look, SortBy, Stacks, Statprof, Summary,
+    When,
 };
 
 use crate::mixed::{APP, Maker, crowd, metered, python, rust, waiting};
@@ -23,22 +24,22 @@ fn waiting_has_a_column_and_a_table() {
         expect![[r#"
             python3 confidence.py 600000
             34.9 s CPU · 1 process · 2 threads · CPython 3.12.1
-            ██·············  █ Python 10.5 %  ▓ native 0 %  ░ system 0 %  · waiting 89.5 %
+            ██···············  █ Python 10.5 %  ▓ native 0 %  ░ system 0 %  · waiting 89.5 %
 
             One thread waited 800 ms in confidence.py:12: sleeps. 100 % of 200 ms CPU time is spent in line 12 of confidence.py, nearly all in Python.
-
-            Time %         Py  Nat  Sys Wait  Hottest lines
-              52.6 ±0.0    11             42  confidence.py:12  in pause
-              26.3 ±0.0                   26  confidence.py:17  in worker
-              21.1 ±0.0                   21  confidence.py:19  in worker
-
-            Self %         Py  Nat  Sys Wait  Total %  Hottest functions
-              10.5 ±0.0    11                    52.6  pause  confidence.py:12
 
             Time %      Waited Threads  Where threads wait
               42.1      800 ms       1  confidence.py:12  pause  [sleeps]
               26.3      500 ms       1  confidence.py:17  worker  [waits for the lock at 0x…
               21.1      400 ms       1  confidence.py:19  worker  [reads /tmp/fifo]
+
+            Time %       Seconds   Py  Nat  Sys Wait  Hottest lines
+              52.6 ±0.0    1.000   11             42  confidence.py:12  in pause
+              26.3 ±0.0    0.500                  26  confidence.py:17  in worker
+              21.1 ±0.0    0.400                  21  confidence.py:19  in worker
+
+            Self %       Seconds   Py  Nat  Sys Wait  Total %  Hottest functions
+              10.5 ±0.0    0.200   11                    52.6  pause  confidence.py:12
 
             Total %  Self  Calls
               100.0        <module>  confidence.py:60
@@ -52,7 +53,7 @@ fn waiting_has_a_column_and_a_table() {
               52.6     200 ms   11             42  1 MainThread
               47.4        0 s                  47  2 worker
 
-            Quality: 1900 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; shares are ± 2.2 points (95 %).
+            Quality: 1900 samples; shares are sure to ±2.2 points or better.
         "#]],
     );
 }
@@ -138,20 +139,21 @@ fn a_summary_fits_on_a_screen() {
 
             60 % of 5.01 s CPU time is spent in line 16 of confidence.py, mostly in Python: indices = [rng.randint(0, n - 1) for _ in range(n)].
 
-            Time %        Py Nat Sys  Hottest lines
-              59.8 ±0.1   46  14      confidence.py:16  indices = [rng.randint(0, n - 1) fo…
-              21.9 ±0.0   22          confidence.py:17  return [values[i] for i in indices]
-              12.0 ±0.0       12      confidence.py:10  return sum(values) / len(values)
-               6.2 ±0.2        5   1  confidence.py:53  packed = zlib.compress(pickle.dumps…
-               0.1 ±0.1   <1          1 other line
+            Time %       Seconds  Py Nat Sys  Hottest lines
+              59.8 ±0.1    3.000  46  14      confidence.py:16  indices = [rng.randint(0, n…
+              21.9 ±0.0    1.100  22          confidence.py:17  return [values[i] for i in …
+              12.0 ±0.0    0.600      12      confidence.py:10  return sum(values) / len(va…
+               6.2 ±0.2    0.310       5   1  confidence.py:53  packed = zlib.compress(pick…
+               0.1 ±0.1    0.004  <1          1 other line
 
-            Self %        Py Nat Sys  Total %  Hottest functions
-              39.9 ±0.1   40             81.8  resample  confidence.py:17
-              27.9 ±0.0   28             41.9  …m._randbelow_with_getrandbits  random.py:242
-              14.0 ±0.0       14         14.0  _random_Random_getrandbits
-              12.0 ±0.0       12         12.0  builtin_sum
-               5.0 ±0.0        5          5.0  deflate
-               1.2 ±0.2            1      1.2  __read
+            Self %       Seconds  Py Nat Sys  Total %  Hottest functions
+              39.9 ±0.1    2.000  40             81.8  resample  confidence.py:17
+              27.9 ±0.0    1.400  28             41.9  …elow_with_getrandbits  random.py:242
+              14.0 ±0.0    0.700      14         14.0  _random_Random_getrandbits
+              12.0 ±0.0    0.600      12         12.0  builtin_sum
+               5.0 ±0.0    0.250       5          5.0  deflate
+               1.2 ±0.2    0.060           1      1.2  __read
+               0.1 ±0.1    0.004  <1                   1 other function
 
             Total %  Self  Calls
               100.0        <module> › main  confidence.py:54
@@ -162,7 +164,7 @@ fn a_summary_fits_on_a_screen() {
                 5.0        ├ zlib_compress › …
                 1.2   1.2  └ __read
 
-            Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
+            Quality: good. 4960 samples cover 99.9 % of 5.02 s CPU time; shares are sure to ±1.5 points or better. Own cost 0.6 %.
             Next: profundo report x
                   profundo flame x
         "#]],
@@ -176,22 +178,22 @@ fn a_summary_fits_on_a_screen() {
 
             92 % of 1.00 s CPU time is spent in line 21 of @wordcount/src/main.rs, nearly all in native code.
 
-            Time %       Nat Sys  Hottest lines
-              92.0 ±0.1   92      @wordcount/src/main.rs:21  in wordcount::count
-               8.0 ±0.1    8      @wordcount/src/main.rs:8   in wordcount::main
+            Time %       Seconds Nat Sys  Hottest lines
+              92.0 ±0.1    0.920  92      @wordcount/src/main.rs:21  in wordcount::count
+               8.0 ±0.1    0.080   8      @wordcount/src/main.rs:8   in wordcount::main
 
-            Self %       Nat Sys  Total %  Hottest functions
-              50.0 ±0.1   50         50.0  …sh::BuildHasher::hash_one  @core/hash/mod.rs:652
-              30.0 ±0.1   30         80.0  …:HashMap<K,V,S>::insert  …tions/hash/map.rs:1200
-              12.0 ±0.1   12         92.0  wordcount::count  @wordcount/src/main.rs:21
-               8.0 ±0.1    8        100.0  wordcount::main  @wordcount/src/main.rs:8
+            Self %       Seconds Nat Sys  Total %  Hottest functions
+              50.0 ±0.1    0.500  50         50.0  …ildHasher::hash_one  …re/hash/mod.rs:652
+              30.0 ±0.1    0.300  30         80.0  …hMap<K,V,S>::insert  …s/hash/map.rs:1200
+              12.0 ±0.1    0.120  12         92.0  wordcount::count  …rdcount/src/main.rs:21
+               8.0 ±0.1    0.080   8        100.0  wordcount::main  @wordcount/src/main.rs:8
 
             Total %  Self  Calls
               100.0   8.0  wordcount::main  @wordcount/src/main.rs:8
                92.0  12.0  └ wordcount::count  @wordcount/src/main.rs:21
-               80.0  30.0    └ std::collections::hash::map::HashMap<K,V,S>::insert › …
+               80.0  30.0    └ …ashMap<K,V,S>::insert › …  @std/collections/hash/map.rs:1200
 
-            Quality: 1.000 s of 1.002 s CPU time sampled (99.8 %), in the kernel 0.000 ms of 2.000 ms; 1000 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost not known; shares are ± 3.1 points (95 %).
+            Quality: good. 1000 samples cover 99.8 % of 1.00 s CPU time; shares are sure to ±3.1 points or better. Own cost not known.
             Next: profundo report x
                   profundo flame x
         "#]],
@@ -205,15 +207,15 @@ fn a_summary_fits_on_a_screen() {
 
             91 % of 4.72 s CPU time is spent in line 16 of confidence.py, nearly all in Python.
 
-            Time %        Py Nat Sys  Hottest lines
-              90.7 ±0.0   91          confidence.py:16             in worker
-               8.5 ±0.0        8      …ld/gzip-1.12/deflate.c:710  in deflate
-               0.8 ±0.0    1          confidence.py:53             in main
+            Time %       Seconds  Py Nat Sys  Hottest lines
+              90.7 ±0.0    4.280  91          confidence.py:16                in worker
+               8.5 ±0.0    0.400       8      /build/gzip-1.12/deflate.c:710  in deflate
+               0.8 ±0.0    0.040   1          confidence.py:53                in main
 
-            Self %        Py Nat Sys  Total %  Hottest functions
-              90.7 ±0.0   91             90.7  worker  confidence.py:16
-               8.5 ±0.0        8          8.5  deflate  /build/gzip-1.12/deflate.c:710
-               0.8 ±0.0    1              0.8  main  confidence.py:53
+            Self %       Seconds  Py Nat Sys  Total %  Hottest functions
+              90.7 ±0.0    4.280  91             90.7  worker  confidence.py:16
+               8.5 ±0.0    0.400       8          8.5  deflate  …ild/gzip-1.12/deflate.c:710
+               0.8 ±0.0    0.040   1              0.8  main  confidence.py:53
 
             Total %  Self  Calls
                90.7  90.7  <module> › worker  confidence.py:16
@@ -231,7 +233,7 @@ fn a_summary_fits_on_a_screen() {
                8.5     400 ms       8                   6 gzip  (process 4720)
                0.8    40.0 ms   1                       1 MainThread  (process 4711)
 
-            Quality: 4.720 s of 4.780 s CPU time sampled (98.7 %), in the kernel 0.000 ms of 40.000 ms; 4720 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost not known; shares are ± 1.4 points (95 %).
+            Quality: good. 4720 samples cover 98.7 % of 4.78 s CPU time; shares are sure to ±1.4 points or better. Own cost not known.
             Next: profundo report x
                   profundo flame x
         "#]],
@@ -250,23 +252,24 @@ fn energy_has_a_column_and_a_sentence() {
 
             60 % of 5.01 s CPU time is spent in line 16 of confidence.py, mostly in Python: indices = [rng.randint(0, n - 1) for _ in range(n)].
 
-            Time %        Py Nat Sys   Energy  Hottest lines
-              59.8 ±0.1   46  14       23.9 J  confidence.py:16  indices = [rng.randint(0, …
-              21.9 ±0.0   22           8.78 J  confidence.py:17  return [values[i] for i in…
-              12.0 ±0.0       12       4.79 J  confidence.py:10  return sum(values) / len(v…
-               6.2 ±0.2        5   1   2.47 J  confidence.py:53  packed = zlib.compress(pic…
-               0.1 ±0.1   <1          31.9 mJ  1 other line
+            Time %       Seconds  Py Nat Sys   Energy  Hottest lines
+              59.8 ±0.1    3.000  46  14       23.9 J  confidence.py:16  indices = [rng.ran…
+              21.9 ±0.0    1.100  22           8.78 J  confidence.py:17  return [values[i] …
+              12.0 ±0.0    0.600      12       4.79 J  confidence.py:10  return sum(values)…
+               6.2 ±0.2    0.310       5   1   2.47 J  confidence.py:53  packed = zlib.comp…
+               0.1 ±0.1    0.004  <1          31.9 mJ  1 other line
 
-            Self %        Py Nat Sys   Energy  Total %  Hottest functions
-              39.9 ±0.1   40           16.0 J     81.8  resample  confidence.py:17
-              27.9 ±0.0   28           11.2 J     41.9  …low_with_getrandbits  random.py:242
-              14.0 ±0.0       14       5.58 J     14.0  _random_Random_getrandbits
-              12.0 ±0.0       12       4.79 J     12.0  builtin_sum
-               5.0 ±0.0        5       1.99 J      5.0  deflate
-               1.2 ±0.2            1   479 mJ      1.2  __read
+            Self %       Seconds  Py Nat Sys   Energy  Total %  Hottest functions
+              39.9 ±0.1    2.000  40           16.0 J     81.8  resample  confidence.py:17
+              27.9 ±0.0    1.400  28           11.2 J     41.9  …_getrandbits  random.py:242
+              14.0 ±0.0    0.700      14       5.58 J     14.0  _random_Random_getrandbits
+              12.0 ±0.0    0.600      12       4.79 J     12.0  builtin_sum
+               5.0 ±0.0    0.250       5       1.99 J      5.0  deflate
+               1.2 ±0.2    0.060           1   479 mJ      1.2  __read
+               0.1 ±0.1    0.004  <1          31.9 mJ           1 other function
 
             Energy: 80.0 J by package-0 in 5.10 s (15.7 W, the whole machine); about 40.0 J of it is this program's, by its share of the CPU time of all that ran (50.0 %).
-            Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
+            Quality: good. 4960 samples cover 99.9 % of 5.02 s CPU time; shares are sure to ±1.5 points or better. Own cost 0.6 %.
         "#]],
     );
     // Of a part, its part: what it costs does not depend on what is selected.
@@ -288,6 +291,28 @@ fn energy_has_a_column_and_a_sentence() {
 }
 
 #[test]
+fn a_summary_fits_every_screen() {
+    for profile in [python(), crowd()] {
+        for columns in [60, 80, 120, 200] {
+            let look = Look::new()
+                .width(columns)
+                .terminal(true)
+                .colors(When::Never);
+            let text = Summary::new().look(look).render(&profile).unwrap();
+            let wide = text.lines().find(|it| it.chars().count() > columns);
+            assert_eq!(wide, None, "{columns} columns");
+            // Where the hottest line is, and where a function of the tree is, is never cut.
+            let hottest = text.lines().skip_while(|it| !it.contains("Hottest lines"));
+            let hottest = hottest.take(2).last().unwrap();
+            assert!(hottest.contains(" confidence.py:16 "), "{text}");
+            let tree = text.lines().skip_while(|it| !it.ends_with("Calls")).skip(1);
+            let first = tree.take(1).last().unwrap();
+            assert!(first.contains(" confidence.py:"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn a_wide_screen_shows_ranges() {
     let summary = Summary::new().look(Look::new().width(120));
     check(
@@ -299,20 +324,21 @@ fn a_wide_screen_shows_ranges() {
 
             60 % of 5.01 s CPU time is spent in line 16 of confidence.py, mostly in Python: indices = [rng.randint(0, n - 1) for _ in range(n)].
 
-            Time %              Py % Nat % Sys %  Hottest lines
-              59.8 59.7–59.9    45.9  14.0        confidence.py:16  indices = [rng.randint(0, n - 1) for _ in range(n)]
-              21.9 21.9–22.0    21.9              confidence.py:17  return [values[i] for i in indices]
-              12.0 11.9–12.0          12.0        confidence.py:10  return sum(values) / len(values)
-               6.2 6.0–6.3             5.0   1.2  confidence.py:53  packed = zlib.compress(pickle.dumps(values), 9)
-               0.1 0.0–0.2       0.1              1 other line
+            Time %             Seconds  Py % Nat % Sys %  Hottest lines
+              59.8 59.7–59.9     3.000  45.9  14.0        confidence.py:16  indices = [rng.randint(0, n - 1) for _ in range(n)]
+              21.9 21.9–22.0     1.100  21.9              confidence.py:17  return [values[i] for i in indices]
+              12.0 11.9–12.0     0.600        12.0        confidence.py:10  return sum(values) / len(values)
+               6.2 6.0–6.3       0.310         5.0   1.2  confidence.py:53  packed = zlib.compress(pickle.dumps(values), 9)
+               0.1 0.0–0.2       0.004   0.1              1 other line
 
-            Self %              Py % Nat % Sys %  Total %  Hottest functions
-              39.9 39.8–40.0    39.9                 81.8  resample  confidence.py:17
-              27.9 27.9–28.0    27.9                 41.9  Random._randbelow_with_getrandbits  random.py:242
-              14.0 13.9–14.0          14.0           14.0  _random_Random_getrandbits
-              12.0 11.9–12.0          12.0           12.0  builtin_sum
-               5.0 5.0–5.0             5.0            5.0  deflate
-               1.2 1.0–1.4                   1.2      1.2  __read
+            Self %             Seconds  Py % Nat % Sys %  Total %  Hottest functions
+              39.9 39.8–40.0     2.000  39.9                 81.8  resample  confidence.py:17
+              27.9 27.9–28.0     1.400  27.9                 41.9  Random._randbelow_with_getrandbits  random.py:242
+              14.0 13.9–14.0     0.700        14.0           14.0  _random_Random_getrandbits
+              12.0 11.9–12.0     0.600        12.0           12.0  builtin_sum
+               5.0 5.0–5.0       0.250         5.0            5.0  deflate
+               1.2 1.0–1.4       0.060               1.2      1.2  __read
+               0.1 0.0–0.2       0.004   0.1                       1 other function
 
             Total %  Self  Calls
               100.0        <module> › main  confidence.py:54
@@ -323,7 +349,7 @@ fn a_wide_screen_shows_ranges() {
                 5.0        ├ zlib_compress › …
                 1.2   1.2  └ __read
 
-            Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; own cost 0.6 %; shares are ± 1.5 points (95 %).
+            Quality: good. 4960 samples cover 99.9 % of 5.02 s CPU time; shares are sure to ±1.5 points or better. Own cost 0.6 %.
         "#]],
     );
 }
@@ -573,11 +599,11 @@ fn self_in_the_tree_is_that_of_the_table_of_functions() {
     check(
         Ok(tables(Choices::command())),
         expect![[r#"
-            Self %        Py Nat Sys  Total %  Hottest functions
-              49.5 ±0.1   50             75.8  raw_decode  json/decoder.py:353
-              26.3 ±0.1   26             26.3  hook  confidence.py:16
-              14.2 ±0.1   14             90.0  decode  json/decoder.py:337
-              10.0 ±0.1   10            100.0  parse  confidence.py:10
+            Self %       Seconds  Py Nat Sys  Total %  Hottest functions
+              49.5 ±0.1    0.495  50             75.8  raw_decode  json/decoder.py:353
+              26.3 ±0.1    0.263  26             26.3  hook  confidence.py:16
+              14.2 ±0.1    0.142  14             90.0  decode  json/decoder.py:337
+              10.0 ±0.1    0.100  10            100.0  parse  confidence.py:10
 
             Total %  Self  Calls
               100.0  10.0  <module> › parse  confidence.py:10
@@ -590,10 +616,10 @@ fn self_in_the_tree_is_that_of_the_table_of_functions() {
     check(
         Ok(tables(Choices::command().libraries(Libraries::Folded))),
         expect![[r#"
-            Self %        Py Nat Sys  Total %  Hottest functions
-              63.7 ±0.1   64             90.0  decode  json/decoder.py:337
-              26.3 ±0.1   26             26.3  hook  confidence.py:16
-              10.0 ±0.1   10            100.0  parse  confidence.py:10
+            Self %       Seconds  Py Nat Sys  Total %  Hottest functions
+              63.7 ±0.1    0.637  64             90.0  decode  json/decoder.py:337
+              26.3 ±0.1    0.263  26             26.3  hook  confidence.py:16
+              10.0 ±0.1    0.100  10            100.0  parse  confidence.py:10
 
             Total %  Self  Calls
               100.0  10.0  <module> › parse  confidence.py:10

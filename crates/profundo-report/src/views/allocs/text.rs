@@ -98,6 +98,16 @@ pub(in crate::views) fn write_memory(
     for row in found.lines.iter().take(limit) {
         table.write_line(page, row)?;
     }
+    let others = found.lines.get(limit..).unwrap_or_default();
+    if !others.is_empty() {
+        let sum = others.iter().map(|row| row.held.allocated.bytes().value);
+        let all = found.total.allocated.bytes().value.max(1);
+        let share = percent(sum.sum::<u64>() as f64 / all as f64);
+        let text = format!("{share:>6}  {}", counted(others.len() as u64, "other line"));
+        let mut line = Line::default();
+        line.push(&text, GRAY);
+        page.line(&mut line)?;
+    }
     write_total(page, found)?;
     write_leaks(page, &found.leaks, &mut table, limit)?;
     write_unreachable(page, found, &mut table, limit)

@@ -8,7 +8,7 @@ use crate::names::Names;
 use crate::source::Source;
 use crate::units::{bytes, duration};
 use crate::weighs::Weighs;
-use crate::width::keep_head;
+use crate::width::{ELLIPSIS, keep_head};
 
 /// A line that has less does not stand out.
 const HOT_LINE: f64 = 0.15;
@@ -46,7 +46,7 @@ pub(super) fn verdict(
     };
     let mut sentences = Vec::new();
     let waits = looking.waits(selection, &answers.waits);
-    let is_idle = waits.is_some() && split.waiting > work;
+    let is_idle = waits.is_some() && (split.waiting > work || !looking.is_busy());
     if work > 0 && !selection.is_few(profile) {
         sentences.extend(looking.hot(answers));
         sentences.extend(looking.short_processes(selection));
@@ -97,13 +97,14 @@ impl Looking<'_> {
             let split = &row.own_amount.split;
             let share = self.share(on_cpu(split));
             if share >= HOT_LINE {
+                let text = self.text(*file, row.line);
+                let end = if text.ends_with(ELLIPSIS) { "" } else { "." };
                 return Some(format!(
-                    "{} is spent in line {} of {}{}{}.",
+                    "{} is spent in line {} of {}{}{text}{end}",
                     self.percent_of_work(share),
                     row.line,
                     self.names.file(*file),
                     mostly(split),
-                    self.text(*file, row.line)
                 ));
             }
         }
@@ -131,6 +132,12 @@ impl Looking<'_> {
                 self.percent_of_work(share)
             ),
         })
+    }
+
+    /// Whether the program used the CPU for most of its time, as far as that is known.
+    fn is_busy(&self) -> bool {
+        let wall = self.profile.meta.duration.0 as f64;
+        cpu_used(self.profile).is_none_or(|(cpu, _)| cpu.0 as f64 >= BUSY * wall)
     }
 
     fn text(&self, file: FileId, line: u32) -> String {
@@ -202,8 +209,7 @@ impl Looking<'_> {
         }
         let is_sampled = profile.meta.kind == SampleKind::Cpu && selection.is_whole(profile);
         let (cpu, _) = cpu_used(profile)?;
-        let is_idle = (cpu.0 as f64) < BUSY * wall as f64;
-        (is_sampled && is_idle && wall >= SHORT).then(|| {
+        (is_sampled && !self.is_busy() && wall >= SHORT).then(|| {
             format!(
                 "The program mostly waited: it used the CPU for {} of {}. `--wall` records where it waits.",
                 duration(cpu.0),
@@ -212,7 +218,34 @@ impl Looking<'_> {
         })
     }
 
+    /// What was allocated where, and how much of it was in use at once; and what leaks.
     fn memory(&self, found: &Allocations) -> Option<String> {
+        let allocated = found.total.allocated.bytes();
+        if allocated.value == 0 {
+            return None;
+        }
+        let mut text = match allocated.is_exact() {
+            true => format!("{} of memory was allocated", bytes(allocated.value)),
+            false => format!("About {} of memory was allocated", bytes(allocated.value)),
+        };
+        let most = found.lines.first();
+        let most = most.filter(|row| row.held.allocated.bytes().value * 2 >= allocated.value);
+        if let Some(at) = most.and_then(|row| row.of).map(|at| self.names.at(at)) {
+            text += &format!(", most of it in {at}");
+        }
+        let peak = found.peaks.iter().map(|it| it.held.bytes());
+        if let Some(peak) = peak.max_by_key(|it| it.value) {
+            let about = if peak.is_exact() { "" } else { "about " };
+            text += &format!("; at most {about}{} was in use at once", bytes(peak.value));
+        }
+        text.push('.');
+        if let Some(leak) = self.leak(found) {
+            text = format!("{text} {leak}");
+        }
+        Some(text)
+    }
+
+    fn leak(&self, found: &Allocations) -> Option<String> {
         let leak = found.leaks.first()?;
         let at = leak.of.map(|at| self.names.at(at)).unwrap_or_default();
         let at = match at.is_empty() {
