@@ -9,6 +9,7 @@ mod attach;
 mod bench;
 mod carried;
 mod code_lines;
+mod completing;
 mod ctl;
 mod doctor;
 mod export;
@@ -47,8 +48,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use clap::Parser;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 
 use launch::Unstarted;
 use options::{Arguments, Verb};
@@ -62,6 +63,7 @@ const FAILURE: u8 = 1;
 const NOTHING: u8 = 4;
 
 fn main() -> ExitCode {
+    completing::answer();
     let arguments = match Arguments::try_parse_from(options::spelled_out(std::env::args_os())) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -135,7 +137,13 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Attach(options) => attach::attach(&options),
         Verb::Peek(options) => peek::peek(&options),
         Verb::Top(options) => top::top(&options),
-        Verb::Report(options) => report::report(&options),
+        Verb::Report(mut options) => {
+            // In the other verbs `-o` is a recording, and `--report-to` the report.
+            if let Some(output) = options.output.take() {
+                options.looking.style.report_to = Some(output);
+            }
+            report::report(&options)
+        }
         Verb::List(options) => recordings::list(&options),
         Verb::Export(options) => export::export(&options),
         Verb::Bench(options) => bench::bench(&options),
@@ -149,12 +157,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::TrackAllocation(options) => track::track(&options),
         Verb::Ctl(options) => ctl::ctl(&options),
         Verb::Recover(options) => recover::recover(&options),
-        Verb::Completions { shell } => {
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "profundo", &mut text);
-            io::stdout().write_all(&text)?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Verb::Completions { shell } => completing::script(shell),
         Verb::Man { command } => {
             io::stdout().write_all(&manual::pages(command.as_deref())?)?;
             Ok(ExitCode::SUCCESS)

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Command, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use profundo_formats::export::{Format, Merge, Options, Weights};
 use profundo_model::Part;
 
 use super::filters::{Filters, OnlyUntil, Until};
 use super::measuring::Measuring;
 use super::values::{percent, seconds};
+use crate::completing;
 
 /// Formats of other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -120,7 +122,7 @@ pub struct Drawing {
 #[derive(Debug, Args)]
 pub struct Export {
     /// The recording; `@2` is the one before the newest [default: the newest]
-    #[arg(value_name = "FILE")]
+    #[arg(add = ArgValueCompleter::new(completing::recordings), value_name = "FILE")]
     pub recording: Option<PathBuf>,
     /// The format
     #[arg(long, value_name = "FORMAT", value_parser = ToParser, required = true)]
@@ -147,7 +149,7 @@ pub struct Export {
 #[derive(Debug, Args)]
 pub struct Flame {
     /// The recording; `@2` is the one before the newest [default: the newest]
-    #[arg(value_name = "FILE")]
+    #[arg(add = ArgValueCompleter::new(completing::recordings), value_name = "FILE")]
     pub recording: Option<PathBuf>,
     /// Where to write it; `-` is the standard output
     #[arg(short, long, value_name = "OUT")]

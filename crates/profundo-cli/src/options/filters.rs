@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use profundo_analysis::Filter;
 
 use super::values::seconds;
+use crate::completing;
 
 // Which samples count.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Which samples")]
 pub struct Filters {
     /// Only this thread: its number, its tid or its name; may be repeated
-    #[arg(long, value_name = "THREAD")]
+    #[arg(add = ArgValueCompleter::new(completing::threads), long, value_name = "THREAD")]
     pub thread: Vec<String>,
     /// Only this process: its pid or a part of its command line; may be repeated
     #[arg(long, value_name = "PROCESS")]
@@ -21,10 +23,10 @@ pub struct Filters {
     #[arg(long, value_name = "TASK")]
     pub task: Vec<String>,
     /// Only stacks through a file whose path contains this; may be repeated
-    #[arg(long, value_name = "FILE")]
+    #[arg(add = ArgValueCompleter::new(completing::files), long, value_name = "FILE")]
     pub file: Vec<String>,
     /// Only stacks through a function whose name contains this; may be repeated
-    #[arg(long, value_name = "FUNCTION")]
+    #[arg(add = ArgValueCompleter::new(completing::functions), long, value_name = "FUNCTION")]
     pub function: Vec<String>,
     /// Show no frames of libraries: their time goes to the line of yours that called them
     #[arg(long)]

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
 use super::snapshot::Through;
 use super::top::pid;
 use super::values::{milliseconds, some_seconds};
+use crate::completing;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +29,7 @@ Exit codes: the program's own (or its signal); with PID 0, or 1 where it cannot 
 )]
 pub struct GcLog {
     /// The process
-    #[arg(value_name = "PID", value_parser = pid, required_unless_present = "words", conflicts_with = "words")]
+    #[arg(add = ArgValueCompleter::new(completing::processes), value_name = "PID", value_parser = pid, required_unless_present = "words", conflicts_with = "words")]
     pub pid: Option<u32>,
     /// A program to start, and its arguments; a `.py` file is run by python3
     #[arg(value_name = "CMD", last = true)]

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use profundo_report::HeapQuestion;
 
 use super::looking::Paper;
 use super::snapshot::Through;
 use super::values::{count, some_seconds};
+use crate::completing;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,7 +25,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Heap {
     /// The snapshot, of profundo, Chrome, Node or Julia; or a process that runs: Python, or recorded with --memory=exact
-    #[arg(value_name = "FILE|PID")]
+    #[arg(add = ArgValueCompleter::new(completing::recordings), value_name = "FILE|PID")]
     pub snapshot: PathBuf,
     /// A later one: print what has changed
     #[arg(value_name = "LATER", conflicts_with_all = ["types", "biggest", "dominators", "path", "duplicates"])]

@@ -143,7 +143,7 @@ Example:
             "process",
             "function",
             "json",
-            "report_to",
+            "output",
         ],
         examples: "\
 Examples:

@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use clap_complete::engine::ArgValueCompleter;
 
 pub use bench::Bench;
 pub use exporting::{Export, ExportFormat, Flame, misfit};
@@ -36,6 +37,8 @@ pub use reporting::Report;
 pub use trace::Trace;
 pub use values::Size;
 use values::{rate, some_seconds};
+
+use crate::completing;
 
 pub use recording::{Attached, EngineChoice, Recording, period_of};
 pub use snapshot::{Snapshot, Through};
@@ -161,6 +164,7 @@ pub struct Attach {
 pub struct Processes {
     /// The process; its children are looked at, too
     #[arg(
+        add = ArgValueCompleter::new(completing::processes),
         value_name = "PID",
         required_unless_present = "pids",
         conflicts_with = "pids"
@@ -243,7 +247,7 @@ pub enum Request {
 #[derive(Debug, Args)]
 pub struct Ctl {
     /// A process that is being recorded, or the `profundo` that records it
-    #[arg(value_name = "PID")]
+    #[arg(add = ArgValueCompleter::new(completing::processes), value_name = "PID")]
     pub pid: u32,
     /// What to do
     #[arg(value_enum)]
@@ -261,7 +265,7 @@ PID attaching to that process), 1 if not, 2 for wrong usage.";
 #[command(after_help = DOCTORS_EXIT)]
 pub struct Doctor {
     /// A process that runs: may it be attached to, and what is known of it
-    #[arg(value_name = "PID")]
+    #[arg(add = ArgValueCompleter::new(completing::processes), value_name = "PID")]
     pub pid: Option<u32>,
     #[command(flatten)]
     pub paper: Paper,
@@ -270,7 +274,7 @@ pub struct Doctor {
 #[derive(Debug, Args)]
 pub struct Recover {
     /// The recording, as it was left
-    #[arg(value_name = "FILE")]
+    #[arg(add = ArgValueCompleter::new(completing::recordings), value_name = "FILE")]
     pub file: PathBuf,
     /// Where to write the mended one; `-` is the standard output [default: in its place]
     #[arg(short, long, value_name = "OUT")]

@@ -5,24 +5,35 @@ use std::path::PathBuf;
 
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 
 use super::{Arguments, Looking, What};
+use crate::completing;
 use crate::recordings::is_meant_as_file;
 
 #[derive(Debug, Args)]
 pub struct Report {
     /// The recording; `@2` is the one before the newest [default: the newest]
-    #[arg(value_name = "FILE")]
+    #[arg(add = ArgValueCompleter::new(completing::report_words), value_name = "FILE")]
     pub recording: Option<OsString>,
     /// What to print [default: summary]
-    #[arg(value_name = "WHAT", value_parser = Word)]
+    #[arg(add = ArgValueCompleter::new(completing::report_words), value_name = "WHAT", value_parser = Word)]
     pub what: Option<OsString>,
     /// The function that `callers`, `callees` and `calls` are about
-    #[arg(value_name = "NAME")]
+    #[arg(add = ArgValueCompleter::new(completing::report_words), value_name = "NAME")]
     pub name: Option<OsString>,
     /// What to print, as an option
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
     pub format: Option<What>,
+    /// Write the report there; `-` is the standard output
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        conflicts_with = "report_to",
+        help_heading = "The report"
+    )]
+    pub output: Option<PathBuf>,
     #[command(flatten)]
     pub looking: Looking,
 }

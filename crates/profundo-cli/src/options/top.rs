@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
 use super::recording::{EngineChoice, period_of};
 use super::values::{Size, count, rate, some_seconds};
+use crate::completing;
 
 /// The longest stretch of time that is kept sample by sample, in seconds.
 pub const LONGEST_WINDOW: u64 = 60;
@@ -18,7 +20,7 @@ pub const LONGEST_WINDOW: u64 = 60;
 )]
 pub struct Top {
     /// The process
-    #[arg(value_name = "PID", value_parser = pid, required_unless_present_any = ["words", "pids"], conflicts_with_all = ["words", "pids"])]
+    #[arg(add = ArgValueCompleter::new(completing::processes), value_name = "PID", value_parser = pid, required_unless_present_any = ["words", "pids"], conflicts_with_all = ["words", "pids"])]
     pub pid: Option<u32>,
     /// Several processes
     #[arg(long = "pid", value_name = "PID,…", value_delimiter = ',', value_parser = pid, conflicts_with = "words")]

@@ -248,6 +248,9 @@ fn the_report_after_a_run_goes_to_stderr_or_to_a_file() {
         said.err.contains("Quality") && said.err.contains("Next"),
         "{said:#?}"
     );
+    folder.said(&["report", "-o", "text.txt"]).succeeded();
+    let text = fs::read_to_string(folder.path().join("text.txt")).unwrap();
+    assert!(text.contains("Quality"), "{text}");
     let words = [
         "run",
         "--report-to",

@@ -1,10 +1,11 @@
 //! Wrong usage, and what needs no program.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use crate::machine::Folder;
+use crate::machine::{Folder, Said, python};
 
 #[test]
 fn wrong_usage_is_code_2_with_a_suggestion() {
@@ -142,16 +143,70 @@ fn every_option_is_in_the_pages() {
     }
 }
 
+/// What bash is offered for the last of these words.
+fn offered(folder: &Folder, words: &[&str]) -> Vec<String> {
+    let mut line = vec!["--", "profundo"];
+    line.extend(words);
+    let index = words.len().to_string();
+    let mut command = folder.profundo(&line);
+    command.env("PROFUNDO_COMPLETE", "bash");
+    command.env("_CLAP_COMPLETE_INDEX", index);
+    command.env("_CLAP_IFS", "\n");
+    let said = Said::of(command.output().unwrap());
+    let lines = said.succeeded().out.lines();
+    lines.map(|line| line.trim_end().to_owned()).collect()
+}
+
 #[test]
 fn completions_are_made() {
     let folder = Folder::new();
     for shell in ["bash", "zsh", "fish"] {
         let said = folder.said(&["completions", shell]);
         said.succeeded();
-        for option in ["max-size", "min-share", "inverted", "icicle", "weights"] {
-            assert!(said.out.contains(option), "{option} {shell}");
-        }
+        assert!(said.out.contains("PROFUNDO_COMPLETE"), "{shell}: {said:?}");
     }
+    assert!(offered(&folder, &["rep"]).contains(&"report".to_owned()));
+    for (verb, start, option) in [
+        ("run", "--max", "--max-size"),
+        ("report", "--min-s", "--min-share"),
+        ("flame", "--ici", "--icicle"),
+        ("export", "--wei", "--weights"),
+    ] {
+        let offered = offered(&folder, &[verb, start]);
+        assert!(offered.contains(&option.to_owned()), "{verb}: {offered:?}");
+    }
+    // There is no recording, and nothing to say about that.
+    assert_eq!(offered(&folder, &["flame", "@"]), [""; 0]);
+}
+
+#[test]
+fn completions_know_recordings_and_what_is_in_them() {
+    let folder = Folder::new();
+    let Some(python) = python() else {
+        return;
+    };
+    let script = "def busy():\n    return sum(i * i for i in range(3000000))\nbusy()\n";
+    folder.file("app.py", script);
+    folder
+        .said(&[
+            OsStr::new("record"),
+            python.as_os_str(),
+            OsStr::new("app.py"),
+        ])
+        .succeeded();
+    assert_eq!(offered(&folder, &["flame", "@"]), ["@1"]);
+    assert_eq!(offered(&folder, &["report", "li"]), ["lines"]);
+    assert_eq!(
+        offered(&folder, &["report", "@1", "callers", "bu"]),
+        ["busy"]
+    );
+    assert_eq!(offered(&folder, &["report", "--function", "bu"]), ["busy"]);
+    assert_eq!(
+        offered(&folder, &["flame", "@1", "--file", "ap"]),
+        ["app.py"]
+    );
+    let threads = offered(&folder, &["report", "--thread", ""]);
+    assert_eq!(threads.len(), 1, "{threads:?}");
 }
 
 #[test]

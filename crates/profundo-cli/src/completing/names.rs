@@ -1,0 +1,94 @@
+//! The names in the recording that is looked at: functions, files and threads, the hottest first.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap_complete::CompletionCandidate;
+use profundo_analysis::{Filter, Place, Selection, Shown, shares, totals};
+use profundo_model::Profile;
+use rustc_hash::FxHashSet;
+
+use super::recordings::starting_with;
+use super::typed;
+use crate::reading::{Samples, open_quietly};
+use crate::recordings::{is_meant_as_file, meant};
+
+/// A larger recording takes too long to be read between two keys.
+const LARGEST: u64 = 32 << 20;
+/// So many names are offered.
+const MOST: usize = 60;
+
+/// Functions.
+pub fn functions(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(profile) = profile() else {
+        return Vec::new();
+    };
+    let names = hottest(&profile).filter_map(|place| match place {
+        Place::Frame(frame) => Some(profile.strings.get(profile.frames.get(frame).function)),
+        _ => None,
+    });
+    // A filter takes a part of a name, and the last one is what a shell can hold in a word.
+    offer(
+        names.map(|name| name.rsplit("::").next().unwrap_or(name)),
+        current,
+    )
+}
+
+/// Files of source.
+pub fn files(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(profile) = profile() else {
+        return Vec::new();
+    };
+    let paths = hottest(&profile).filter_map(|place| match place {
+        Place::Frame(frame) => Some(profile.file_path(frame)),
+        _ => None,
+    });
+    let names = paths.filter_map(|path| Path::new(path).file_name()?.to_str());
+    offer(names, current)
+}
+
+/// Threads.
+pub fn threads(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(profile) = profile() else {
+        return Vec::new();
+    };
+    let selection = Selection::new(&profile, &Filter::default());
+    let totals = totals(&profile, &selection);
+    let threads = totals
+        .threads
+        .iter()
+        .map(|it| profile.threads.get(it.thread).name);
+    offer(threads.map(|name| profile.strings.get(name)), current)
+}
+
+/// Places, the hottest first.
+fn hottest(profile: &Profile) -> impl Iterator<Item = Place> {
+    let selection = Selection::new(profile, &Filter::default());
+    let mut rows = shares(profile, &selection, Shown::default());
+    rows.sort_by_key(|row| std::cmp::Reverse(row.total_amount.weight));
+    rows.into_iter().map(|row| row.place)
+}
+
+/// Each name once, if it needs no quotes.
+fn offer<'a>(names: impl Iterator<Item = &'a str>, current: &OsStr) -> Vec<CompletionCandidate> {
+    let is_plain = |it: char| it.is_alphanumeric() || "_.-/+".contains(it);
+    let mut known = FxHashSet::default();
+    let names = names.filter(|name| !name.is_empty() && name.chars().all(is_plain));
+    let once = names.filter(move |name| known.insert(*name));
+    let candidates = once.map(CompletionCandidate::new);
+    let ordered = starting_with(candidates, current).take(MOST).enumerate();
+    ordered.map(|(at, it)| it.display_order(Some(at))).collect()
+}
+
+/// The recording that the command line names, or the newest.
+fn profile() -> Option<Profile> {
+    let typed = typed();
+    let named = typed.iter().skip(1).find(|word| is_meant_as_file(word));
+    let path = meant(named.map(PathBuf::from).as_deref()).ok()?;
+    let size = fs::metadata(&path).ok()?.len();
+    if size > LARGEST {
+        return None;
+    }
+    open_quietly(&path, Samples::of(&Filter::default())).ok()
+}
