@@ -31,7 +31,7 @@ pub fn recordings(current: &OsStr) -> Vec<CompletionCandidate> {
 /// What may stand behind `report`: a recording, the name of a report, or the function that it is about.
 pub fn report_words(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed();
-    let what = typed
+    let mut what = typed
         .iter()
         .filter_map(|word| What::from_str(word.to_str()?, false).ok());
     let mut words = Vec::new();
