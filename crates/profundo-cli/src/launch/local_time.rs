@@ -27,6 +27,23 @@ impl LocalTime {
         }
     }
 
+    /// As a person reads it: `2026-11-22 15:19`.
+    pub fn shown(self) -> String {
+        let Self {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+        } = self;
+        format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+    }
+
+    /// As it stands in the name of a file: `20261122-1519`.
+    pub fn in_name(self) -> String {
+        self.shown().replace(['-', ':'], "").replace(' ', "-")
+    }
+
     /// Now.
     pub fn now() -> Self {
         let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();

@@ -42,14 +42,7 @@ impl Row {
     /// The cells of its line: number, when, how long, CPU time, kind, size, command and file.
     fn cells(&self, number: usize) -> [String; 7] {
         let meta = &self.overview.meta;
-        let time = LocalTime::at((meta.started_at_unix / 1_000_000_000) as i64);
-        let LocalTime {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-        } = time;
+        let began = LocalTime::at((meta.started_at_unix / 1_000_000_000) as i64);
         let duration = match (self.is_being_written, self.overview.is_whole) {
             (true, _) => "running".to_owned(),
             (false, true) => text::duration(meta.duration.0),
@@ -58,7 +51,7 @@ impl Row {
         let cpu = meta.cpu.map_or("-".to_owned(), |cpu| text::duration(cpu.0));
         [
             format!("@{number}"),
-            format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}"),
+            began.shown(),
             duration,
             cpu,
             kinds(&self.overview).join(" + "),

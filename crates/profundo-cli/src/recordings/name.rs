@@ -85,17 +85,7 @@ pub fn reserve(program: &str) -> Result<Reserved> {
 
 /// What the name has before its number and its ending.
 fn stem(program: &str, time: LocalTime, one_of_many: Option<&str>) -> String {
-    let LocalTime {
-        year,
-        month,
-        day,
-        hour,
-        minute,
-    } = time;
-    let mut stem = format!(
-        "{}-{year:04}{month:02}{day:02}-{hour:02}{minute:02}",
-        clean(program)
-    );
+    let mut stem = format!("{}-{}", clean(program), time.in_name());
     if let Some(one_of_many) = one_of_many {
         stem.push('-');
         stem.push_str(&clean(one_of_many));

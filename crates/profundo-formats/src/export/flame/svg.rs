@@ -121,7 +121,8 @@ fn head(
     if pruned > 0 {
         let _ = write!(
             summary,
-            " · {pruned} boxes too narrow to draw ({} of the {})",
+            " · {pruned} {} too narrow to draw ({} of the {})",
+            if pruned == 1 { "box" } else { "boxes" },
             percent(weight as f64 / layout.total.max(1) as f64),
             measure.map_or("time", measured::whole)
         );
