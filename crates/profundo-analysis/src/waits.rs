@@ -1,7 +1,7 @@
 //! What threads waited for, for how long, and which line made them wait.
 //!
 //! Threads of a pool that had nothing to do wait all the time, and would stand above all that somebody waits for. They
-//! are one row, the last one. Rows that differ only in the lock that was waited for are one, too.
+//! are one row, the last one. Rows that differ only in the lock or the child that was waited for are one, too.
 
 use std::cmp::Reverse;
 
@@ -16,7 +16,7 @@ use crate::{Place, Selection, Shown};
 pub struct WaitRow {
     /// What was waited for. `None`: it is not known.
     pub wait: Option<Wait>,
-    /// The frame that names it: the lock, the file, the child. `None` where there are several locks.
+    /// The frame that names it: the lock, the file, the child. `None` where there are several locks or children.
     pub what: Option<Place>,
     /// All frames that name it.
     pub whats: Vec<Place>,
@@ -32,7 +32,7 @@ pub struct WaitRow {
     pub threads: usize,
 }
 
-/// What is waited for, the frame that names it unless it is a lock, and the line; or nothing, for those that are idle.
+/// What is waited for, the frame that names it unless it is a lock or a child, and the line; or nothing, for those that are idle.
 type Key = (bool, Option<Wait>, Option<Place>, Option<Place>);
 
 /// What a stack says.
@@ -74,8 +74,8 @@ pub fn waits(profile: &Profile, selection: &Selection, shown: Shown) -> Vec<Wait
         let key = match idle.contains(&sample.thread) {
             true => (true, None, None, None),
             false => {
-                let is_lock = said.wait == Some(Wait::Lock);
-                let what = said.what.filter(|_| !is_lock);
+                let is_one_of_many = matches!(said.wait, Some(Wait::Lock | Wait::Child));
+                let what = said.what.filter(|_| !is_one_of_many);
                 (false, said.wait, what, said.at)
             }
         };

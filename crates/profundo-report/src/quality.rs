@@ -295,7 +295,12 @@ fn plain(quality: &Quality, overwritten: u64) -> String {
     if !missing.is_empty() {
         text += &format!(" Of the samples, {}.", missing.join(", "));
     }
-    for part in at_ticks(quality).into_iter().chain(own_cost(quality)) {
+    if let Some(share) = share_at_ticks(quality) {
+        text += &format!(
+            " {share:.0} % was sampled at the kernel's ticks: work that keeps step with those is seen wrongly."
+        );
+    }
+    if let Some(part) = own_cost(quality) {
         let mut letters = part.chars();
         let first = letters.next().map(|it| it.to_ascii_uppercase());
         text.push(' ');
@@ -369,21 +374,28 @@ fn sentence(quality: &Quality, overwritten: u64) -> String {
     parts.join("; ")
 }
 
-/// What was sampled at the kernel's ticks, which come at fixed times: all of it, or some threads.
-fn at_ticks(quality: &Quality) -> Option<String> {
+/// Which part in percent was sampled at the kernel's ticks, which come at fixed times. A little of it does not matter.
+fn share_at_ticks(quality: &Quality) -> Option<f64> {
     /// Each thread begins so. What is less than this part of all does not matter.
     const WORTH_TELLING: u64 = 20;
+    if quality.engine == Engine::CpuTimer {
+        return Some(100.0);
+    }
+    let time = quality.by_ticks?;
+    (time.saturating_mul(WORTH_TELLING) >= quality.sampled)
+        .then(|| (time as f64 / quality.sampled.max(1) as f64 * 100.0).min(100.0))
+}
+
+/// The same in words that say why: all of it, or some threads.
+fn at_ticks(quality: &Quality) -> Option<String> {
     const IN_STEP: &str = "work in step with them is seen wrongly";
+    let share = share_at_ticks(quality)?;
     if quality.engine == Engine::CpuTimer {
         return Some(format!("at the kernel's ticks ({IN_STEP})"));
     }
-    let time = quality.by_ticks?;
-    (time.saturating_mul(WORTH_TELLING) >= quality.sampled).then(|| {
-        let share = (time as f64 / quality.sampled.max(1) as f64 * 100.0).min(100.0);
-        format!(
-            "{share:.0} % at the kernel's ticks (threads that are short or are switched often; {IN_STEP})"
-        )
-    })
+    Some(format!(
+        "{share:.0} % at the kernel's ticks (threads that are short or are switched often; {IN_STEP})"
+    ))
 }
 
 /// What profiling has cost: of a program that is read from outside, how long it was held, and what the other process

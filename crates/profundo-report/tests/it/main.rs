@@ -29,4 +29,5 @@ mod trace;
 mod trace_told;
 mod traced;
 mod views;
+mod waiting;
 mod warnings;

@@ -85,9 +85,8 @@ fn a_process_is_one_row_named_after_its_last_program() {
     );
     // A fork that runs one program has run one.
     assert!(lines[1].ends_with("71   sed s/a/b/"), "{text}");
-    let (_, threads) = after.split_once("  Thread\n").unwrap();
-    let (threads, _) = threads.split_once("\n\n").unwrap();
-    assert_eq!(threads.lines().count(), 2, "{text}");
+    // Each process has one thread, so their table would say the same.
+    assert!(!after.contains("  Thread\n"), "{text}");
 }
 
 #[test]

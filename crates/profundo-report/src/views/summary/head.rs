@@ -15,6 +15,9 @@ use crate::views::{BOLD, GRAY, KindColumns};
 use crate::weighs::Weighs;
 use crate::width::{keep_head, width};
 
+/// Less is not worth the room.
+const MUCH_GARBAGE: f64 = 0.01;
+
 /// Writes what ran, for how long, and how it ended.
 pub(super) fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
     let profile = page.profile;
@@ -178,9 +181,8 @@ pub(super) fn write_kinds(
         line.push(&words, Style::PLAIN);
     }
     let garbage = garbage(profile, selection) as f64 / selection.weight(profile).max(1) as f64;
-    let collecting = percent(garbage);
-    if !collecting.is_empty() {
-        let text = format!("  of it garbage collection {collecting} %");
+    if garbage >= MUCH_GARBAGE {
+        let text = format!("  of it garbage collection {} %", percent(garbage));
         // Cut off, it would be missed by those who look for it.
         if line.width() + width(&text) > page.columns {
             line.truncate(page.columns);

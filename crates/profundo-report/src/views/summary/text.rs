@@ -135,7 +135,8 @@ impl Summary {
             write_processes(page, totals, kinds, rows)?;
             page.plain("")?;
         }
-        if totals.threads.len() > 1 {
+        // Of processes with one thread each, the table of processes says all.
+        if totals.threads.len() > totals.processes.len() {
             write_threads(page, totals, kinds, rows)?;
             page.plain("")?;
         }

@@ -4,6 +4,7 @@ use profundo_analysis::{Allocations, Place, Selection, Split, WaitRow, cpu_used,
 use profundo_model::{FileId, Profile, SampleKind};
 
 use super::Answers;
+use super::waiting::several;
 use crate::names::Names;
 use crate::source::Source;
 use crate::units::{bytes, duration};
@@ -193,18 +194,19 @@ impl Looking<'_> {
                 true => String::new(),
                 false => format!(" in {at}"),
             };
+            let several = several(profile, row, self.names);
             let what = row.what.map_or("", |what| self.names.function(what));
+            let what = several.as_deref().unwrap_or(what);
             let what = match what.trim_matches(['[', ']']) {
                 "" => String::new(),
                 what => format!(": {what}"),
             };
             return Some(format!(
-                "{} waited {}{at}{what}.",
+                "{}{at}{what}.",
                 match row.threads {
-                    1 => "One thread".to_owned(),
-                    several => format!("{several} threads"),
+                    1 => format!("One thread waited {}", duration(row.weight)),
+                    several => format!("{several} threads waited {} in all", duration(row.weight)),
                 },
-                duration(row.weight)
             ));
         }
         let is_sampled = profile.meta.kind == SampleKind::Cpu && selection.is_whole(profile);

@@ -57,10 +57,10 @@ pub(super) fn write_waits(
         if let Some(inside) = row.inside {
             line.push_fmt(format_args!("› {}  ", names.at(inside)), GRAY);
         }
-        let locks = locks(page.profile, row, names);
+        let several = several(page.profile, row, names);
         let what = match row.what {
             _ if row.is_idle => "",
-            _ if locks.is_some() => locks.as_deref().unwrap_or_default(),
+            _ if several.is_some() => several.as_deref().unwrap_or_default(),
             Some(what) => names.function(what),
             None => "[waits]",
         };
@@ -80,6 +80,15 @@ pub(super) fn write_waits(
         page.line(&mut line)?;
     }
     Ok(())
+}
+
+/// What is said of all that one line waits for, where that is not one thing.
+pub(super) fn several(profile: &Profile, row: &WaitRow, names: &Names<'_>) -> Option<String> {
+    let children = row.whats.len();
+    match row.wait {
+        Some(Wait::Child) if children > 1 => Some(format!("[waits for {children} children]")),
+        _ => locks(profile, row, names),
+    }
 }
 
 /// Locks that one line waits for: how many there are and who holds them, where either is to be said.
