@@ -204,8 +204,11 @@ pub(super) fn sort(profile: &Profile, rows: &mut [FunctionShare], sorted_by: Sor
     });
 }
 
+/// So much of a module's name is always shown.
+const SHORTEST_MODULE: usize = 10;
+
 /// Adds a function and where it is, in at most `columns`. What there is no room for is taken from
-/// the longer one of both.
+/// the longer one of both; but of a function without a line, the name says more than the module.
 pub(super) fn push_name(
     page: &mut Page<'_>,
     line: &mut Line,
@@ -216,7 +219,11 @@ pub(super) fn push_name(
     let (function, at) = (names.function(place), names.at(place));
     let columns = columns.max(20);
     let (mut for_name, mut for_at) = (width(function), width(&at));
-    if for_name + 2 + for_at > columns && !at.is_empty() {
+    let has_line = matches!(place, Place::Frame(frame) if page.profile.frames.get(frame).line > 0);
+    if for_name + 2 + for_at > columns && !at.is_empty() && !has_line {
+        for_at = for_at.min((columns - 2).saturating_sub(for_name).max(SHORTEST_MODULE));
+        for_name = columns - 2 - for_at;
+    } else if for_name + 2 + for_at > columns && !at.is_empty() {
         let half = (columns - 2) / 2;
         if for_name <= half {
             for_at = columns - 2 - for_name;

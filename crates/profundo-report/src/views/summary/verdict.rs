@@ -213,7 +213,7 @@ impl Looking<'_> {
         let (cpu, _) = cpu_used(profile)?;
         (is_sampled && !self.is_busy() && wall >= SHORT).then(|| {
             format!(
-                "The program mostly waited: it used the CPU for {} of {}. `--wall` records where it waits.",
+                "The program used the CPU for only {} of {}: it waited, or other programs had the CPU. `--wall` records which.",
                 duration(cpu.0),
                 duration(wall)
             )
