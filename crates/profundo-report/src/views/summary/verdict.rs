@@ -220,6 +220,15 @@ impl Looking<'_> {
         })
     }
 
+    /// A line, or a function where there is none.
+    fn place(&self, place: Place) -> String {
+        let at = self.names.at(place);
+        match at.contains(':') {
+            true => at,
+            false => self.names.function(place).to_owned(),
+        }
+    }
+
     /// What was allocated where, and how much of it was in use at once; and what leaks.
     fn memory(&self, found: &Allocations) -> Option<String> {
         let allocated = found.total.allocated.bytes();
@@ -232,8 +241,8 @@ impl Looking<'_> {
         };
         let most = found.lines.first();
         let most = most.filter(|row| row.held.allocated.bytes().value * 2 >= allocated.value);
-        if let Some(at) = most.and_then(|row| row.of).map(|at| self.names.at(at)) {
-            text += &format!(", most of it in {at}");
+        if let Some(at) = most.and_then(|row| row.of) {
+            text += &format!(", most of it in {}", self.place(at));
         }
         let peak = found.peaks.iter().map(|it| it.held.bytes());
         if let Some(peak) = peak.max_by_key(|it| it.value) {
@@ -249,11 +258,7 @@ impl Looking<'_> {
 
     fn leak(&self, found: &Allocations) -> Option<String> {
         let leak = found.leaks.first()?;
-        let at = leak.of.map(|at| self.names.at(at)).unwrap_or_default();
-        let at = match at.is_empty() {
-            true => String::new(),
-            false => format!(" in {at}"),
-        };
+        let at = (leak.of).map_or(String::new(), |at| format!(" in {}", self.place(at)));
         let (leaked, rate) = (leak.bytes.value, leak.rate.max(0.0).round() as u64);
         Some(format!(
             "Memory seems to leak{at}: {} so far, {} a second.",
