@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use profundo_analysis::{Filter, GroupBy, has_allocations, is_recorded, keep_only, measured};
-use profundo_model::{Clock, Engine, Profile, SampleKind, State};
+use profundo_model::{Clock, Engine, Language, Profile, SampleKind, State};
 use profundo_report::{
     Allocs, Callers, Choices, CountedLines, Format, Functions, Hidden, Io, Lines, Look, Memory,
     MemoryLines, Neighbours, Only, Stacks, Statprof, Summary, Trace, When,
@@ -514,6 +514,13 @@ fn command_of(profile: &Profile) -> String {
     }
 }
 
+/// Whether the line of any code is known, but for the interpreter's own.
+fn has_lines(profile: &Profile) -> bool {
+    let counted = !profile.traced.lines.is_empty();
+    let mut frames = profile.frames.iter();
+    counted || frames.any(|frame| frame.line > 0 && frame.language != Language::Runtime)
+}
+
 /// What may be typed next.
 fn next(recording: &Path, profile: &Profile) -> Vec<String> {
     let is_newest = meant(None).is_ok_and(|newest| newest == recording);
@@ -528,8 +535,10 @@ fn next(recording: &Path, profile: &Profile) -> Vec<String> {
         true => String::new(),
         false => format!(" {path}"),
     };
+    // A program without debug information has no lines.
+    let closer = if has_lines(profile) { "lines" } else { "functions" };
     let mut commands = vec![
-        format!("profundo report{path} lines"),
+        format!("profundo report{path} {closer}"),
         format!("profundo report{path} tree"),
         format!("profundo flame{path}"),
     ];
