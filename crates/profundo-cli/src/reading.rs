@@ -12,6 +12,7 @@ use profundo_model::{Nanos, Profile};
 use crate::heap;
 use crate::naming;
 use crate::output;
+use crate::progress::Progress;
 use crate::say;
 
 /// Why there is nothing to say about memory.
@@ -51,10 +52,12 @@ pub fn open_quietly(path: &Path, samples: Samples) -> Result<Profile> {
 }
 
 fn read(path: &Path, samples: Samples) -> Result<(Profile, Vec<Warning>)> {
+    let progress = Progress::start(format!("reading {}", path.display()));
     let read = match samples {
         Samples::Each => profundo_formats::read_file(path),
         Samples::Within(time) => profundo_formats::gather_file(path, time),
     };
+    drop(progress);
     let (mut profile, warnings) = read.map_err(|error| why(path, error))?;
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);

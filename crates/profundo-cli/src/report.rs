@@ -536,7 +536,11 @@ fn next(recording: &Path, profile: &Profile) -> Vec<String> {
         false => format!(" {path}"),
     };
     // A program without debug information has no lines.
-    let closer = if has_lines(profile) { "lines" } else { "functions" };
+    let closer = if has_lines(profile) {
+        "lines"
+    } else {
+        "functions"
+    };
     let mut commands = vec![
         format!("profundo report{path} {closer}"),
         format!("profundo report{path} tree"),

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap_complete::CompletionCandidate;
 use profundo_analysis::{Filter, Place, Selection, Shown, shares, totals};
-use profundo_model::Profile;
+use profundo_model::{Nanos, Profile};
 use rustc_hash::FxHashSet;
 
 use super::recordings::starting_with;
 use super::typed;
-use crate::reading::{Samples, open_quietly};
 use crate::recordings::{is_meant_as_file, meant};
 
 /// A larger recording takes too long to be read between two keys.
@@ -90,5 +89,7 @@ fn profile() -> Option<Profile> {
     if size > LARGEST {
         return None;
     }
-    open_quietly(&path, Samples::of(&Filter::default())).ok()
+    // Names that the recording lacks are not looked for, and nothing is said: the shell's line is being typed.
+    let (profile, _) = profundo_formats::gather_file(&path, Nanos(0)..Nanos(u64::MAX)).ok()?;
+    Some(profile)
 }
