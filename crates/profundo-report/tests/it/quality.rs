@@ -285,3 +285,45 @@ fn a_part_of_few_samples_has_no_margin() {
         expect!["Quality: 8 samples, 0 lost, 0 truncated, 0 broken; every 1.000 ms."],
     );
 }
+
+/// The line on quality of the first screen.
+fn plainly(profile: &Profile) -> String {
+    let text = Summary::new().render(profile).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("Quality: "));
+    line.unwrap_or_else(|| panic!("{text}")).to_owned()
+}
+
+#[test]
+fn the_first_screen_says_in_words_how_good_it_is() {
+    let mut profile = in_ticks(&[(900_000_000, 100_000_000)]);
+    assert_eq!(
+        plainly(&profile),
+        "good. 998 samples cover 99.8 % of 1.00 s CPU time; shares are sure to ±3.1 points or better. Of the samples, 2 \
+         cut short (truncated). Own cost 0.6 %."
+    );
+    // More than a hundredth has no callers, then more than a twentieth.
+    profile.meta.loss.broken = 30;
+    assert!(plainly(&profile).starts_with("fair. 998 samples"));
+    profile.meta.loss.broken = 60;
+    assert!(plainly(&profile).starts_with("poor. 998 samples"));
+    assert!(plainly(&profile).contains("60 without their callers (broken)"));
+    // A tenth of the time was not sampled, then a half.
+    profile.meta.loss = Loss::default();
+    profile.processes[0].user = Some(Nanos(1_000_000_000));
+    assert!(plainly(&profile).starts_with("fair. 998 samples cover 90.7 %"));
+    profile.processes[0].user = Some(Nanos(1_900_000_000));
+    assert!(plainly(&profile).starts_with("poor. 998 samples cover 49.9 %"));
+    // Of unknown time nothing is called good.
+    profile.processes[0].user = None;
+    profile.processes[0].system = None;
+    profile.meta.cpu = None;
+    assert!(plainly(&profile).starts_with("998 samples; shares"));
+    // What a ring gave up for newer samples is no flaw.
+    let mut profile = in_ticks(&[(900_000_000, 100_000_000)]);
+    profile.meta.loss.overwritten = 500;
+    let text = plainly(&profile);
+    assert!(
+        text.starts_with("good. ") && text.contains("500 overwritten by newer ones"),
+        "{text}"
+    );
+}
