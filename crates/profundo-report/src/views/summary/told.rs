@@ -3,8 +3,8 @@
 use profundo_analysis::Selection;
 use profundo_model::{Profile, Wait};
 
-use super::Summary;
 use super::verdict::verdict;
+use super::{Others, Summary};
 use crate::json::Json;
 use crate::source::Source;
 use crate::views::functions::tell_function;
@@ -43,11 +43,13 @@ impl Summary {
             }
         });
         let whole = selection.mass(profile);
-        json.row("other_lines", |json| {
-            let others = answers.other_lines;
-            json.number("count", others.count as u64);
-            tell_share(json, "", &others.amount.share(whole), &others.amount, all);
-        });
+        let tell_others = |json: &mut Json<'_>, name: &str, others: Others| {
+            json.row(name, |json| {
+                json.number("count", others.count as u64);
+                tell_share(json, "", &others.amount.share(whole), &others.amount, all);
+            });
+        };
+        tell_others(json, "other_lines", answers.other_lines);
         lineless::tell(json, profile, &answers.lineless, whole);
         if answers.launched.amount.weight > 0 {
             launched::tell(json, profile, &answers.launched, whole);
@@ -57,6 +59,7 @@ impl Summary {
                 json.row("", |json| tell_function(json, profile, row, all));
             }
         });
+        tell_others(json, "other_functions", answers.other_functions);
         if !answers.waits.is_empty() {
             json.array("waits", |json| {
                 for row in &answers.waits {
@@ -77,8 +80,11 @@ impl Summary {
                             }
                             None => json.null("inside"),
                         }
-                        if row.wait == Some(Wait::Lock) && !row.is_idle {
-                            json.number("locks", row.whats.len() as u64);
+                        let number = row.whats.len() as u64;
+                        match row.wait.filter(|_| !row.is_idle) {
+                            Some(Wait::Lock) => json.number("locks", number),
+                            Some(Wait::Child) => json.number("children", number),
+                            _ => {}
                         }
                         json.seconds("seconds", Some(row.weight));
                         json.number("threads", row.threads as u64);
