@@ -103,8 +103,8 @@ pub(super) fn write_lines(
         let source = || Source::of(profile, *file, from_disk);
         sources.entry(*file).or_insert_with(source);
     }
-    // The place of a hot line has to be seen: its text has what is left. The others have half of the room.
-    let for_at = longest.min((room / 2).max(longest_hot.min(room * 2 / 3)));
+    // The place of a hot line has to be seen: its text has what is left. The others have a third of the room.
+    let for_at = longest.min((room / 3).max(18).max(longest_hot.min(room * 2 / 3)));
     for ((file, row), at) in rows.iter().zip(&at) {
         numbers.push(&mut line, &row.own, &row.own_amount);
         line.push_spaces(2);
