@@ -126,7 +126,7 @@ fn the_cost_of_attaching_is_what_the_recorder_used() {
     );
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
-        text.contains("own cost: the program was held for "),
+        text.contains("Own cost: the program was held for "),
         "{text}"
     );
     assert!(
