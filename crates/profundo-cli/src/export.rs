@@ -13,7 +13,7 @@ use crate::options::{self, Export, ExportFormat, Flame};
 use crate::reading::Samples;
 use crate::recordings::meant;
 use crate::report::is_untimed;
-use crate::{output, reading, say};
+use crate::{output, own_code, reading, say};
 
 pub fn export(options: &Export) -> Result<ExitCode> {
     let (format, until) = options.format().unwrap_or_else(|why| options::refuse(&why));
@@ -37,7 +37,7 @@ pub fn export(options: &Export) -> Result<ExitCode> {
         format,
         options.recording.as_deref(),
         (output, options.force),
-        &filter,
+        (&filter, &options.filters.own_code.mine),
         &options.options(),
     )
 }
@@ -55,7 +55,7 @@ pub fn flame(options: &Flame) -> Result<ExitCode> {
         Format::Flame,
         options.recording.as_deref(),
         (output, options.force),
-        &filter,
+        (&filter, &options.filters.own_code.mine),
         &options.options(),
     )
 }
@@ -64,7 +64,7 @@ fn write(
     format: Format,
     recording: Option<&Path>,
     (output, force): (Option<&Path>, bool),
-    filter: &Filter,
+    (filter, mine): (&Filter, &[String]),
     options: &Options,
 ) -> Result<ExitCode> {
     if let Some(why) = options::misfit(format, options) {
@@ -80,6 +80,7 @@ fn write(
         _ => Samples::of(filter),
     };
     let mut profile = reading::open(file, samples)?;
+    own_code::add(&mut profile, mine);
     if let Some(why) = misses(&profile, format, options) {
         bail!("{why}; nothing was written");
     }

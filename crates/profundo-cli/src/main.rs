@@ -21,6 +21,7 @@ mod manual;
 mod naming;
 mod options;
 mod output;
+mod own_code;
 mod peek;
 mod perf_map;
 mod progress;

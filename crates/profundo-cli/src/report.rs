@@ -15,7 +15,7 @@ use profundo_report::{
 use crate::options::{Looking, Order, Report, Style, What};
 use crate::reading::Samples;
 use crate::recordings::meant;
-use crate::{options, output, reading};
+use crate::{options, output, own_code, reading};
 
 pub fn report(options: &Report) -> Result<ExitCode> {
     let asked = match options.asked() {
@@ -24,7 +24,8 @@ pub fn report(options: &Report) -> Result<ExitCode> {
     };
     let shape = Shape::new(asked.what, asked.name.as_deref(), &options.looking);
     let recording = meant(asked.file.as_deref())?;
-    let profile = reading::open(&recording, shape.samples())?;
+    let mut profile = reading::open(&recording, shape.samples())?;
+    own_code::add(&mut profile, &options.looking.filters.own_code.mine);
     shape.print(&profile, &recording, Stream::Out)?;
     Ok(match passes(profile, &options.looking.filter()) {
         true => ExitCode::SUCCESS,

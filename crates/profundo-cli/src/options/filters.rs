@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use profundo_analysis::Filter;
 
+use super::own_code::OwnCode;
 use super::values::seconds;
 
 // Which samples count.
@@ -35,6 +36,8 @@ pub struct Filters {
     /// Only samples from this time on, in seconds since the start
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub from: Option<Duration>,
+    #[command(flatten)]
+    pub own_code: OwnCode,
 }
 
 // The end of the time that counts.

@@ -10,6 +10,7 @@ pub mod help;
 mod listing;
 mod looking;
 mod measuring;
+mod own_code;
 mod recording;
 mod reporting;
 mod snapshot;
@@ -32,6 +33,7 @@ pub use gc_log::GcLog;
 pub use heap::{Assemble, Heap};
 pub use listing::List;
 pub use looking::{Looking, Order, Paper, Style, What};
+pub use own_code::OwnCode;
 pub use reporting::Report;
 pub use trace::Trace;
 pub use values::Size;
@@ -214,6 +216,8 @@ pub struct Record {
     /// Replace a file that is no recording, too
     #[arg(long, help_heading = "The recording")]
     pub force: bool,
+    #[command(flatten)]
+    pub own_code: OwnCode,
 }
 
 // The program and its arguments.

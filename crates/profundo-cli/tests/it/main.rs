@@ -17,6 +17,7 @@ mod machine;
 mod memory;
 mod names;
 mod options;
+mod own_code;
 mod recordings;
 mod refused;
 mod short_processes;
