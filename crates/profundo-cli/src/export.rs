@@ -9,7 +9,7 @@ use profundo_analysis::{Filter, has_allocations, is_recorded, keep_only, measure
 use profundo_formats::export::{Format, Options, Weights, to_path};
 use profundo_model::Profile;
 
-use crate::options::{self, Export, ExportFormat, Flame};
+use crate::options::{self, Export, Flame};
 use crate::reading::Samples;
 use crate::recordings::meant;
 use crate::report::is_untimed;
@@ -17,14 +17,7 @@ use crate::{output, own_code, reading, say};
 
 pub fn export(options: &Export) -> Result<ExitCode> {
     let (format, until) = options.format().unwrap_or_else(|why| options::refuse(&why));
-    let format = match format {
-        ExportFormat::Pprof => Format::Pprof,
-        ExportFormat::Collapsed => Format::Collapsed,
-        ExportFormat::Speedscope => Format::Speedscope,
-        ExportFormat::Pstats => Format::Pstats,
-        ExportFormat::Callgrind => Format::Callgrind,
-        ExportFormat::Lprof => Format::Lprof,
-    };
+    let format = format.format();
     if let Some(why) = options.filters.misfit(until) {
         options::refuse(&why);
     }

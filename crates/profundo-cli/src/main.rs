@@ -9,6 +9,7 @@ mod attach;
 mod bench;
 mod carried;
 mod code_lines;
+mod config;
 mod ctl;
 mod doctor;
 mod export;
@@ -20,6 +21,7 @@ mod launch;
 mod manual;
 mod naming;
 mod options;
+mod ours;
 mod output;
 mod own_code;
 mod peek;
@@ -63,7 +65,15 @@ const FAILURE: u8 = 1;
 const NOTHING: u8 = 4;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse_from(options::spelled_out(std::env::args_os())) {
+    let words = options::spelled_out(std::env::args_os());
+    let (words, set) = match config::with_defaults(words) {
+        Ok(done) => done,
+        Err(why) => {
+            say::note(&why);
+            return ExitCode::from(USAGE);
+        }
+    };
+    let mut arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and the version are answers; everything else is wrong usage.
@@ -91,7 +101,8 @@ fn main() -> ExitCode {
             return options::wrong(error);
         }
     };
-    match answer(arguments.verb) {
+    arguments.set(set);
+    match answer(arguments) {
         Ok(code) => code,
         Err(error) if say::is_broken_pipe(&error) => launch::end_by_broken_pipe(),
         Err(error) => {
@@ -123,7 +134,8 @@ fn records(verb: &Verb) -> bool {
     )
 }
 
-fn answer(verb: Verb) -> Result<ExitCode> {
+fn answer(arguments: Arguments) -> Result<ExitCode> {
+    let verb = arguments.verb;
     if records(&verb)
         && let Err(gap) = enough_descriptors()
     {
@@ -141,7 +153,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Export(options) => export::export(&options),
         Verb::Bench(options) => bench::bench(&options),
         Verb::Flame(options) => export::flame(&options),
-        Verb::Doctor(options) => doctor::doctor(&options),
+        Verb::Doctor(options) => doctor::doctor(&options, arguments.no_config),
         Verb::Heap(options) => heap::heap(&options),
         Verb::Snapshot(options) => snapshot::snapshot(&options),
         Verb::Trace(options) => trace::trace(&options),

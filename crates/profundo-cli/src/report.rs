@@ -85,24 +85,7 @@ impl<'a> Shape<'a> {
             }
             _ => {}
         }
-        if let Some(why) = looking.filters.misfit(looking.until.to) {
-            options::refuse(&why);
-        }
-        if let Some(why) = looking.measuring.misfit() {
-            options::refuse(why);
-        }
-        if looking.measuring.measure().is_some() && !what.measures() {
-            let what = what.name();
-            options::refuse(&format!(
-                "`{what}` has no `--of`, which is an option of: tree, flat, lines, functions, callers, callees, calls"
-            ));
-        }
-        let filters = &looking.filters;
-        if what.is_of_calls() && (filters.c || filters.only_mine) {
-            let (what, option) = (what.name(), if filters.c { "c" } else { "only-mine" });
-            options::refuse(&format!("`{what}` has every call: it has no `--{option}`"))
-        }
-        if let Some(why) = looking.shape.misfit(what) {
+        if let Some(why) = looking.misfit(what) {
             options::refuse(&why);
         }
         if let Some(format) = shape.library_format()
@@ -277,7 +260,8 @@ impl<'a> Shape<'a> {
             ));
         }
         let order = shape.sort.as_ref().and_then(Order::of_calls);
-        let order = order.filter(|order| order.is_of_time())?;
+        let is_typed = !shape.set.iter().any(|it| it == "sort");
+        let order = order.filter(|order| order.is_of_time() && is_typed)?;
         Some(format!(
             "nothing can be ordered by {}: calls were counted without times in this recording",
             order.words()

@@ -28,12 +28,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub use bench::Bench;
-pub use exporting::{Export, ExportFormat, Flame, misfit};
+pub use exporting::{Export, Flame, misfit};
 pub use gc_log::GcLog;
 pub use heap::{Assemble, Heap};
 pub use listing::List;
 pub use looking::{Looking, Order, Paper, Style, What};
-pub use own_code::OwnCode;
+pub use own_code::{OwnCode, rule};
 pub use reporting::Report;
 pub use trace::Trace;
 pub use values::Size;
@@ -68,6 +68,9 @@ pub struct Arguments {
     /// Print help on every option
     #[arg(long, global = true, action = clap::ArgAction::HelpLong, exclusive = false)]
     pub help_all: Option<bool>,
+    /// Leave out the settings in files: only what is typed counts
+    #[arg(long, global = true, hide_short_help = true)]
+    pub no_config: bool,
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -282,6 +285,35 @@ pub struct Recover {
     /// Replace a file of another kind, too
     #[arg(long)]
     pub force: bool,
+}
+
+impl Arguments {
+    /// Says which options nobody typed.
+    pub fn set(&mut self, options: Vec<String>) {
+        let looking = match &mut self.verb {
+            Verb::Run(run) => &mut run.looking,
+            Verb::Attach(attach) => &mut attach.looking,
+            Verb::Peek(peek) => &mut peek.looking,
+            Verb::Trace(trace) => &mut trace.looking,
+            Verb::Report(report) => &mut report.looking,
+            _ => return,
+        };
+        looking.shape.set = options;
+    }
+
+    /// Why these options do not go together, as far as that is known before anything is read.
+    pub fn misfit(&self) -> Option<String> {
+        match &self.verb {
+            Verb::Run(run) => run.looking.misfit(run.format.unwrap_or_default()),
+            Verb::Attach(attach) => attach.looking.misfit(attach.format.unwrap_or_default()),
+            Verb::Peek(peek) => peek.looking.misfit(peek.format.unwrap_or_default()),
+            Verb::Trace(trace) => (trace.misfit()).or_else(|| trace.looking.misfit(trace.what())),
+            Verb::Report(report) => report.looking.misfit(report.asked().ok()?.what),
+            Verb::Export(export) => export.misfit(),
+            Verb::Flame(flame) => flame.misfit(),
+            _ => None,
+        }
+    }
 }
 
 /// Ends the program because of wrong usage that no single option can tell.

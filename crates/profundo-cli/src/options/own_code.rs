@@ -9,9 +9,11 @@ const FROM_HERE: &str = "/./";
 
 // Whose code it is.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Own code")]
 pub struct OwnCode {
-    /// Code that lies there is yours, in site-packages too; behind a `!` it is a library's; may be repeated
+    /// Code there is yours, or with a `!` a library's; may be repeated
+    ///
+    /// A path from the current folder, `~/`, `/` or anywhere (`**/`); a folder stands for all below it, and the last that fits
+    /// decides. It is kept in the recording
     #[arg(long, value_name = "GLOB", value_parser = whole)]
     pub mine: Vec<String>,
 }

@@ -3,13 +3,14 @@
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use profundo_formats::is_profundo;
 
 use super::ENDING;
+use crate::ours;
 use crate::output::is_foreign;
 
 /// What a project's folder is called.
@@ -94,17 +95,10 @@ impl Folder {
     }
 }
 
-/// Whether nobody else can put files of theirs into a folder. Root uses that of the user who has become root by sudo.
+/// Whether nobody else can put files of theirs into a folder.
 fn is_ours(folder: &Path) -> bool {
-    // SAFETY: asks for a number.
-    let user = unsafe { libc::geteuid() };
-    let before = std::env::var("SUDO_UID")
-        .ok()
-        .and_then(|it| it.parse().ok());
-    fs::metadata(folder).is_ok_and(|it| {
-        let is_known = it.uid() == user || user == 0 && before == Some(it.uid());
-        it.is_dir() && is_known && it.permissions().mode() & 0o002 == 0
-    })
+    fs::metadata(folder)
+        .is_ok_and(|it| it.is_dir() && ours::is_ours(&it) && !ours::is_everybodys(&it))
 }
 
 fn is_writable(folder: &Path) -> bool {
@@ -126,6 +120,8 @@ fn state_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     struct Temporary(PathBuf);

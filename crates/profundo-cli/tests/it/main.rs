@@ -5,6 +5,7 @@ mod asked;
 mod bench;
 mod cache;
 mod cargo_profundo;
+mod config;
 mod doctor;
 mod endings;
 mod energy;
