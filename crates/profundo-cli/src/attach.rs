@@ -47,7 +47,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     recorder.aim(pid)?;
     let signals = Signals::take()?;
     let sink = Sink::create_beside(&path, recorder.start(), recording.max_size.0)?;
-    let mut sink = sink.own_code(&options.looking.filters.own_code.mine);
+    let mut sink = sink.own_code(&options.looking.filters.own_code.rules());
     if let Err(error) = recorder.attach_all(pid, others, &mut |event| sink.event(event)) {
         sink.discard();
         return Err(error.into());
@@ -111,7 +111,7 @@ fn how_far(pid: u32, elapsed: Duration, of: Option<Duration>) -> String {
 /// One stack of each thread, and nothing else.
 fn dump(options: &Attach) -> Result<ExitCode> {
     let mut profile = stacks_of(&options.processes, !options.recording.no_children)?;
-    own_code::add(&mut profile, &options.looking.filters.own_code.mine);
+    own_code::add(&mut profile, &options.looking.filters.own_code.rules());
     Shape::stacks(&options.looking).print(&profile, Path::new(""), Stream::Out)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -30,7 +30,7 @@ pub fn export(options: &Export) -> Result<ExitCode> {
         format,
         options.recording.as_deref(),
         (output, options.force),
-        (&filter, &options.filters.own_code.mine),
+        (&filter, &options.filters.own_code.rules()),
         &options.options(),
     )
 }
@@ -48,7 +48,7 @@ pub fn flame(options: &Flame) -> Result<ExitCode> {
         Format::Flame,
         options.recording.as_deref(),
         (output, options.force),
-        (&filter, &options.filters.own_code.mine),
+        (&filter, &options.filters.own_code.rules()),
         &options.options(),
     )
 }

@@ -58,7 +58,7 @@ pub fn peek(options: &Peek) -> Result<ExitCode> {
     let mut profile = ingest.finish(finish);
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
-    own_code::add(&mut profile, &options.looking.filters.own_code.mine);
+    own_code::add(&mut profile, &options.looking.filters.own_code.rules());
     shape.print(&profile, Path::new(""), Stream::Out)?;
     Ok(ExitCode::SUCCESS)
 }

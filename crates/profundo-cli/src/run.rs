@@ -37,7 +37,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let shape = Shape::new(what, None, &options.looking);
     let force = options.looking.style.force;
     let recording = options.recording.clone().with_all_of(what);
-    let mine = &options.looking.filters.own_code.mine;
+    let mine = &options.looking.filters.own_code.rules();
     let recorded = whole(&recording, (force, mine), &options.command.words)?;
     tell_failure(&recorded);
     // The program has ended as it has, whatever becomes of the report.
@@ -52,7 +52,8 @@ pub fn run(options: &Run) -> Result<ExitCode> {
 }
 
 pub fn record(options: &Record) -> Result<ExitCode> {
-    let own = (options.force, &options.own_code.mine[..]);
+    let mine = options.own_code.rules();
+    let own = (options.force, &mine[..]);
     let recorded = whole(&options.recording, own, &options.command.words)?;
     for note in &recorded.done.notes {
         say::note(note);

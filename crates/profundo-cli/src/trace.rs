@@ -63,7 +63,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             asked: Some(Asked::new(options)),
             counts_instructions: options.lines.is_empty(),
             wait_all: false,
-            mine: &options.looking.filters.own_code.mine,
+            mine: &options.looking.filters.own_code.rules(),
         },
         &options.command.words,
     )?;

@@ -10,6 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use serde_json::Value;
+
 const HELP: &str = "\
 Builds a Rust program with line tables, and profiles it with `profundo run`.
 
@@ -18,8 +20,9 @@ Usage: cargo profundo run   [OPTIONS] [CARGO OPTIONS] [-- ARGS]
        cargo profundo bench [OPTIONS] [CARGO OPTIONS] [-- ARGS]
 
 Options (those of `profundo run`):
-      --wall, --memory[=exact], --energy, --only-mine, --no-children
+      --wall, --memory[=exact], --energy, --only-mine, --no-children, --no-config
       --rate HZ, --duration SECONDS, --output FILE, --format WHAT, --limit COUNT
+      --mine GLOB      code there is yours, or with a `!` a library's; your workspace's is anyway
       --dev            `run` without optimization; otherwise it builds with --release
 
 All other options are cargo's: --bin, --example, --features, --profile, -p, ...
@@ -32,17 +35,19 @@ Examples:
 ";
 
 /// Options of `profundo run`, and whether a value follows.
-const OURS: [(&str, bool); 10] = [
+const OURS: [(&str, bool); 12] = [
     ("--wall", false),
     ("--memory", false),
     ("--energy", false),
     ("--only-mine", false),
     ("--no-children", false),
+    ("--no-config", false),
     ("--rate", true),
     ("--duration", true),
     ("--output", true),
     ("--format", true),
     ("--limit", true),
+    ("--mine", true),
 ];
 
 /// Wrong usage.
@@ -156,7 +161,7 @@ impl Asked {
     fn command(&self) -> Result<Command, String> {
         let profundo = profundo();
         let host = host()?;
-        let runner = self.runner(&profundo)?;
+        let runner = self.runner(&profundo, &own_code(&self.cargos))?;
         let mut command = Command::new(cargo());
         command.arg(&self.verb).args(&self.cargos).env(
             format!("CARGO_TARGET_{}_RUNNER", in_capitals(&host)),
@@ -177,8 +182,13 @@ impl Asked {
     }
 
     /// The words that cargo puts before a program. It splits them at spaces.
-    fn runner(&self, profundo: &Path) -> Result<String, String> {
+    fn runner(&self, profundo: &Path, own_code: &[String]) -> Result<String, String> {
         let mut words = vec![profundo.as_os_str().to_owned(), "run".into()];
+        // A space would end the word, and `?` is any character.
+        let own_code = own_code
+            .iter()
+            .map(|it| it.replace(char::is_whitespace, "?"));
+        words.extend(own_code.map(|it| format!("--packages={it}").into()));
         words.extend(self.ours.iter().cloned());
         words.push("--".into());
         let mut text = Vec::new();
@@ -231,6 +241,65 @@ fn workspace() -> Option<PathBuf> {
     Some(Path::new(said.trim()).parent()?.to_owned())
 }
 
+/// Options of cargo's that say which packages are meant and where others come from, and whether a value follows.
+const OF_METADATA: [(&str, bool); 5] = [
+    ("--manifest-path", true),
+    ("--config", true),
+    ("--offline", false),
+    ("--locked", false),
+    ("--frozen", false),
+];
+
+/// Patterns of own code: the workspace, and packages beside it; not what lies in there and comes from a registry.
+fn own_code(cargos: &[OsString]) -> Vec<String> {
+    let mut command = Command::new(cargo());
+    command.args(["metadata", "--format-version", "1"]);
+    let mut words = cargos.iter().take_while(|word| *word != "--");
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        let name = text.split('=').next().unwrap_or_default();
+        let Some((_, has_value)) = OF_METADATA.iter().find(|(it, _)| *it == name) else {
+            continue;
+        };
+        command.arg(word);
+        if *has_value && name == text {
+            command.args(words.next());
+        }
+    }
+    // What is wrong with the packages is said by cargo when it builds them.
+    let said = answer(&mut command).and_then(|it| serde_json::from_str(&it).ok());
+    said.map(|it| patterns(&it)).unwrap_or_default()
+}
+
+fn patterns(metadata: &Value) -> Vec<String> {
+    let folder = |package: &Value| {
+        let manifest = package["manifest_path"].as_str()?;
+        Some(manifest.strip_suffix("/Cargo.toml")?.to_owned())
+    };
+    let is_below = |folder: &str, other: &str| {
+        folder
+            .strip_prefix(other)
+            .is_some_and(|it| it.is_empty() || it.starts_with('/'))
+    };
+    let packages = metadata["packages"].as_array();
+    let packages = packages.map(Vec::as_slice).unwrap_or_default();
+    // Those with a source come from a registry or from git.
+    let (own, others): (Vec<&Value>, Vec<&Value>) =
+        packages.iter().partition(|it| it["source"].is_null());
+    let root = metadata["workspace_root"].as_str().map(str::to_owned);
+    let mut found: Vec<String> = Vec::new();
+    for folder in root.into_iter().chain(own.into_iter().filter_map(folder)) {
+        if !found.iter().any(|it| is_below(&folder, it)) {
+            found.push(folder);
+        }
+    }
+    let others = others.into_iter().filter_map(folder);
+    let vendored = others.filter(|other| found.iter().any(|it| is_below(other, it)));
+    let vendored: Vec<String> = vendored.map(|it| format!("!{it}")).collect();
+    found.extend(vendored);
+    found
+}
+
 /// Whether recordings have a folder already, here or upwards.
 fn has_folder(root: &Path) -> bool {
     let here = env::current_dir().unwrap_or_else(|_| root.to_owned());
@@ -279,7 +348,7 @@ mod tests {
         let cargos = ["--release", "--bin", "app", "--", "--wall", "x"];
         assert_eq!(words(&asked.cargos), cargos);
         assert_eq!(asked.profile, "release");
-        let runner = asked.runner(Path::new("/bin/profundo")).unwrap();
+        let runner = asked.runner(Path::new("/bin/profundo"), &[]).unwrap();
         assert_eq!(runner, "/bin/profundo run --memory=exact --rate 500 --");
     }
 
@@ -300,12 +369,31 @@ mod tests {
     }
 
     #[test]
+    fn the_workspace_is_own_code_and_what_is_vendored_is_not() {
+        let package = |folder: &str, source: Value| serde_json::json!({"manifest_path": format!("{folder}/Cargo.toml"), "source": source});
+        let metadata = serde_json::json!({
+            "workspace_root": "/w",
+            "packages": [
+                package("/w/app", Value::Null),
+                package("/beside", Value::Null),
+                package("/w/vendor/regex", "registry+x".into()),
+                package("/home/u/.cargo/registry/src/x/syn-3", "registry+x".into()),
+            ],
+        });
+        let expected = ["/w", "/beside", "!/w/vendor/regex"];
+        assert_eq!(patterns(&metadata), expected);
+        let asked = asked(&["run"]).unwrap().unwrap();
+        let runner = asked.runner(Path::new("profundo"), &["/my code".to_owned()]);
+        assert_eq!(runner.unwrap(), "profundo run --packages=/my?code --");
+    }
+
+    #[test]
     fn what_cannot_be_done_is_said() {
         assert!(asked(&["build"]).is_err());
         assert!(asked(&["run", "--rate"]).is_err());
         assert_eq!(asked(&["run", "--help"]), Ok(None));
         assert_eq!(asked(&[]), Ok(None));
         let spaced = asked(&["run", "--output", "a b"]).unwrap().unwrap();
-        assert!(spaced.runner(Path::new("profundo")).is_err());
+        assert!(spaced.runner(Path::new("profundo"), &[]).is_err());
     }
 }

@@ -15,14 +15,17 @@ const WITHOUT: [&str; 4] = ["doctor", "completions", "man", "help"];
 /// Turns settings off.
 const OFF: &str = "--no-config";
 
+/// Words, and the options among them that nobody typed.
+type WithDefaults = (Vec<OsString>, Vec<String>);
+
 /// The words that were typed, with those that settings add behind the command; and which options these are.
-pub fn with_defaults(words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<String>), String> {
+pub fn with_defaults(words: Vec<OsString>) -> Result<WithDefaults, String> {
     let added = add_defaults(&words)?;
     Ok(added.unwrap_or((words, Vec::new())))
 }
 
 /// `None`: settings are not for these words, or there are none.
-fn add_defaults(words: &[OsString]) -> Result<Option<(Vec<OsString>, Vec<String>)>, String> {
+fn add_defaults(words: &[OsString]) -> Result<Option<WithDefaults>, String> {
     let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
     let Some(at) = (1..words.len()).find(|at| !is_option(&words[*at])) else {
         return Ok(None);

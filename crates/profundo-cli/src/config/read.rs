@@ -364,10 +364,8 @@ mod tests {
             "force = true",
             "keep = 1",
         ] {
-            for kind in [Kind::Folders] {
-                let error = read(kind, text).unwrap_err();
-                assert!(error.contains("a project cannot set `"), "{text}: {error}");
-            }
+            let error = read(Kind::Folders, text).unwrap_err();
+            assert!(error.contains("a project cannot set `"), "{text}: {error}");
             assert!(read(Kind::Users, text).is_ok(), "{text}");
         }
     }

@@ -16,6 +16,16 @@ pub struct OwnCode {
     /// decides. It is kept in the recording
     #[arg(long, value_name = "GLOB", value_parser = whole)]
     pub mine: Vec<String>,
+    /// The same, of the packages that are profiled: anything else that is said comes after it
+    #[arg(long, value_name = "GLOB", value_parser = whole, hide = true)]
+    pub packages: Vec<String>,
+}
+
+impl OwnCode {
+    /// All patterns, of which the last that fits decides.
+    pub fn rules(&self) -> Vec<String> {
+        [&self.packages[..], &self.mine].concat()
+    }
 }
 
 /// A pattern as it was typed, as one for whole paths.
