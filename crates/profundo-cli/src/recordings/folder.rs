@@ -63,7 +63,9 @@ impl Folder {
     /// Makes it, if it is not there.
     pub fn make(&self) -> Result<()> {
         let made = || -> io::Result<()> {
-            if self.0.is_dir() {
+            // A project's folder may have been made by hand, for its settings.
+            let is_for_settings = self.0.ends_with(NAME) && self.0.join("config.toml").exists();
+            if self.0.is_dir() && !is_for_settings {
                 return Ok(());
             }
             DirBuilder::new()
@@ -160,6 +162,23 @@ mod tests {
         let named = Some(PathBuf::from("/elsewhere"));
         let named = Folder::found(named, &deep, state());
         assert_eq!(named.path(), Path::new("/elsewhere"));
+    }
+
+    #[test]
+    fn a_folder_that_was_made_for_settings_is_kept_from_git() {
+        let root = Temporary::new("settings");
+        let folder = Folder::at(&root.0.join(NAME));
+        fs::create_dir(folder.path()).unwrap();
+        folder.make().unwrap();
+        let ignored = folder.path().join(".gitignore");
+        assert!(!ignored.exists());
+        fs::write(folder.path().join("config.toml"), "").unwrap();
+        folder.make().unwrap();
+        assert_eq!(fs::read_to_string(&ignored).unwrap(), GITIGNORE);
+        // Whoever wants them in git has a file of his own.
+        fs::write(&ignored, "").unwrap();
+        folder.make().unwrap();
+        assert_eq!(fs::read_to_string(&ignored).unwrap(), "");
     }
 
     #[test]
