@@ -137,6 +137,7 @@ fn lines(options: &Trace) -> Option<Lines> {
         of: of.map(|it| lines_of(it)).collect(),
         times: !options.cheap && !options.once,
         once: options.once,
+        mine: options.looking.filters.own_code.rules(),
     })
 }
 

@@ -83,3 +83,35 @@ fn a_recording_keeps_what_was_said() {
     // What is said later decides.
     assert!(report(&["--mine", "spin.py"]));
 }
+
+#[test]
+fn lines_of_ones_own_code_are_counted() {
+    let folder = Folder::new();
+    let Some(python) = python() else {
+        return;
+    };
+    folder.file("app.py", "import sys\nsys.path.insert(0, 'v/site-packages')\nimport ours\nfor _ in range(3):\n    ours.work()\n");
+    std::fs::create_dir_all(folder.path().join("v/site-packages")).unwrap();
+    folder.file("v/site-packages/ours.py", "def work():\n    return 5\n");
+    let counted = |options: &[&str]| {
+        let words = ["trace", "--lines", "-o", "a.profundo", "--force"];
+        let program = ["--", python.to_str().unwrap(), "app.py"];
+        let said = folder.said(&[&words[..], options, &program].concat());
+        said.succeeded();
+        let (profile, _) = read_file(folder.path().join("a.profundo")).unwrap();
+        let lines = profile.traced.lines.iter();
+        let files = lines.map(|it| profile.frames.get(it.frame).file);
+        let files = files.map(|it| profile.strings.get(profile.files.get(it).path));
+        let names = files.map(|it| it.rsplit('/').next().unwrap_or(it).to_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    assert_eq!(counted(&[]), ["app.py"]);
+    let both = ["app.py", "ours.py"];
+    assert_eq!(counted(&["--mine", "v/site-packages/ours.py"]), both);
+    assert_eq!(counted(&["--mine", "."]), ["app.py"]);
+    let other = ["--mine", "!app.py", "--mine", "**/site-packages/*.py"];
+    assert_eq!(counted(&other), ["ours.py"]);
+}
