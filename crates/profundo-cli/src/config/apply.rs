@@ -31,8 +31,7 @@ fn add_defaults(words: &[OsString]) -> Result<Option<WithDefaults>, String> {
         return Ok(None);
     };
     let verb = words[at].to_string_lossy().into_owned();
-    let is_known = |verb: &str| Arguments::command().find_subcommand(verb).is_some();
-    if is_off() || WITHOUT.contains(&verb.as_str()) || !is_known(&verb) {
+    if is_off() || WITHOUT.contains(&verb.as_str()) {
         return Ok(None);
     }
     let (settings, wrong) = Settings::here();

@@ -98,6 +98,16 @@ impl Reader<'_> {
     /// A sentence about a place in the file.
     fn at(&self, span: &Range<usize>, what: &str) -> String {
         let line = self.line(span);
+        // A project's file is not to move the cursor.
+        let what: String = (what.chars())
+            .map(|it| {
+                if it.is_control() {
+                    char::REPLACEMENT_CHARACTER
+                } else {
+                    it
+                }
+            })
+            .collect();
         format!("{}, line {line}: {what}", self.found.path.display())
     }
 
@@ -256,6 +266,7 @@ impl Reader<'_> {
 /// A text or a number, as it would be typed.
 fn scalar(value: &DeValue<'_>) -> Option<String> {
     match value {
+        DeValue::String(text) if text.contains(char::is_control) => None,
         DeValue::String(text) => Some(text.to_string()),
         DeValue::Integer(number) => match number.radix() {
             10 => Some(number.as_str().to_owned()),
@@ -342,6 +353,8 @@ mod tests {
             ("rate = true", "`rate` wants a text or a number"),
             ("rate = [1]", "`rate` wants a text or a number"),
             ("help = true", "`help` is no option"),
+            ("title = \"\\u001b[2J\"", "`title` wants a text or a number"),
+            ("\"\\u001b[2J\" = 1", "`\u{fffd}[2J` is no option"),
             ("mine = [\"a\"]", "`mine` is a table"),
             ("[mine]\ninclude = \"a\"", "`include` wants a list"),
             ("[mine]\ninclude = [\"!a\"]", "`!a` belongs in `exclude`"),
