@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 pub use apply::{with_defaults, wrong_values};
 pub use find::{Kind, PassedOver};
-pub use read::Entry;
+pub use read::{Entry, Value};
 
 /// All that was found here.
 #[derive(Debug, Default)]

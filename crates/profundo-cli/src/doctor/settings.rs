@@ -2,7 +2,7 @@
 
 use profundo_remote::permits::{Finding, Gap, Mend, Verdict};
 
-use crate::config::{File, PassedOver, Settings};
+use crate::config::{File, PassedOver, Settings, Value};
 
 const TOPIC: &str = "settings";
 
@@ -42,7 +42,10 @@ fn says(file: &File) -> String {
             Some(verb) => format!("{verb} "),
             None => String::new(),
         };
-        parts.push(format!("{of}--{} {}", entry.key, entry.value));
+        parts.push(match &entry.value {
+            Value::Switch(true) => format!("{of}--{}", entry.key),
+            value => format!("{of}--{} {value}", entry.key),
+        });
     }
     match file.mine.len() {
         0 => {}

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use profundo_formats::write_file;
 
@@ -25,8 +26,20 @@ fn write(folder: &Folder, name: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+/// The command, with settings of the test's own.
+fn profundo(folder: &Folder, words: &[&str]) -> Command {
+    let mut command = folder.profundo(words);
+    command.env("XDG_CONFIG_HOME", folder.path().join("own"));
+    command.env_remove("PROFUNDO_NO_CONFIG");
+    command
+}
+
+fn says(folder: &Folder, words: &[&str]) -> Said {
+    Said::of(profundo(folder, words).output().unwrap())
+}
+
 fn report(folder: &Folder, options: &[&str]) -> Said {
-    folder.said(&[&["report", "made.profundo"], options].concat())
+    says(folder, &[&["report", "made.profundo"], options].concat())
 }
 
 /// How many functions `report functions` shows.
@@ -46,7 +59,7 @@ fn an_option_can_have_a_default() {
     // What is typed decides.
     assert_eq!(rows(&folder, &["--limit", "3"]), 3);
     assert_eq!(rows(&folder, &["--no-config"]), 4);
-    let mut command = folder.profundo(&["report", "made.profundo", "functions"]);
+    let mut command = profundo(&folder, &["report", "made.profundo", "functions"]);
     let off = Said::of(command.env("PROFUNDO_NO_CONFIG", "1").output().unwrap());
     let on = report(&folder, &["functions", "--no-config"]);
     assert_eq!(off.out, on.out);
@@ -56,7 +69,7 @@ fn an_option_can_have_a_default() {
     assert_eq!(tree.out, report(&folder, &["tree", "--no-config"]).out);
     // From anywhere in the project.
     fs::create_dir(folder.path().join("deep")).unwrap();
-    let mut command = folder.profundo(&["report", "../made.profundo", "functions"]);
+    let mut command = profundo(&folder, &["report", "../made.profundo", "functions"]);
     let deep = command.current_dir(folder.path().join("deep")).output();
     let here = report(&folder, &["functions"]);
     assert_eq!(Said::of(deep.unwrap()).out, here.out);
@@ -93,11 +106,14 @@ fn own_code_is_a_setting() {
         "[mine]\nexclude = [\"app.py\"]\n[export]\nto = \"collapsed\"\nonly-mine = true\n",
     );
     // A setting can be what has to be said.
-    let said = folder.said(&["export", "made.profundo", "-o", "-"]);
+    let said = says(&folder, &["export", "made.profundo", "-o", "-"]);
     assert!(!said.succeeded().out.contains("app.py"), "{said:#?}");
-    let said = folder.said(&["export", "made.profundo", "-o", "-", "--no-config"]);
+    let said = says(
+        &folder,
+        &["export", "made.profundo", "-o", "-", "--no-config"],
+    );
     said.refused_with_usage("--to");
-    let said = folder.said(&["doctor"]);
+    let said = says(&folder, &["doctor"]);
     let settings = about(&said, "settings");
     assert!(settings.contains("export --to collapsed"), "{said:#?}");
     assert!(
@@ -115,7 +131,7 @@ fn a_project_names_no_place_to_write_to() {
     assert!(!Path::new(&folder.path().join("stolen")).exists());
     report(&folder, &["--no-config"]).succeeded();
     // It is said by whoever looks, and hinders nothing there.
-    let said = folder.said(&["doctor"]);
+    let said = says(&folder, &["doctor"]);
     let settings = about(&said, "settings");
     assert!(settings.contains("cannot set `report-to`"), "{said:#?}");
     // The user may.
@@ -144,7 +160,7 @@ fn a_slip_is_told_with_its_place() {
     ] {
         let folder = project(settings);
         report(&folder, &[]).refused(2, part);
-        let said = folder.said(&["doctor", "--width", "300"]);
+        let said = says(&folder, &["doctor", "--width", "300"]);
         assert!(said.out.contains(part), "{said:#?}");
     }
 }

@@ -38,9 +38,6 @@ impl Folder {
             .args(words)
             .current_dir(&self.0)
             .env_remove("NO_COLOR")
-            // Whoever runs the tests may have settings.
-            .env("XDG_CONFIG_HOME", self.0.join("own"))
-            .env_remove("PROFUNDO_NO_CONFIG")
             .stdin(Stdio::null());
         command
     }
