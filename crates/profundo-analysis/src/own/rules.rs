@@ -4,8 +4,8 @@
 //! stays a library's, unless the pattern leads into it by name. So `/home/me/app/**` does not reach
 //! `/home/me/app/.venv/lib/python3.12/site-packages`, and `**/site-packages/mine` does.
 
-use super::is_in_library_folder;
 use super::pattern::{Pattern, parts};
+use super::{is_in_library_folder, is_library_file};
 
 /// What stands before the part of a pattern that begins in the project's folder.
 const FROM_HERE: &str = "/./";
@@ -49,6 +49,14 @@ impl Rules {
         let path = parts(path);
         let rule = self.0.iter().rev().find(|rule| rule.fits(&path))?;
         Some(rule.is_mine)
+    }
+
+    /// Whether the source file at a path is a library's, by the rules or else by its place.
+    pub fn is_library_file(&self, path: &str) -> bool {
+        match self.is_mine(path) {
+            Some(is_mine) => !is_mine,
+            None => is_library_file(path),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use profundo_analysis::{Rules, is_library_file};
+use profundo_analysis::Rules;
 use profundo_remote::permits::{self, Finding, Gap, Mend, Verdict};
 
 use crate::config::Settings;
@@ -25,10 +25,7 @@ pub fn findings(settings: &Settings) -> Vec<Finding> {
     let rules = Rules::new(&mine);
     let is_library = |folder: &Path| {
         let file = folder.join("some/file");
-        let file = file.to_string_lossy();
-        rules
-            .is_mine(&file)
-            .map_or_else(|| is_library_file(&file), |it| !it)
+        rules.is_library_file(&file.to_string_lossy())
     };
     let root = root();
     let mut found = vec![project(&root, is_library(&root))];
