@@ -66,14 +66,14 @@ const NOTHING: u8 = 4;
 
 fn main() -> ExitCode {
     let words = options::spelled_out(std::env::args_os());
-    let (words, set) = match config::with_defaults(words) {
-        Ok(done) => done,
+    let given = match config::with_defaults(words) {
+        Ok(given) => given,
         Err(why) => {
             say::note(&why);
             return ExitCode::from(USAGE);
         }
     };
-    let mut arguments = match Arguments::try_parse_from(words) {
+    let mut arguments = match Arguments::try_parse_from(given.words) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and the version are answers; everything else is wrong usage.
@@ -101,7 +101,7 @@ fn main() -> ExitCode {
             return options::wrong(error);
         }
     };
-    arguments.set(set);
+    arguments.set(given.set, given.mine);
     match answer(arguments) {
         Ok(code) => code,
         Err(error) if say::is_broken_pipe(&error) => launch::end_by_broken_pipe(),

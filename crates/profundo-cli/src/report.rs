@@ -25,7 +25,7 @@ pub fn report(options: &Report) -> Result<ExitCode> {
     let shape = Shape::new(asked.what, asked.name.as_deref(), &options.looking);
     let recording = meant(asked.file.as_deref())?;
     let mut profile = reading::open(&recording, shape.samples())?;
-    own_code::add(&mut profile, &options.looking.filters.own_code.rules());
+    own_code::add_said(&mut profile, &options.looking.filters.own_code);
     shape.print(&profile, &recording, Stream::Out)?;
     Ok(match passes(profile, &options.looking.filter()) {
         true => ExitCode::SUCCESS,

@@ -15,13 +15,23 @@ const WITHOUT: [&str; 4] = ["doctor", "completions", "man", "help"];
 /// Turns settings off.
 const OFF: &str = "--no-config";
 
-/// Words, and the options among them that nobody typed.
-type WithDefaults = (Vec<OsString>, Vec<String>);
+/// Words, and what among them nobody typed.
+#[derive(Debug, Default)]
+pub struct WithDefaults {
+    pub words: Vec<OsString>,
+    /// The options that have a value from settings.
+    pub set: Vec<String>,
+    /// How many patterns of own code are from there.
+    pub mine: usize,
+}
 
 /// The words that were typed, with those that settings add behind the command; and which options these are.
 pub fn with_defaults(words: Vec<OsString>) -> Result<WithDefaults, String> {
     let added = add_defaults(&words)?;
-    Ok(added.unwrap_or((words, Vec::new())))
+    Ok(added.unwrap_or(WithDefaults {
+        words,
+        ..WithDefaults::default()
+    }))
 }
 
 /// `None`: settings are not for these words, or there are none.
@@ -57,6 +67,7 @@ fn add_defaults(words: &[OsString]) -> Result<Option<WithDefaults>, String> {
             .map(|it| format!("--mine={it}").into())
             .collect(),
     };
+    let mine = chosen.added.len();
     let mut set = Vec::new();
     let mut waiting = candidates(&settings, command, &typed);
     // One may go only with another, so that is tried as long as there is any that goes.
@@ -75,7 +86,8 @@ fn add_defaults(words: &[OsString]) -> Result<Option<WithDefaults>, String> {
             break;
         }
     }
-    Ok(Some((chosen.all(), set)))
+    let words = chosen.all();
+    Ok(Some(WithDefaults { words, set, mine }))
 }
 
 /// What is wrong with the values of settings, whatever command they are for.

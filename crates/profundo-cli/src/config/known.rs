@@ -62,7 +62,6 @@ const PROJECTS: &[&str] = &[
     "only",
     "only-mine",
     "paused",
-    "perf-map",
     "posix",
     "process",
     "processes",

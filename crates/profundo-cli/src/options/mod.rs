@@ -288,8 +288,14 @@ pub struct Recover {
 }
 
 impl Arguments {
-    /// Says which options nobody typed.
-    pub fn set(&mut self, options: Vec<String>) {
+    /// Says which options nobody typed, and how many patterns of own code.
+    pub fn set(&mut self, options: Vec<String>, mine: usize) {
+        match &mut self.verb {
+            Verb::Report(report) => report.looking.filters.own_code.set = mine,
+            Verb::Export(export) => export.filters.own_code.set = mine,
+            Verb::Flame(flame) => flame.filters.own_code.set = mine,
+            _ => {}
+        }
         let looking = match &mut self.verb {
             Verb::Run(run) => &mut run.looking,
             Verb::Attach(attach) => &mut attach.looking,

@@ -19,12 +19,20 @@ pub struct OwnCode {
     /// The same, of the packages that are profiled: anything else that is said comes after it
     #[arg(long, value_name = "GLOB", value_parser = whole, hide = true)]
     pub packages: Vec<String>,
+    /// How many of the first were not typed, but come from settings.
+    #[arg(skip)]
+    pub set: usize,
 }
 
 impl OwnCode {
     /// All patterns, of which the last that fits decides.
     pub fn rules(&self) -> Vec<String> {
         [&self.packages[..], &self.mine].concat()
+    }
+
+    /// Those that were typed.
+    pub fn typed(&self) -> &[String] {
+        self.mine.get(self.set..).unwrap_or_default()
     }
 }
 

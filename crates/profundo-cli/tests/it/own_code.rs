@@ -34,6 +34,9 @@ fn a_library_can_be_ones_own() {
     // What leads into a folder of libraries says so.
     assert_eq!(lines(&folder, &["--mine=/usr/**"]), plain);
     assert_eq!(lines(&folder, &["--mine=**/json"]), mine);
+    // What fits nothing is a slip.
+    let slip = folder.said(&["report", "made.profundo", "lines", "--mine", "json"]);
+    assert!(slip.err.contains("`--mine json` fits no file"), "{slip:#?}");
     // The last one decides.
     let not_mine = ["--mine", LIBRARY, "--mine", "!**/decoder.py"];
     assert_eq!(lines(&folder, &not_mine), plain);
