@@ -211,6 +211,8 @@ mod tests {
             "/home/me/.pyenv/versions/3.8.1/lib/python3.8/json/decoder.py",
             "/venv/lib/python3.12/site-packages/numpy/core/numeric.py",
             "/usr/lib/python3/dist-packages/yaml/__init__.py",
+            // An environment within a project.
+            "/home/me/app/.venv/lib/python3.12/site-packages/numpy/x.py",
             "<frozen importlib._bootstrap>",
             "/usr/src/debug/glibc-2.39/malloc/malloc.c",
             "/rustc/abc/library/core/src/iter/range.rs",
@@ -226,6 +228,9 @@ mod tests {
             "/home/me/library/core/src/lib.rs",
             "src/main.c",
             "/usr/src/app/manage.py",
+            "/home/me/app/build/lib.linux-x86_64-cpython-312/app/x.py",
+            // Installed for editing, a package stays where it is.
+            "/home/me/app/src/app/__init__.py",
             "",
         ] {
             assert!(!is_library_file(path), "{path}");

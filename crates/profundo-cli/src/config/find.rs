@@ -266,6 +266,19 @@ mod tests {
     }
 
     #[test]
+    fn what_belongs_to_another_user_is_passed_over() {
+        let folder = Temporary::new("another");
+        let path = folder.0.join("a/b/.profundo/config.toml");
+        folder.file("a/b/.profundo/config.toml", "rate = 5\n");
+        // Only root can give files away.
+        if std::os::unix::fs::chown(&path, Some(65_533), None).is_ok() {
+            let (found, passed_over) = folder.found();
+            assert!(found.is_empty(), "{found:?}");
+            assert_eq!(passed_over[0].why, "it belongs to another user");
+        }
+    }
+
+    #[test]
     fn what_others_could_have_written_is_passed_over() {
         let folder = Temporary::new("others");
         let path = folder.0.join("a/b/.profundo/config.toml");

@@ -1,13 +1,14 @@
 //! Settings in files: what they change, what decides, and what is refused.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
 use profundo_formats::write_file;
 
 use crate::doctor::about;
-use crate::machine::{Folder, Said};
+use crate::machine::{Folder, Said, python};
 use crate::options::profile;
 
 /// A project with a recording in it.
@@ -163,4 +164,32 @@ fn a_slip_is_told_with_its_place() {
         let said = says(&folder, &["doctor", "--width", "300"]);
         assert!(said.out.contains(part), "{said:#?}");
     }
+}
+
+#[test]
+fn a_setting_does_not_hinder_a_report_on_counted_lines() {
+    let folder = project("[report]\ncontext = 1\nsort = \"time\"\n");
+    let Some(python) = python() else {
+        return;
+    };
+    let words = ["trace", "--lines", "-o", "a.profundo", "--"];
+    let program = [python.to_str().unwrap(), "-c", "print(5)"];
+    says(&folder, &[&words[..], &program].concat()).succeeded();
+    says(&folder, &["report", "a.profundo", "lines"]).succeeded();
+    let typed = says(
+        &folder,
+        &["report", "a.profundo", "lines", "--context", "1"],
+    );
+    typed.refused(2, "`--context` is about samples");
+}
+
+#[test]
+fn what_everybody_may_write_is_passed_over() {
+    let folder = project("[report]\nlimit = 1\n");
+    let path = folder.path().join(".profundo/config.toml");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(rows(&folder, &[]), 4);
+    let said = says(&folder, &["doctor"]);
+    let settings = about(&said, "settings");
+    assert!(settings.contains("everybody may write to it"), "{said:#?}");
 }
