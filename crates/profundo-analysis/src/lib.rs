@@ -95,7 +95,7 @@ pub use lineless::{Lineless, Phase};
 pub use lines::{FileLines, Launched, LineShare, LinesOptions, SourceShares, lines};
 pub use missing::{Cause, Missing, Whole, missing, missing_of, unread};
 pub use nearest::nearest;
-pub use own::{Ownership, is_library_file};
+pub use own::{Ownership, Rules, is_library_file};
 pub use pattern::Pattern;
 pub use place::Place;
 pub use quality::{Quality, Uncounted, cpu_used, quality};

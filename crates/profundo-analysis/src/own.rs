@@ -5,13 +5,17 @@
 //! cargo's registry; the system's libraries lie below `/usr/lib`. Native code without debug
 //! information is judged by the module that it lies in. An executable is its reader's own,
 //! wherever it lies: it is what he asked to run. Code that only starts a library's ([`launcher`]) is
-//! nobody's own.
+//! nobody's own. Where the place of a file does not tell, the reader does: see [`Rules`].
 
 mod launcher;
+mod pattern;
+mod rules;
 
 use profundo_model::{FrameId, Language, LocationId, Profile, Role};
 
 use crate::Place;
+
+pub use rules::Rules;
 
 /// Who owns what, by table.
 #[derive(Debug)]
@@ -19,6 +23,8 @@ pub struct Ownership<'a> {
     profile: &'a Profile,
     /// By frame.
     frames: Vec<bool>,
+    /// By frame, whether a rule says that it is the reader's own, whatever module it lies in.
+    chosen: Vec<bool>,
     /// By frame, whether it only starts other code.
     launchers: Vec<bool>,
     /// By module.
@@ -29,10 +35,17 @@ impl<'a> Ownership<'a> {
     /// Looks at every file and module of the profile once.
     pub fn new(profile: &'a Profile) -> Self {
         let strings = &profile.strings;
-        let files: Vec<bool> = (profile.files.iter())
-            .map(|file| {
-                is_library_prefix(strings.get(file.prefix))
-                    || is_library_file(strings.get(file.path))
+        let rules = Rules::new(&profile.meta.mine);
+        let said: Vec<Option<bool>> = (profile.files.iter())
+            .map(|file| rules.is_mine(strings.get(file.path)))
+            .collect();
+        let files: Vec<bool> = (profile.files.iter().zip(&said))
+            .map(|(file, said)| match said {
+                Some(is_mine) => !is_mine,
+                None => {
+                    is_library_prefix(strings.get(file.prefix))
+                        || is_library_file(strings.get(file.path))
+                }
             })
             .collect();
         let launchers = launcher::frames(profile, &files);
@@ -47,13 +60,25 @@ impl<'a> Ownership<'a> {
             _ => launches || files[frame.file.index()],
         });
         let modules = profile.modules.iter();
+        let frames: Vec<bool> = frames.collect();
+        let chosen = profile.frames.iter().zip(&frames);
+        let chosen = chosen.map(|(frame, is_library)| {
+            // Without a line, it is the module that the rule is about.
+            !is_library && frame.line > 0 && said[frame.file.index()] == Some(true)
+        });
         Self {
             profile,
-            frames: frames.collect(),
+            chosen: chosen.collect(),
+            frames,
             launchers,
             modules: modules
                 .map(|(_, module)| {
-                    module.role != Role::Ordinary || is_library_module(strings.get(module.path))
+                    let path = strings.get(module.path);
+                    let is_library = || match rules.is_mine(path) {
+                        Some(is_mine) => !is_mine,
+                        None => is_library_module(path),
+                    };
+                    module.role != Role::Ordinary || is_library()
                 })
                 .collect(),
         }
@@ -76,7 +101,9 @@ impl<'a> Ownership<'a> {
             module.is_some_and(|module| self.modules[module.index()])
         };
         match place {
-            Place::Frame(frame) => self.frames[frame.index()] || in_library_module(),
+            Place::Frame(frame) => {
+                self.frames[frame.index()] || !self.chosen[frame.index()] && in_library_module()
+            }
             Place::Reason(_) => false,
             Place::Unknown => in_library_module(),
         }
@@ -93,18 +120,6 @@ fn is_library_prefix(prefix: &str) -> bool {
 
 /// Whether the source file at `path` is a library's: not the reader's own.
 pub fn is_library_file(path: &str) -> bool {
-    const INSIDE: [&str; 10] = [
-        "/site-packages/",
-        "/dist-packages/",
-        "/registry/src/",
-        "/.cargo/git/checkouts/",
-        "/lib/rustlib/src/rust/",
-        "/node_modules/",
-        "/pkg/mod/",
-        "/go/src/runtime/",
-        "/sysdeps/",
-        "/include/c++/",
-    ];
     // Images of containers keep the program itself in `/usr/src/app`.
     const BELOW: [&str; 13] = [
         "/rustc/",
@@ -121,9 +136,24 @@ pub fn is_library_file(path: &str) -> bool {
         "<decorator-gen-",
         "node:internal",
     ];
-    BELOW.iter().any(|start| path.starts_with(start))
-        || INSIDE.iter().any(|inside| path.contains(inside))
-        || is_python_library(path)
+    BELOW.iter().any(|start| path.starts_with(start)) || is_in_library_folder(path)
+}
+
+/// Whether a path leads through a folder that holds nothing but libraries, wherever that lies.
+fn is_in_library_folder(path: &str) -> bool {
+    const INSIDE: [&str; 10] = [
+        "/site-packages/",
+        "/dist-packages/",
+        "/registry/src/",
+        "/.cargo/git/checkouts/",
+        "/lib/rustlib/src/rust/",
+        "/node_modules/",
+        "/pkg/mod/",
+        "/go/src/runtime/",
+        "/sysdeps/",
+        "/include/c++/",
+    ];
+    INSIDE.iter().any(|inside| path.contains(inside)) || is_python_library(path)
 }
 
 /// `…/lib/python3.12/json/decoder.py`, `…/lib/python312.zip/…`.
@@ -181,6 +211,8 @@ mod tests {
             "/home/me/.pyenv/versions/3.8.1/lib/python3.8/json/decoder.py",
             "/venv/lib/python3.12/site-packages/numpy/core/numeric.py",
             "/usr/lib/python3/dist-packages/yaml/__init__.py",
+            // An environment within a project.
+            "/home/me/app/.venv/lib/python3.12/site-packages/numpy/x.py",
             "<frozen importlib._bootstrap>",
             "/usr/src/debug/glibc-2.39/malloc/malloc.c",
             "/rustc/abc/library/core/src/iter/range.rs",
@@ -196,6 +228,9 @@ mod tests {
             "/home/me/library/core/src/lib.rs",
             "src/main.c",
             "/usr/src/app/manage.py",
+            "/home/me/app/build/lib.linux-x86_64-cpython-312/app/x.py",
+            // Installed for editing, a package stays where it is.
+            "/home/me/app/src/app/__init__.py",
             "",
         ] {
             assert!(!is_library_file(path), "{path}");

@@ -16,7 +16,7 @@ use crate::qualified;
 use crate::recordings::Destination;
 use crate::report::{Shape, Stream};
 use crate::sink::Sink;
-use crate::{naming, reading, say};
+use crate::{naming, own_code, reading, say};
 
 pub fn attach(options: &Attach) -> Result<ExitCode> {
     if options.dump {
@@ -46,7 +46,8 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     })?;
     recorder.aim(pid)?;
     let signals = Signals::take()?;
-    let mut sink = Sink::create_beside(&path, recorder.start(), recording.max_size.0)?;
+    let sink = Sink::create_beside(&path, recorder.start(), recording.max_size.0)?;
+    let mut sink = sink.own_code(&options.looking.filters.own_code.rules());
     if let Err(error) = recorder.attach_all(pid, others, &mut |event| sink.event(event)) {
         sink.discard();
         return Err(error.into());
@@ -109,7 +110,8 @@ fn how_far(pid: u32, elapsed: Duration, of: Option<Duration>) -> String {
 
 /// One stack of each thread, and nothing else.
 fn dump(options: &Attach) -> Result<ExitCode> {
-    let profile = stacks_of(&options.processes, !options.recording.no_children)?;
+    let mut profile = stacks_of(&options.processes, !options.recording.no_children)?;
+    own_code::add(&mut profile, &options.looking.filters.own_code.rules());
     Shape::stacks(&options.looking).print(&profile, Path::new(""), Stream::Out)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,8 @@ use profundo_analysis::{Filter, has_allocations, is_recorded, keep_only, measure
 use profundo_formats::export::{Format, Options, Weights, to_path};
 use profundo_model::Profile;
 
-use crate::options::{self, Export, ExportFormat, Flame};
+use crate::options::{self, Export, Flame, OwnCode};
+use crate::own_code;
 use crate::reading::Samples;
 use crate::recordings::meant;
 use crate::report::is_untimed;
@@ -17,14 +18,7 @@ use crate::{output, reading, say};
 
 pub fn export(options: &Export) -> Result<ExitCode> {
     let (format, until) = options.format().unwrap_or_else(|why| options::refuse(&why));
-    let format = match format {
-        ExportFormat::Pprof => Format::Pprof,
-        ExportFormat::Collapsed => Format::Collapsed,
-        ExportFormat::Speedscope => Format::Speedscope,
-        ExportFormat::Pstats => Format::Pstats,
-        ExportFormat::Callgrind => Format::Callgrind,
-        ExportFormat::Lprof => Format::Lprof,
-    };
+    let format = format.format();
     if let Some(why) = options.filters.misfit(until) {
         options::refuse(&why);
     }
@@ -37,7 +31,7 @@ pub fn export(options: &Export) -> Result<ExitCode> {
         format,
         options.recording.as_deref(),
         (output, options.force),
-        &filter,
+        (&filter, &options.filters.own_code),
         &options.options(),
     )
 }
@@ -55,7 +49,7 @@ pub fn flame(options: &Flame) -> Result<ExitCode> {
         Format::Flame,
         options.recording.as_deref(),
         (output, options.force),
-        &filter,
+        (&filter, &options.filters.own_code),
         &options.options(),
     )
 }
@@ -64,7 +58,7 @@ fn write(
     format: Format,
     recording: Option<&Path>,
     (output, force): (Option<&Path>, bool),
-    filter: &Filter,
+    (filter, own_code): (&Filter, &OwnCode),
     options: &Options,
 ) -> Result<ExitCode> {
     if let Some(why) = options::misfit(format, options) {
@@ -80,6 +74,7 @@ fn write(
         _ => Samples::of(filter),
     };
     let mut profile = reading::open(file, samples)?;
+    own_code::add_said(&mut profile, own_code);
     if let Some(why) = misses(&profile, format, options) {
         bail!("{why}; nothing was written");
     }

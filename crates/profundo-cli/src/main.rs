@@ -10,6 +10,7 @@ mod bench;
 mod carried;
 mod code_lines;
 mod completing;
+mod config;
 mod ctl;
 mod doctor;
 mod export;
@@ -21,7 +22,9 @@ mod launch;
 mod manual;
 mod naming;
 mod options;
+mod ours;
 mod output;
+mod own_code;
 mod peek;
 mod perf_map;
 mod progress;
@@ -64,7 +67,15 @@ const NOTHING: u8 = 4;
 
 fn main() -> ExitCode {
     completing::answer();
-    let arguments = match Arguments::try_parse_from(options::spelled_out(std::env::args_os())) {
+    let words = options::spelled_out(std::env::args_os());
+    let given = match config::with_defaults(words) {
+        Ok(given) => given,
+        Err(why) => {
+            say::note(&why);
+            return ExitCode::from(USAGE);
+        }
+    };
+    let mut arguments = match Arguments::try_parse_from(given.words) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and the version are answers; everything else is wrong usage.
@@ -92,7 +103,8 @@ fn main() -> ExitCode {
             return options::wrong(error);
         }
     };
-    match answer(arguments.verb) {
+    arguments.set(given.set, given.mine);
+    match answer(arguments) {
         Ok(code) => code,
         Err(error) if say::is_broken_pipe(&error) => launch::end_by_broken_pipe(),
         Err(error) => {
@@ -124,7 +136,8 @@ fn records(verb: &Verb) -> bool {
     )
 }
 
-fn answer(verb: Verb) -> Result<ExitCode> {
+fn answer(arguments: Arguments) -> Result<ExitCode> {
+    let verb = arguments.verb;
     if records(&verb)
         && let Err(gap) = enough_descriptors()
     {
@@ -148,7 +161,7 @@ fn answer(verb: Verb) -> Result<ExitCode> {
         Verb::Export(options) => export::export(&options),
         Verb::Bench(options) => bench::bench(&options),
         Verb::Flame(options) => export::flame(&options),
-        Verb::Doctor(options) => doctor::doctor(&options),
+        Verb::Doctor(options) => doctor::doctor(&options, arguments.no_config),
         Verb::Heap(options) => heap::heap(&options),
         Verb::Snapshot(options) => snapshot::snapshot(&options),
         Verb::Trace(options) => trace::trace(&options),

@@ -15,7 +15,7 @@ use crate::launch::Signals;
 use crate::options::{self, Peek, period_of};
 use crate::qualified;
 use crate::report::{Shape, Stream};
-use crate::{naming, say};
+use crate::{naming, own_code, say};
 
 pub fn peek(options: &Peek) -> Result<ExitCode> {
     if options.signal {
@@ -58,6 +58,7 @@ pub fn peek(options: &Peek) -> Result<ExitCode> {
     let mut profile = ingest.finish(finish);
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
+    own_code::add(&mut profile, &options.looking.filters.own_code.rules());
     shape.print(&profile, Path::new(""), Stream::Out)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -121,6 +121,7 @@ fn finish(profile: Profile, remains: Option<&Remains>) -> Result<Profile> {
     profile.meta.own_cost = cost;
     profile.meta.recorder_cpu = recorder_cpu;
     profile.meta.by_ticks = by_ticks;
+    profile.meta.mine = meta.mine;
     if profile.samples.is_empty() && profile.processes.is_empty() {
         bail!("nothing had been recorded yet; there is nothing to recover");
     }

@@ -15,7 +15,7 @@ use profundo_report::{
 use crate::options::{Looking, Order, Report, Style, What};
 use crate::reading::Samples;
 use crate::recordings::meant;
-use crate::{options, output, reading};
+use crate::{options, output, own_code, reading};
 
 pub fn report(options: &Report) -> Result<ExitCode> {
     let asked = match options.asked() {
@@ -24,7 +24,8 @@ pub fn report(options: &Report) -> Result<ExitCode> {
     };
     let shape = Shape::new(asked.what, asked.name.as_deref(), &options.looking);
     let recording = meant(asked.file.as_deref())?;
-    let profile = reading::open(&recording, shape.samples())?;
+    let mut profile = reading::open(&recording, shape.samples())?;
+    own_code::add_said(&mut profile, &options.looking.filters.own_code);
     shape.print(&profile, &recording, Stream::Out)?;
     Ok(match passes(profile, &options.looking.filter()) {
         true => ExitCode::SUCCESS,
@@ -84,24 +85,7 @@ impl<'a> Shape<'a> {
             }
             _ => {}
         }
-        if let Some(why) = looking.filters.misfit(looking.until.to) {
-            options::refuse(&why);
-        }
-        if let Some(why) = looking.measuring.misfit() {
-            options::refuse(why);
-        }
-        if looking.measuring.measure().is_some() && !what.measures() {
-            let what = what.name();
-            options::refuse(&format!(
-                "`{what}` has no `--of`, which is an option of: tree, flat, lines, functions, callers, callees, calls"
-            ));
-        }
-        let filters = &looking.filters;
-        if what.is_of_calls() && (filters.c || filters.only_mine) {
-            let (what, option) = (what.name(), if filters.c { "c" } else { "only-mine" });
-            options::refuse(&format!("`{what}` has every call: it has no `--{option}`"))
-        }
-        if let Some(why) = looking.shape.misfit(what) {
+        if let Some(why) = looking.misfit(what) {
             options::refuse(&why);
         }
         if let Some(format) = shape.library_format()
@@ -275,7 +259,8 @@ impl<'a> Shape<'a> {
             ));
         }
         let order = shape.sort.as_ref().and_then(Order::of_calls);
-        let order = order.filter(|order| order.is_of_time())?;
+        let is_typed = !shape.set.iter().any(|it| it == "sort");
+        let order = order.filter(|order| order.is_of_time() && is_typed)?;
         Some(format!(
             "nothing can be ordered by {}: calls were counted without times in this recording",
             order.words()

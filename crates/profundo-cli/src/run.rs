@@ -37,7 +37,8 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let shape = Shape::new(what, None, &options.looking);
     let force = options.looking.style.force;
     let recording = options.recording.clone().with_all_of(what);
-    let recorded = whole(&recording, force, &options.command.words)?;
+    let mine = &options.looking.filters.own_code.rules();
+    let recorded = whole(&recording, (force, mine), &options.command.words)?;
     tell_failure(&recorded);
     // The program has ended as it has, whatever becomes of the report.
     let shown = reading::open_quietly(&recorded.path, shape.samples())
@@ -51,7 +52,9 @@ pub fn run(options: &Run) -> Result<ExitCode> {
 }
 
 pub fn record(options: &Record) -> Result<ExitCode> {
-    let recorded = whole(&options.recording, options.force, &options.command.words)?;
+    let mine = options.own_code.rules();
+    let own = (options.force, &mine[..]);
+    let recorded = whole(&options.recording, own, &options.command.words)?;
     for note in &recorded.done.notes {
         say::note(note);
     }
@@ -155,10 +158,16 @@ pub struct Plan<'a> {
     pub counts_instructions: bool,
     /// Whether it is recorded until the last of its processes has ended.
     pub wait_all: bool,
+    /// Whose code it is, where that is said.
+    pub mine: &'a [String],
 }
 
 /// Runs a program and records it, whole, as the options for that say.
-pub fn whole(options: &Recording, force: bool, words: &[OsString]) -> Result<Recorded> {
+pub fn whole(
+    options: &Recording,
+    (force, mine): (bool, &[String]),
+    words: &[OsString],
+) -> Result<Recorded> {
     let agent = match options.engine {
         options::EngineChoice::PerfRing => None,
         _ => Some(carried::file(match options.memory() {
@@ -196,6 +205,7 @@ pub fn whole(options: &Recording, force: bool, words: &[OsString]) -> Result<Rec
             asked: None,
             counts_instructions: false,
             wait_all: options.wait_all,
+            mine,
         },
         words,
     )
@@ -216,7 +226,7 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
     let child = fork_recorded(&program, &recorder, perf_map, &signals, None)?;
     let pid = child.pid();
     let sink = Sink::create_beside(&path, recorder.start(), plan.max_size)?;
-    let mut sink = sink.asked(plan.asked).with_lines(lines);
+    let mut sink = (sink.asked(plan.asked).with_lines(lines)).own_code(plan.mine);
     // Should we be killed, this tells whose memory it is. Without it, the file alone is left.
     let _ = std::path::absolute(&path).map(|recording| {
         Remains {

@@ -124,6 +124,12 @@ impl Sink {
         self
     }
 
+    /// Whose code it is, where that is said.
+    pub fn own_code(mut self, mine: &[String]) -> Self {
+        crate::own_code::add(self.ingest.profile_mut(), mine);
+        self
+    }
+
     /// Of compilers' counters, lines are wanted instead of calls.
     pub fn with_lines(mut self, lines: Option<Lines>) -> Self {
         self.tallied = Tallied::new(lines);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use profundo_analysis::is_library_file;
+use profundo_analysis::{Rules, is_library_file};
 use profundo_model::{FileId, FrameId, Language, LocationId, Profile, SourceFile};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -113,7 +113,8 @@ impl Files {
         }
         let path = profile.strings.get(profile.files.get(file).path);
         let since = in_memory.in_use_since(profile, file);
-        let found = OnDisk::read(Path::new(path), since, is_library_file(path));
+        let is_library = Rules::new(&profile.meta.mine).is_library_file(path);
+        let found = OnDisk::read(Path::new(path), since, is_library);
         self.bytes += found.text.as_ref().map_or(0, String::len);
         self.states.extend(found.state.map(|state| (file, state)));
         Some(found)
@@ -127,8 +128,9 @@ impl Files {
         files: Vec<FileId>,
     ) -> BTreeMap<FileId, SourceFile> {
         let mut seen = FxHashSet::default();
-        let is_library =
-            |file: FileId| is_library_file(profile.strings.get(profile.files.get(file).path));
+        let rules = Rules::new(&profile.meta.mine);
+        let path = |file: FileId| profile.strings.get(profile.files.get(file).path);
+        let is_library = |file: FileId| rules.is_library_file(path(file));
         let (libraries, own): (Vec<FileId>, Vec<FileId>) = (files.into_iter())
             .filter(|file| seen.insert(*file))
             .partition(|file| is_library(*file));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use profundo_analysis::Pattern;
+use profundo_analysis::{Pattern, Rules};
 use profundo_remote::{Lines, LinesOf};
 use profundo_symbols::{CountedFunction, GccFunction, GccNotes, LlvmMap, Uncounted};
 use profundo_wire::recording::Event;
@@ -19,6 +19,8 @@ use crate::function_names;
 pub struct Tallied {
     /// Lines, instead of calls.
     lines: Option<Lines>,
+    /// Whose code it is, where that is said.
+    rules: Rules,
     processes: Vec<(u32, Tallies)>,
     maps: HashMap<String, Result<LlvmMap, Uncounted>>,
     notes: HashMap<String, Result<GccNotes, Uncounted>>,
@@ -33,7 +35,9 @@ pub struct Tallied {
 impl Tallied {
     /// Where lines are counted, those of functions that fit.
     pub fn new(lines: Option<Lines>) -> Self {
+        let mine = lines.as_ref().map(|lines| &lines.mine[..]);
         Self {
+            rules: Rules::new(mine.unwrap_or_default()),
             lines,
             ..Self::default()
         }
@@ -155,7 +159,9 @@ impl Tallied {
             }
             let is_wanted = match &self.lines {
                 None => it.calls > 0,
-                Some(lines) => is_wanted(lines, &it) && it.lines.iter().any(|line| line.1 > 0),
+                Some(lines) => {
+                    is_wanted((lines, &self.rules), &it) && it.lines.iter().any(|line| line.1 > 0)
+                }
             };
             if !is_wanted {
                 continue;
@@ -212,7 +218,7 @@ fn traced_lines(lines: &[(u32, u64)]) -> Option<TracedLines> {
 }
 
 /// Whether a function's lines are asked for. If nothing is said of that, those in the program's own files are.
-fn is_wanted(lines: &Lines, function: &CountedFunction) -> bool {
+fn is_wanted((lines, rules): (&Lines, &Rules), function: &CountedFunction) -> bool {
     /// Where files lie that are others' work.
     const OTHERS: [&str; 6] = [
         "/.cargo/registry/",
@@ -223,7 +229,8 @@ fn is_wanted(lines: &Lines, function: &CountedFunction) -> bool {
         "/usr/lib/",
     ];
     if lines.of.is_empty() {
-        return !OTHERS.iter().any(|it| function.file.contains(it));
+        let is_own = || !OTHERS.iter().any(|it| function.file.contains(it));
+        return rules.is_mine(&function.file).unwrap_or_else(is_own);
     }
     lines.of.iter().any(|it| is_asked(it, function))
 }

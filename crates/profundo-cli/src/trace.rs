@@ -63,6 +63,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             asked: Some(Asked::new(options)),
             counts_instructions: options.lines.is_empty(),
             wait_all: false,
+            mine: &options.looking.filters.own_code.rules(),
         },
         &options.command.words,
     )?;
@@ -136,6 +137,7 @@ fn lines(options: &Trace) -> Option<Lines> {
         of: of.map(|it| lines_of(it)).collect(),
         times: !options.cheap && !options.once,
         once: options.once,
+        mine: options.looking.filters.own_code.rules(),
     })
 }
 

@@ -44,7 +44,7 @@ pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
     let file = std::env::temp_dir().join(name);
     let recorded = run::whole(
         &Recording::of_allocations(file.clone()),
-        false,
+        (false, &options.own_code.rules()),
         &options.words,
     );
     let written = recorded.and_then(|recorded| {

@@ -112,6 +112,9 @@ pub struct Meta {
     pub buffer_was_full: bool,
     /// Sentences for the reader: what was refused, what is out of sight.
     pub notes: Vec<String>,
+    /// Whose code a file or a module is, where its place does not tell: patterns for paths, of which the last that fits
+    /// decides. What fits is the reader's own, and a library's behind a `!`.
+    pub mine: Vec<String>,
 }
 
 /// What the samples stood for before each process was given the CPU time that the kernel counted for it.

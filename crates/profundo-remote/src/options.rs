@@ -51,6 +51,8 @@ pub struct Calls {
 pub struct Lines {
     /// Of which functions; none: of all in the program's own files.
     pub of: Vec<LinesOf>,
+    /// Which files are its own, where their places do not tell: patterns as in a recording.
+    pub mine: Vec<String>,
     /// Whether it is measured for how long each is run.
     pub times: bool,
     /// Whether it is only of interest which are run at all.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use profundo_analysis::{Place, is_library_file};
+use profundo_analysis::{Place, Rules};
 use profundo_model::{FileId, Frame, Language, Profile};
 
 use crate::label::{Label, NO_FUNCTION, separator};
@@ -18,12 +18,13 @@ pub struct Names<'a> {
 impl<'a> Names<'a> {
     /// Names for these files, the most important one first: the folder that is left out is its.
     pub fn new(profile: &'a Profile, files: impl IntoIterator<Item = FileId>) -> Self {
+        let rules = Rules::new(&profile.meta.mine);
         let mut common: Option<&str> = None;
         for file in files {
             let row = profile.files.get(file);
             let path = profile.strings.get(row.path);
             let prefix = profile.strings.get(row.prefix);
-            if !prefix.is_empty() || !path.starts_with('/') || is_library_file(path) {
+            if !prefix.is_empty() || !path.starts_with('/') || rules.is_library_file(path) {
                 continue;
             }
             let folder = &path[..=path.rfind('/').unwrap_or(0)];

@@ -14,6 +14,7 @@ mod frames;
 mod lines;
 mod monitoring;
 mod native;
+mod path;
 mod profile;
 mod select;
 mod state;

@@ -1,15 +1,19 @@
 //! Which functions' lines are looked at.
 //!
 //! The command leaves a list in the session's directory: a pattern on each line, `F` and what a file is to match, or `N` and what
-//! a function's name is to match, or both with a tab between. Where the list is empty, it is the program's own files: what is
+//! a function's name is to match, or both with a tab between. Where there is none, it is the program's own files: what is
 //! neither of the interpreter's library nor installed. A program without a file (`python -c`, standard input) is its own as well; what
-//! a program with a file compiles is not, since libraries do that all the time.
+//! a program with a file compiles is not, since libraries do that all the time. Rules may say otherwise: a pattern for paths behind
+//! an `M`, of files that are its own, or an `L`, of a library's; and behind a tab one for paths that begin in the project's folder. The
+//! last rule that fits decides.
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use profundo_probe::shared::{LINES_LIST, file};
 
 use crate::{files, proc, session};
+
+use super::path::reaches;
 
 static LIST: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
@@ -44,14 +48,22 @@ fn list() -> &'static [u8] {
 
 /// Whether somebody has said which functions are looked at.
 pub fn is_explicit() -> bool {
-    !list().is_empty()
+    patterns().any(|it| !is_rule(it))
+}
+
+fn patterns() -> impl Iterator<Item = &'static [u8]> {
+    (list().split(|&byte| byte == b'\n')).filter(|it| !it.is_empty())
+}
+
+/// Whether a pattern is about whose a file is, and not about which are looked at.
+fn is_rule(pattern: &[u8]) -> bool {
+    matches!(pattern, [b'M' | b'L', ..])
 }
 
 /// Whether a function is looked at.
 pub fn is_selected(file: &[u8], name: &[u8], qualified: &[u8]) -> bool {
-    let mut patterns = list()
-        .split(|&byte| byte == b'\n')
-        .filter(|it| !it.is_empty());
+    let mut rules = patterns().filter(|it| is_rule(it));
+    let mut patterns = patterns().filter(|it| !is_rule(it));
     let has_name = |pattern: &[u8]| fits(pattern, name) || fits(pattern, qualified);
     let mut is_any = false;
     let is_it = patterns.any(|pattern| {
@@ -70,7 +82,8 @@ pub fn is_selected(file: &[u8], name: &[u8], qualified: &[u8]) -> bool {
     });
     match is_any {
         true => is_it,
-        false => is_own(file, IS_TYPED.load(Ordering::Relaxed)),
+        false => is_mine(&mut rules, file)
+            .unwrap_or_else(|| is_own(file, IS_TYPED.load(Ordering::Relaxed))),
     }
 }
 
@@ -92,19 +105,49 @@ fn is_typed(words: &[u8]) -> bool {
     false
 }
 
-/// Whether a file is the program's own.
-fn is_own(file: &[u8], is_typed: bool) -> bool {
+/// What the rules say of a file, if they do.
+fn is_mine(rules: &mut dyn Iterator<Item = &'static [u8]>, file: &[u8]) -> Option<bool> {
+    if file.starts_with(b"<") {
+        return None;
+    }
+    let fits = |rule: &[u8]| {
+        let mut patterns = rule
+            .get(1..)
+            .unwrap_or_default()
+            .split(|&byte| byte == b'\t');
+        let whole = patterns.next().unwrap_or_default();
+        let relative = patterns.next().filter(|it| !it.is_empty());
+        let pattern = match relative {
+            Some(relative) if !file.starts_with(b"/") => relative,
+            _ => whole,
+        };
+        let is_mine = rule.starts_with(b"M");
+        let named = reaches(pattern, file)?;
+        // Libraries within a folder of one's own stay libraries.
+        let below = file.get(named..).unwrap_or_default();
+        (!is_mine || !is_in_library(below)).then_some(is_mine)
+    };
+    rules.filter_map(fits).last()
+}
+
+/// Whether a path leads through a folder of libraries.
+fn is_in_library(path: &[u8]) -> bool {
     const OTHERS: [&[u8]; 4] = [
         b"/site-packages/",
         b"/dist-packages/",
         b"/lib/python3",
         b"/lib64/python3",
     ];
-    let has = |part: &&[u8]| file.windows(part.len()).any(|window| window == *part);
+    let has = |part: &&[u8]| path.windows(part.len()).any(|window| window == *part);
+    OTHERS.iter().any(has)
+}
+
+/// Whether a file is the program's own.
+fn is_own(file: &[u8], is_typed: bool) -> bool {
     match file {
         b"<stdin>" => true,
         b"<string>" => is_typed,
-        _ => !file.starts_with(b"<") && !OTHERS.iter().any(has),
+        _ => !file.starts_with(b"<") && !is_in_library(file),
     }
 }
 
@@ -116,7 +159,7 @@ fn is_file(pattern: &[u8], file: &[u8]) -> bool {
 }
 
 /// Whether a text fits a pattern, in which `*` is anything and `?` any one byte.
-fn fits(pattern: &[u8], text: &[u8]) -> bool {
+pub(super) fn fits(pattern: &[u8], text: &[u8]) -> bool {
     // Where to try again, with one byte more for the last `*`.
     let mut again: Option<(usize, usize)> = None;
     let (mut at, mut here) = (0, 0);
@@ -192,6 +235,35 @@ mod tests {
         assert!(!is_own(b"<string>") && !is_own(b"/usr/lib/python3.12/os.py"));
         assert!(!is_own(b"/v/site-packages/x.py"));
         assert!(super::is_own(b"<string>", true));
+    }
+
+    #[test]
+    fn rules_say_whose_a_file_is() {
+        let is_mine = |rules: &[&'static str], file: &str| {
+            let mut rules = rules.iter().map(|it| it.as_bytes());
+            super::is_mine(&mut rules, file.as_bytes())
+        };
+        let rules = [
+            "M/p/./**\t**",
+            "L/p/./vendor\tvendor",
+            "M**/site-packages/ours\t",
+        ];
+        for (file, expected) in [
+            ("/p/app.py", Some(true)),
+            ("app.py", Some(true)),
+            ("/p/vendor/x.py", Some(false)),
+            ("vendor/x.py", Some(false)),
+            ("/p/.venv/lib/python3.12/site-packages/x.py", None),
+            (
+                "/p/.venv/lib/python3.12/site-packages/ours/x.py",
+                Some(true),
+            ),
+            ("/q/app.py", None),
+            ("<string>", None),
+        ] {
+            assert_eq!(is_mine(&rules, file), expected, "{file}");
+        }
+        assert_eq!(is_mine(&[], "/p/app.py"), None);
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! Whose code is shown, and whose time it then is.
 
 use super::{all, mixed};
+use profundo_model::Profile;
+
 use crate::*;
 
 /// `name own/total` of every function, in weight of samples.
 fn functions(shown: impl Into<Shown>) -> Vec<String> {
-    let profile = mixed();
-    let mut rows: Vec<String> = shares(&profile, &all(&profile), shown)
+    functions_of(&mixed(), shown)
+}
+
+fn functions_of(profile: &Profile, shown: impl Into<Shown>) -> Vec<String> {
+    let mut rows: Vec<String> = shares(profile, &all(profile), shown)
         .iter()
         .map(|row| {
             let name = match row.place {
@@ -129,4 +134,27 @@ fn a_tree_of_functions_folds_libraries() {
     };
     // Line by line, and without what is nobody's.
     assert_eq!(nodes(mine), ["main 5/5", "main 1/1", "main 3/3"]);
+}
+
+#[test]
+fn the_reader_says_what_is_his() {
+    let mine = Shown {
+        libraries: Libraries::Hidden,
+        ..Shown::COMMAND
+    };
+    let functions = |patterns: &[&str]| {
+        let mut profile = mixed();
+        profile.meta.mine = patterns.iter().map(|&it| it.to_owned()).collect();
+        functions_of(&profile, mine)
+    };
+    assert_eq!(
+        functions(&["**/site-packages/p.so"]),
+        ["main 7/9", "parse_c 2/2"]
+    );
+    assert_eq!(
+        functions(&["/usr/lib/python3.12/json"]),
+        ["json.dumps 1/1", "json.loads 2/2", "main 6/9"]
+    );
+    let none: [&str; 0] = [];
+    assert_eq!(functions(&["!/home/me/**"]), none);
 }

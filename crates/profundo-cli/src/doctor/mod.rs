@@ -1,6 +1,8 @@
 //! `doctor`: what works here, found out by trying, and what mends what does not.
 
 mod names;
+mod own_code;
+mod settings;
 mod trial;
 
 use std::io::{self, BufWriter, IsTerminal};
@@ -10,13 +12,22 @@ use anyhow::{Context, Result};
 use profundo_remote::permits::{self, Finding, Verdict};
 use profundo_report::{Check, Checklist, Look, Mark, When};
 
+use crate::config::{self, Settings};
 use crate::options::Doctor;
 
 /// Something essential does not work.
 const LACKING: u8 = 1;
 
-pub fn doctor(options: &Doctor) -> Result<ExitCode> {
+pub fn doctor(options: &Doctor, no_config: bool) -> Result<ExitCode> {
     let mut parts = vec![(permits::surroundings(), of_machine())];
+    let (used, mut wrong) = match no_config || config::is_off() {
+        true => Default::default(),
+        false => Settings::here(),
+    };
+    wrong.extend(config::wrong_values(&used));
+    let mut of_project = own_code::findings(&used);
+    of_project.extend(settings::findings(&used, &wrong));
+    parts.push(("This folder".to_owned(), of_project));
     if let Some(pid) = options.pid {
         let mut found = permits::of_process(pid);
         found.extend(names::of_process(pid));

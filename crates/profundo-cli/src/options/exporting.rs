@@ -32,6 +32,20 @@ pub enum ExportFormat {
     Lprof,
 }
 
+impl ExportFormat {
+    /// The format in the words of the library.
+    pub fn format(self) -> Format {
+        match self {
+            Self::Pprof => Format::Pprof,
+            Self::Collapsed => Format::Collapsed,
+            Self::Speedscope => Format::Speedscope,
+            Self::Pstats => Format::Pstats,
+            Self::Callgrind => Format::Callgrind,
+            Self::Lprof => Format::Lprof,
+        }
+    }
+}
+
 /// What `--to` says in `export`: a format, or as everywhere else a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum To {
@@ -177,6 +191,17 @@ pub struct Flame {
 }
 
 impl Export {
+    /// Why these options do not go together, if they do not.
+    pub fn misfit(&self) -> Option<String> {
+        let (format, until) = match self.format() {
+            Ok(format) => format,
+            Err(why) => return Some(why),
+        };
+        (self.filters.misfit(until))
+            .or_else(|| self.measuring.misfit().map(str::to_owned))
+            .or_else(|| misfit(format.format(), &self.options()).map(str::to_owned))
+    }
+
     /// The format and the end of the time, or why that is not clear.
     pub fn format(&self) -> Result<(ExportFormat, Option<Duration>), String> {
         let (mut formats, mut times) = (Vec::new(), Vec::from_iter(self.until.until));
@@ -207,6 +232,13 @@ impl Export {
 }
 
 impl Flame {
+    /// Why these options do not go together, if they do not.
+    pub fn misfit(&self) -> Option<String> {
+        (self.filters.misfit(self.until.to))
+            .or_else(|| self.measuring.misfit().map(str::to_owned))
+            .or_else(|| misfit(Format::Flame, &self.options()).map(str::to_owned))
+    }
+
     /// The options in the words of the library.
     pub fn options(&self) -> Options {
         Options {

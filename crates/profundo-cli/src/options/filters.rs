@@ -6,6 +6,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use profundo_analysis::Filter;
 
+use super::own_code::OwnCode;
 use super::values::seconds;
 use crate::completing;
 
@@ -37,6 +38,8 @@ pub struct Filters {
     /// Only samples from this time on, in seconds since the start
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub from: Option<Duration>,
+    #[command(flatten)]
+    pub own_code: OwnCode,
 }
 
 // The end of the time that counts.

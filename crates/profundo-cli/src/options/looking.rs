@@ -134,6 +134,30 @@ impl Looking {
     pub fn filter(&self) -> Filter {
         self.filters.filter(self.until.to)
     }
+
+    /// Why these options do not go together, or not with a shape, if they do not.
+    pub fn misfit(&self, what: What) -> Option<String> {
+        let name = what.name();
+        let filters = &self.filters;
+        let of_memory = || {
+            (self.measuring.measure().is_some() && !what.measures()).then(|| {
+                format!(
+                    "`{name}` has no `--of`, which is an option of: tree, flat, lines, functions, callers, callees, calls"
+                )
+            })
+        };
+        let of_calls = || {
+            let option = if filters.c { "c" } else { "only-mine" };
+            (what.is_of_calls() && (filters.c || filters.only_mine))
+                .then(|| format!("`{name}` has every call: it has no `--{option}`"))
+        };
+        filters
+            .misfit(self.until.to)
+            .or_else(|| self.measuring.misfit().map(str::to_owned))
+            .or_else(of_memory)
+            .or_else(of_calls)
+            .or_else(|| self.shape.misfit(what))
+    }
 }
 
 // What every report takes.
@@ -248,6 +272,9 @@ pub struct ShapeOptions {
     /// What each function called, and how often (trace, pstats)
     #[arg(long)]
     pub callees: bool,
+    /// The options that nobody typed: they come from settings, and do not hinder a report that has none of them.
+    #[arg(skip)]
+    pub set: Vec<String>,
 }
 
 /// An order of rows, by the names that one report or another has for it.
@@ -383,9 +410,8 @@ impl ShapeOptions {
             ("total", self.total),
             ("libraries", self.libraries),
         ];
-        given
-            .into_iter()
-            .find_map(|(name, is_given)| is_given.then_some(name))
+        let is_set = |name: &str| self.set.iter().any(|it| it == name);
+        (given.into_iter()).find_map(|(name, is_given)| (is_given && !is_set(name)).then_some(name))
     }
 
     /// Why these options do not go with a shape, if they do not.

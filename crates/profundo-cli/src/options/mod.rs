@@ -10,6 +10,7 @@ pub mod help;
 mod listing;
 mod looking;
 mod measuring;
+mod own_code;
 mod recording;
 mod reporting;
 mod snapshot;
@@ -28,11 +29,12 @@ use clap_complete::Shell;
 use clap_complete::engine::ArgValueCompleter;
 
 pub use bench::Bench;
-pub use exporting::{Export, ExportFormat, Flame, misfit};
+pub use exporting::{Export, Flame, misfit};
 pub use gc_log::GcLog;
 pub use heap::{Assemble, Heap};
 pub use listing::List;
 pub use looking::{Looking, Order, Paper, Style, What};
+pub use own_code::{OwnCode, rule};
 pub use reporting::Report;
 pub use trace::Trace;
 pub use values::Size;
@@ -69,6 +71,9 @@ pub struct Arguments {
     /// Print help on every option
     #[arg(long, global = true, action = clap::ArgAction::HelpLong, exclusive = false)]
     pub help_all: Option<bool>,
+    /// Leave out the settings in files: only what is typed counts
+    #[arg(long, global = true, hide_short_help = true)]
+    pub no_config: bool,
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -218,6 +223,8 @@ pub struct Record {
     /// Replace a file that is no recording, too
     #[arg(long, help_heading = "The recording")]
     pub force: bool,
+    #[command(flatten)]
+    pub own_code: OwnCode,
 }
 
 // The program and its arguments.
@@ -282,6 +289,41 @@ pub struct Recover {
     /// Replace a file of another kind, too
     #[arg(long)]
     pub force: bool,
+}
+
+impl Arguments {
+    /// Says which options nobody typed, and how many patterns of own code.
+    pub fn set(&mut self, options: Vec<String>, mine: usize) {
+        match &mut self.verb {
+            Verb::Report(report) => report.looking.filters.own_code.set = mine,
+            Verb::Export(export) => export.filters.own_code.set = mine,
+            Verb::Flame(flame) => flame.filters.own_code.set = mine,
+            _ => {}
+        }
+        let looking = match &mut self.verb {
+            Verb::Run(run) => &mut run.looking,
+            Verb::Attach(attach) => &mut attach.looking,
+            Verb::Peek(peek) => &mut peek.looking,
+            Verb::Trace(trace) => &mut trace.looking,
+            Verb::Report(report) => &mut report.looking,
+            _ => return,
+        };
+        looking.shape.set = options;
+    }
+
+    /// Why these options do not go together, as far as that is known before anything is read.
+    pub fn misfit(&self) -> Option<String> {
+        match &self.verb {
+            Verb::Run(run) => run.looking.misfit(run.format.unwrap_or_default()),
+            Verb::Attach(attach) => attach.looking.misfit(attach.format.unwrap_or_default()),
+            Verb::Peek(peek) => peek.looking.misfit(peek.format.unwrap_or_default()),
+            Verb::Trace(trace) => (trace.misfit()).or_else(|| trace.looking.misfit(trace.what())),
+            Verb::Report(report) => report.looking.misfit(report.asked().ok()?.what),
+            Verb::Export(export) => export.misfit(),
+            Verb::Flame(flame) => flame.misfit(),
+            _ => None,
+        }
+    }
 }
 
 /// Ends the program because of wrong usage that no single option can tell.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
+use super::own_code::OwnCode;
 use super::recording::{EngineChoice, period_of};
 use super::values::{Size, count, rate, some_seconds};
 use crate::completing;
@@ -87,6 +88,8 @@ pub struct Live {
     /// Keep no lines of source code in the recording
     #[arg(long, requires = "output")]
     pub no_source: bool,
+    #[command(flatten)]
+    pub own_code: OwnCode,
 }
 
 impl Top {

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use clap::Args;
 
+use super::own_code::OwnCode;
+
 /// Which lines' allocations are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
@@ -63,6 +65,8 @@ pub struct TrackAllocation {
     /// List what .mem files say, the largest number last: of these files, or of all below these folders
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub analyze: Vec<PathBuf>,
+    #[command(flatten)]
+    pub own_code: OwnCode,
     /// The program and its arguments; a `.py` file is run by python3
     #[arg(
         value_name = "CMD",

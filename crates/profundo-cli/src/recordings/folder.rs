@@ -3,13 +3,14 @@
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use profundo_formats::is_profundo;
 
 use super::ENDING;
+use crate::ours;
 use crate::output::is_foreign;
 
 /// What a project's folder is called.
@@ -62,7 +63,9 @@ impl Folder {
     /// Makes it, if it is not there.
     pub fn make(&self) -> Result<()> {
         let made = || -> io::Result<()> {
-            if self.0.is_dir() {
+            // A project's folder may have been made by hand, for its settings.
+            let is_for_settings = self.0.ends_with(NAME) && self.0.join("config.toml").exists();
+            if self.0.is_dir() && !is_for_settings {
                 return Ok(());
             }
             DirBuilder::new()
@@ -94,17 +97,10 @@ impl Folder {
     }
 }
 
-/// Whether nobody else can put files of theirs into a folder. Root uses that of the user who has become root by sudo.
+/// Whether nobody else can put files of theirs into a folder.
 fn is_ours(folder: &Path) -> bool {
-    // SAFETY: asks for a number.
-    let user = unsafe { libc::geteuid() };
-    let before = std::env::var("SUDO_UID")
-        .ok()
-        .and_then(|it| it.parse().ok());
-    fs::metadata(folder).is_ok_and(|it| {
-        let is_known = it.uid() == user || user == 0 && before == Some(it.uid());
-        it.is_dir() && is_known && it.permissions().mode() & 0o002 == 0
-    })
+    fs::metadata(folder)
+        .is_ok_and(|it| it.is_dir() && ours::is_ours(&it) && !ours::is_everybodys(&it))
 }
 
 fn is_writable(folder: &Path) -> bool {
@@ -126,6 +122,8 @@ fn state_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     struct Temporary(PathBuf);
@@ -164,6 +162,23 @@ mod tests {
         let named = Some(PathBuf::from("/elsewhere"));
         let named = Folder::found(named, &deep, state());
         assert_eq!(named.path(), Path::new("/elsewhere"));
+    }
+
+    #[test]
+    fn a_folder_that_was_made_for_settings_is_kept_from_git() {
+        let root = Temporary::new("settings");
+        let folder = Folder::at(&root.0.join(NAME));
+        fs::create_dir(folder.path()).unwrap();
+        folder.make().unwrap();
+        let ignored = folder.path().join(".gitignore");
+        assert!(!ignored.exists());
+        fs::write(folder.path().join("config.toml"), "").unwrap();
+        folder.make().unwrap();
+        assert_eq!(fs::read_to_string(&ignored).unwrap(), GITIGNORE);
+        // Whoever wants them in git has a file of his own.
+        fs::write(&ignored, "").unwrap();
+        folder.make().unwrap();
+        assert_eq!(fs::read_to_string(&ignored).unwrap(), "");
     }
 
     #[test]

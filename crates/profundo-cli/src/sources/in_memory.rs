@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use profundo_analysis::is_library_file;
+use profundo_analysis::Rules;
 use profundo_model::{FileId, ProcessId, Profile, SourceFile};
 use profundo_remote::SourceReader;
 use rustc_hash::FxHashMap;
@@ -100,7 +100,7 @@ impl InMemory {
             self.places.insert((process, file), None);
             return;
         }
-        let is_library = is_library_file(name);
+        let is_library = Rules::new(&profile.meta.mine).is_library_file(name);
         let found = self.found.find(process, pid, name);
         let known = self.files.entry(file).or_default();
         let path = match found {

@@ -267,6 +267,15 @@ impl Keeper {
         self.sink.map(|sink| sink.finish(finish, keeps_source))
     }
 
+    /// Whose code it is, where that is said.
+    pub fn own_code(mut self, mine: &[String]) -> Self {
+        if let Some(ingest) = &mut self.ingest {
+            crate::own_code::add(ingest.profile_mut(), mine);
+        }
+        self.sink = self.sink.map(|sink| sink.own_code(mine));
+        self
+    }
+
     /// Takes a message in; returns whether it wants an answer.
     fn hear(&mut self, message: Message) -> bool {
         match message {

@@ -160,7 +160,7 @@ impl Running {
         let question = state(options).question();
         let interval = options.interval;
         let keeper = match Keeper::new(start, question, interval, !is_plain, file.as_ref()) {
-            Ok(keeper) => keeper,
+            Ok(keeper) => keeper.own_code(&live.own_code.rules()),
             Err(error) => {
                 // So it hears that it will never begin, and tidies up.
                 drop(go);

@@ -79,7 +79,13 @@ fn a_program_is_built_and_profiled() {
         run.err.contains("src/main.rs:") || run.err.contains("main.rs:"),
         "{run:#?}"
     );
-    assert_eq!(folder.recordings().len(), 1);
+    let [recording] = &folder.recordings()[..] else {
+        panic!("one recording: {run:#?}");
+    };
+    // Its own crates are its own code.
+    let (profile, _) = profundo_formats::read_file(recording).unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    assert_eq!(profile.meta.mine, [root.display().to_string()]);
     let report = folder.said(&["report", "lines"]);
     assert!(
         report.succeeded().out.contains("wrapping_mul(31)"),

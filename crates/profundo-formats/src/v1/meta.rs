@@ -23,6 +23,7 @@ const PROGRAM_CPU: u8 = 13;
 const ENERGY_ZONES: u8 = 14;
 const RECORDER_CPU: u8 = 15;
 const BY_TICKS: u8 = 16;
+const MINE: u8 = 17;
 
 /// The flag of a zone that is no part of another one.
 const COUNTED: u64 = 1;
@@ -66,6 +67,13 @@ pub(super) fn encode(meta: &Meta) -> Result<Payload, Error> {
     if let Some(energy) = &meta.energy {
         encode_energy(&mut payload, energy);
     }
+    if !meta.mine.is_empty() {
+        payload.column(MINE, |out| {
+            for pattern in &meta.mine {
+                put_text(out, pattern);
+            }
+        });
+    }
     Ok(payload)
 }
 
@@ -105,6 +113,10 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
     let mut notes = columns.get(NOTES);
     while !notes.is_empty() {
         meta.notes.push(take_text(&mut notes)?);
+    }
+    let mut mine = columns.get(MINE);
+    while !mine.is_empty() {
+        meta.mine.push(take_text(&mut mine)?);
     }
     if columns.has(ENERGY_DURATION) {
         meta.energy = Some(decode_energy(columns)?);

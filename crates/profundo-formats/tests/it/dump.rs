@@ -27,8 +27,9 @@ pub fn dump(profile: &Profile) -> String {
         gathered,
     } = profile;
     assert!(!gathered.is_any(), "a file is read sample by sample");
-    // Most recordings know nothing of energy, and the oldest dumps neither.
+    // Most recordings know nothing of energy or of own code, and the oldest dumps neither.
     let meta = format!("{meta:#?}").replace("    energy: None,\n", "");
+    let meta = meta.replace("    mine: [],\n", "");
     writeln!(out, "{meta}").unwrap();
     table(&mut out, "string", strings.iter());
     table(&mut out, "file", files.iter());

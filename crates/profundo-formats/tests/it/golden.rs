@@ -71,6 +71,10 @@ fn the_writer_writes_as_ever() {
     );
     same_bytes("full-attached", &crate::write(&crate::small::attached()));
     same_bytes("full-ticks", &crate::write(&crate::small::with_ticks()));
+    same_bytes(
+        "full-own-code",
+        &crate::write(&crate::small::with_own_code()),
+    );
     let (whole, cut) = crate::stream::small();
     same_bytes("streamed-unreadable", &whole);
     same_bytes("streamed-cut-unreadable", &whole[..cut]);

@@ -146,9 +146,10 @@ fn meta() -> impl Strategy<Value = Meta> {
         known(),
     );
     let energy = proptest::option::of(energy());
-    let notes = vec(".*", 0..4);
-    (engines, kinds, times, loss, any::<bool>(), notes, energy).prop_map(
-        |(engine, kind, times, loss, buffer_was_full, notes, energy)| Meta {
+    let texts = || vec(".*", 0..4);
+    let texts = (texts(), texts());
+    (engines, kinds, times, loss, any::<bool>(), texts, energy).prop_map(
+        |(engine, kind, times, loss, buffer_was_full, (notes, mine), energy)| Meta {
             engine,
             kind,
             period: Nanos(times.0),
@@ -170,6 +171,7 @@ fn meta() -> impl Strategy<Value = Meta> {
             },
             buffer_was_full,
             notes,
+            mine,
         },
     )
 }

@@ -49,6 +49,13 @@ pub fn attached() -> Profile {
     profile
 }
 
+/// The same, with rules of own code.
+pub fn with_own_code() -> Profile {
+    let mut profile = small();
+    profile.meta.mine = vec!["/home/ü/./src/**".into(), "!**/vendor".into()];
+    profile
+}
+
 /// The same, with threads that were sampled at the kernel's ticks.
 pub fn with_ticks() -> Profile {
     let mut profile = small();
@@ -119,6 +126,7 @@ pub fn small() -> Profile {
             },
             buffer_was_full: true,
             notes: vec!["system time is out of sight".into(), "größer".into()],
+            mine: Vec::new(),
             energy: None,
             settled: None,
         },

@@ -30,6 +30,7 @@ pub(crate) use python::unread as python_unread;
 pub(crate) use room::no_room;
 pub(crate) use traffic::{refused as traffic_refused, try_own as try_traffic};
 
+pub use python::first_library as first_python_library;
 pub use target::files_of;
 
 use settings::Settings;

@@ -67,6 +67,15 @@ pub(super) fn look() -> Vec<Finding> {
     found
 }
 
+/// The library of the first interpreter that has one beside it, as `/usr/lib/python3.12`.
+pub fn first_library() -> Option<PathBuf> {
+    executables().into_iter().find_map(|file| {
+        let name = file.file_name()?;
+        let library = file.parent()?.parent()?.join("lib").join(name);
+        library.is_dir().then_some(library)
+    })
+}
+
 /// The interpreter of a process.
 pub(super) fn look_in(pid: u32) -> Option<Finding> {
     let files = files_of(pid);

@@ -22,7 +22,7 @@ use crate::clock::Scale;
 use crate::error::Error;
 use crate::gauge::Gauges;
 use crate::modules::Store;
-use crate::options::{Calls, EngineChoice, LinesOf, Memory, Options};
+use crate::options::{Calls, EngineChoice, Lines, LinesOf, Memory, Options};
 use crate::perf::{SideBand, Signal, TaskClock};
 use crate::permits::{may_be_read, perf_refused, without_proc};
 use crate::reading::Counts;
@@ -85,7 +85,7 @@ impl Recorder {
             Ordering::Relaxed,
         );
         if let Some(lines) = options.calls.as_ref().and_then(|it| it.lines.as_ref()) {
-            leave_list(directory.path(), &lines.of).map_err(failed)?;
+            leave_list(directory.path(), lines).map_err(failed)?;
         }
         let wants_collections = u32::from(options.collections);
         control
@@ -280,15 +280,24 @@ fn flags_of(calls: &Calls) -> u32 {
 }
 
 /// Leaves the list of functions whose lines are counted, in the form that agents know.
-fn leave_list(directory: &Path, list: &[LinesOf]) -> std::io::Result<()> {
+fn leave_list(directory: &Path, lines: &Lines) -> std::io::Result<()> {
     let mut text = Vec::new();
-    for LinesOf { file, name } in list {
+    for LinesOf { file, name } in &lines.of {
         match (file, name) {
             (Some(file), Some(name)) => writeln!(text, "F{file}\t{name}")?,
             (Some(file), None) => writeln!(text, "F{file}")?,
             (None, Some(name)) => writeln!(text, "N{name}")?,
             (None, None) => writeln!(text, "N*")?,
         }
+    }
+    for rule in &lines.mine {
+        let (kind, pattern) = match rule.strip_prefix('!') {
+            Some(pattern) => ('L', pattern),
+            None => ('M', rule.as_str()),
+        };
+        // What is behind the folder is for paths that begin in it.
+        let relative = pattern.split_once("/./").map_or("", |(_, it)| it);
+        writeln!(text, "{kind}{pattern}\t{relative}")?;
     }
     // Agents map so much of it.
     text.resize(LINES_LIST, 0);

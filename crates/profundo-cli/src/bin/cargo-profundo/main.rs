@@ -3,6 +3,8 @@
 //! Cargo itself starts the program: `profundo` is its runner. So folders, variables, features and the choice of the binary
 //! are those of cargo, and the exit code is the program's.
 
+mod packages;
+
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -18,8 +20,9 @@ Usage: cargo profundo run   [OPTIONS] [CARGO OPTIONS] [-- ARGS]
        cargo profundo bench [OPTIONS] [CARGO OPTIONS] [-- ARGS]
 
 Options (those of `profundo run`):
-      --wall, --memory[=exact], --energy, --only-mine, --no-children
+      --wall, --memory[=exact], --energy, --only-mine, --no-children, --no-config
       --rate HZ, --duration SECONDS, --output FILE, --format WHAT, --limit COUNT
+      --mine GLOB      code there is yours, or with a `!` a library's; your workspace's is anyway
       --dev            `run` without optimization; otherwise it builds with --release
 
 All other options are cargo's: --bin, --example, --features, --profile, -p, ...
@@ -32,17 +35,19 @@ Examples:
 ";
 
 /// Options of `profundo run`, and whether a value follows.
-const OURS: [(&str, bool); 10] = [
+const OURS: [(&str, bool); 12] = [
     ("--wall", false),
     ("--memory", false),
     ("--energy", false),
     ("--only-mine", false),
     ("--no-children", false),
+    ("--no-config", false),
     ("--rate", true),
     ("--duration", true),
     ("--output", true),
     ("--format", true),
     ("--limit", true),
+    ("--mine", true),
 ];
 
 /// Wrong usage.
@@ -156,7 +161,7 @@ impl Asked {
     fn command(&self) -> Result<Command, String> {
         let profundo = profundo();
         let host = host()?;
-        let runner = self.runner(&profundo)?;
+        let runner = self.runner(&profundo, &packages::own_code(&self.cargos))?;
         let mut command = Command::new(cargo());
         command.arg(&self.verb).args(&self.cargos).env(
             format!("CARGO_TARGET_{}_RUNNER", in_capitals(&host)),
@@ -177,8 +182,13 @@ impl Asked {
     }
 
     /// The words that cargo puts before a program. It splits them at spaces.
-    fn runner(&self, profundo: &Path) -> Result<String, String> {
+    fn runner(&self, profundo: &Path, own_code: &[String]) -> Result<String, String> {
         let mut words = vec![profundo.as_os_str().to_owned(), "run".into()];
+        // A space would end the word, and `?` is any character.
+        let own_code = own_code
+            .iter()
+            .map(|it| it.replace(char::is_whitespace, "?"));
+        words.extend(own_code.map(|it| format!("--packages={it}").into()));
         words.extend(self.ours.iter().cloned());
         words.push("--".into());
         let mut text = Vec::new();
@@ -279,7 +289,7 @@ mod tests {
         let cargos = ["--release", "--bin", "app", "--", "--wall", "x"];
         assert_eq!(words(&asked.cargos), cargos);
         assert_eq!(asked.profile, "release");
-        let runner = asked.runner(Path::new("/bin/profundo")).unwrap();
+        let runner = asked.runner(Path::new("/bin/profundo"), &[]).unwrap();
         assert_eq!(runner, "/bin/profundo run --memory=exact --rate 500 --");
     }
 
@@ -300,12 +310,19 @@ mod tests {
     }
 
     #[test]
+    fn patterns_have_no_spaces() {
+        let asked = asked(&["run"]).unwrap().unwrap();
+        let runner = asked.runner(Path::new("profundo"), &["/my code".to_owned()]);
+        assert_eq!(runner.unwrap(), "profundo run --packages=/my?code --");
+    }
+
+    #[test]
     fn what_cannot_be_done_is_said() {
         assert!(asked(&["build"]).is_err());
         assert!(asked(&["run", "--rate"]).is_err());
         assert_eq!(asked(&["run", "--help"]), Ok(None));
         assert_eq!(asked(&[]), Ok(None));
         let spaced = asked(&["run", "--output", "a b"]).unwrap().unwrap();
-        assert!(spaced.runner(Path::new("profundo")).is_err());
+        assert!(spaced.runner(Path::new("profundo"), &[]).is_err());
     }
 }
