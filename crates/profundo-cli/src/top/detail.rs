@@ -5,7 +5,7 @@ use profundo_model::{LocationId, LocationKind, Profile, StackId};
 use profundo_report::Names;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::answer::{files, key, with_samples};
+use super::answer::{at, files, key, module, module_name, with_samples};
 use super::picture::{Detail, Key, View};
 use super::window::Part;
 
@@ -20,6 +20,13 @@ pub fn detail(profile: &mut Profile, part: &Part, view: View, wanted: Key) -> De
         let programs = profile.programs();
         let its = |other| programs.thread(other) == programs.thread(thread);
         samples.retain(|sample| its(sample.thread));
+    }
+    if let Key::Process(pid) = wanted {
+        samples.retain(|sample| {
+            let process = profile.threads.get(sample.thread).process;
+            let process = profile.processes.get(process.index());
+            process.is_some_and(|process| process.pid == pid)
+        });
     }
     with_samples(profile, samples, |profile, selection| {
         of_stacks(profile, selection, wanted)
@@ -42,7 +49,7 @@ fn of_stacks(profile: &Profile, selection: &Selection, wanted: Key) -> Detail {
     each_shown_stack(profile, ids, Shown::COMMAND, |stack, path| {
         let its = weights[&stack];
         seen.clear();
-        let mut is_on = matches!(wanted, Key::Thread(_));
+        let mut is_on = matches!(wanted, Key::Thread(_) | Key::Process(_));
         for (level, &(place, location)) in path.iter().enumerate() {
             if !is_meant(profile, wanted, place, location) {
                 continue;
@@ -70,13 +77,13 @@ fn of_stacks(profile: &Profile, selection: &Selection, wanted: Key) -> Detail {
     let (stack_weight, _, stack) = hottest.map(|(_, hottest)| hottest).unwrap_or_default();
     let mut callers: Vec<(Option<Place>, u64)> = callers.into_iter().collect();
     callers.sort_by_key(|&(place, weight)| (std::cmp::Reverse(weight), place));
-    if matches!(wanted, Key::Thread(_) | Key::Wait(..)) {
+    if matches!(wanted, Key::Thread(_) | Key::Process(_) | Key::Wait(..)) {
         callers.clear();
     }
     let all = callers.iter().filter_map(|&(place, _)| place);
     let names = Names::new(profile, files(profile, stack.iter().copied().chain(all)));
     let line = |place: Place| {
-        let at = names.at(place);
+        let at = at(profile, &names, place);
         [names.function(place), &at]
             .join("  ")
             .trim_end()
@@ -97,6 +104,7 @@ fn of_stacks(profile: &Profile, selection: &Selection, wanted: Key) -> Detail {
         stack: stack.into_iter().map(line).collect(),
         stack_weight,
         weight,
+        whole: 0,
     }
 }
 
@@ -107,7 +115,8 @@ fn is_meant(profile: &Profile, wanted: Key, place: Place, location: LocationId) 
             let row = profile.frames.get(frame);
             (row.file, row.line) == (file, line)
         }),
-        Key::Thread(_) => false,
+        Key::Unknown(its) => place == Place::Unknown && module(profile, location) == its,
+        Key::Thread(_) | Key::Process(_) => false,
         Key::Wait(wait, what, _) => {
             let kind = profile.locations.get(location).kind;
             matches!(kind, LocationKind::Wait { wait: its, .. } if Some(its) == wait)
@@ -120,6 +129,10 @@ fn name(profile: &Profile, names: &Names<'_>, wanted: Key) -> String {
     match wanted {
         Key::Function(function, _) => profile.strings.get(function).to_owned(),
         Key::Nameless(place) => names.function(place).to_owned(),
+        Key::Unknown(module) => {
+            format!("[unknown function]  {}", module_name(profile, module))
+        }
+        Key::Process(pid) => format!("process {pid}"),
         Key::Line(file, line) => format!("{}:{line}", names.file(file)),
         Key::Thread(thread) => {
             let thread = profile.threads.get(thread);
@@ -145,6 +158,7 @@ mod tests {
         let mut profile = Profile::from_folded(folded).unwrap();
         for sample in &mut profile.samples {
             sample.weight = Nanos(10);
+            sample.time = Nanos(0);
         }
         let mut window = Window::new();
         window.take(&mut profile, Nanos(1));

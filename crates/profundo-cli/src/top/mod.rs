@@ -5,9 +5,11 @@
 //! `--batch` (`batch`). None of them waits for another.
 
 mod answer;
+mod asleep;
 mod batch;
 mod bell;
 mod detail;
+mod facts;
 mod guardian;
 mod keeper;
 mod keys;
@@ -16,6 +18,7 @@ mod naming;
 mod output;
 mod page;
 mod picture;
+mod processes;
 mod recording;
 mod state;
 mod terminal;

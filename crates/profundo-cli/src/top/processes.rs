@@ -1,0 +1,370 @@
+//! What the kernel counts of each process: CPU time, memory, threads. Each page looks once, at two short files of a
+//! process that do not make it wait; what was seen before is kept for as long as the longest window.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use profundo_model::{ProcessEnd, Profile};
+
+use super::window::Span;
+use crate::options::LONGEST_WINDOW;
+
+const SECOND: u64 = 1_000_000_000;
+/// Of more processes nobody reads a page, and looking would take too long.
+const MOST: usize = 64;
+/// Looks that are nearer to each other are one.
+const APART: u64 = SECOND / 2;
+
+/// One look at a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Look {
+    /// When, since the start of the recording.
+    time: u64,
+    /// CPU time until then.
+    cpu: u64,
+    /// Bytes in memory.
+    resident: u64,
+}
+
+/// What is known of a process.
+#[derive(Debug, Clone)]
+struct Known {
+    /// When it began, as the kernel says it: another one of the same number began at another time.
+    began: u64,
+    /// The first look.
+    first: Look,
+    /// Those of the longest window, the oldest first.
+    looks: VecDeque<Look>,
+    peak: u64,
+    threads: usize,
+}
+
+/// The processes.
+#[derive(Debug, Clone, Default)]
+pub struct Processes {
+    known: BTreeMap<u32, Known>,
+}
+
+/// What a page says of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sizes {
+    /// CPU time in the window, in nanoseconds.
+    pub cpu: u64,
+    /// For how long that was counted.
+    pub length: u64,
+    /// Bytes in memory, those included that it shares with others.
+    pub resident: u64,
+    /// How many more that is than at the beginning of the window; `None` where nobody has looked then.
+    pub grown: Option<i64>,
+    /// The most that it ever had.
+    pub peak: u64,
+    /// Its threads.
+    pub threads: usize,
+}
+
+/// A process that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alive {
+    /// Its number.
+    pub pid: u32,
+    /// The row of the program that it is at present.
+    pub row: usize,
+}
+
+/// The processes of a recording that have not ended, the first one first.
+pub fn alive(profile: &Profile) -> Vec<Alive> {
+    let mut found: Vec<Alive> = Vec::new();
+    let mut last: BTreeMap<u32, usize> = BTreeMap::new();
+    for (row, process) in profile.processes.iter().enumerate() {
+        last.insert(process.pid, row);
+    }
+    for (row, process) in profile.processes.iter().enumerate() {
+        let is_alive = process.ended.is_none() && process.end == ProcessEnd::Unknown;
+        if is_alive && last.get(&process.pid) == Some(&row) {
+            let pid = process.pid;
+            found.push(Alive { pid, row });
+        }
+    }
+    let first = profile.processes.first().map(|process| process.pid);
+    found.sort_by_key(|it| (Some(it.pid) != first, it.row));
+    found
+}
+
+impl Processes {
+    /// Looks at those that nobody has looked at yet: what they used before is not of the recording.
+    pub fn look_at_new(&mut self, profile: &Profile, now: u64) {
+        if self.known.len() >= MOST {
+            return;
+        }
+        for Alive { pid, .. } in alive(profile).into_iter().take(MOST) {
+            if !self.known.contains_key(&pid) {
+                self.look_at(pid, now);
+            }
+        }
+    }
+
+    /// Looks at all that are alive; forgets the others.
+    pub fn look(&mut self, profile: &Profile, now: u64) {
+        let alive = alive(profile);
+        let first = profile.processes.first().map(|process| process.pid);
+        self.known
+            .retain(|&pid, _| Some(pid) == first || alive.iter().any(|it| it.pid == pid));
+        for Alive { pid, .. } in alive.into_iter().take(MOST) {
+            self.look_at(pid, now);
+        }
+    }
+
+    fn look_at(&mut self, pid: u32, time: u64) {
+        let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        let Some(stat) = Stat::parse(&read("stat")) else {
+            return;
+        };
+        let (resident, peak) = sizes(&read("status"));
+        // Who has ended has no memory any more: what it had is what it had last.
+        if resident == 0 {
+            return;
+        }
+        let look = Look {
+            time,
+            cpu: stat.cpu,
+            resident,
+        };
+        let age = since_boot().saturating_sub(stat.began.saturating_mul(SECOND / ticks()));
+        if !self.known.contains_key(&pid) && age <= time {
+            // It began while it was recorded, and had used nothing then.
+            let birth = Look {
+                time: time - age,
+                cpu: 0,
+                resident,
+            };
+            self.add(pid, birth, &stat, peak);
+        }
+        self.add(pid, look, &stat, peak);
+    }
+
+    fn add(&mut self, pid: u32, look: Look, stat: &Stat, peak: u64) {
+        let known = self
+            .known
+            .entry(pid)
+            .or_insert_with(|| Known::new(stat.began, look));
+        if known.began != stat.began {
+            *known = Known::new(stat.began, look);
+        }
+        let looks = &mut known.looks;
+        // The last one stands for the present, and becomes the past when there is enough between.
+        let before = looks.len().checked_sub(2).map(|at| looks[at].time);
+        if before.is_some_and(|before| look.time < before + APART) {
+            looks.pop_back();
+        }
+        looks.push_back(look);
+        // The one behind the beginning of the longest window is its beginning.
+        let oldest = look.time.saturating_sub(LONGEST_WINDOW * SECOND);
+        while looks.get(1).is_some_and(|second| second.time <= oldest) {
+            looks.pop_front();
+        }
+        known.peak = known.peak.max(peak).max(look.resident);
+        known.threads = stat.threads;
+    }
+
+    /// What is known of a process for a part of the past.
+    pub fn sizes(&self, pid: u32, span: Span) -> Option<Sizes> {
+        let known = self.known.get(&pid)?;
+        let last = *known.looks.back()?;
+        let then = match span {
+            Span::SinceStart => known.first,
+            Span::Last(seconds) => {
+                let from = last.time.saturating_sub(seconds * SECOND);
+                let before = known.looks.iter().rev().find(|look| look.time <= from);
+                *before.or(known.looks.front()).unwrap_or(&known.first)
+            }
+        };
+        let length = last.time.saturating_sub(then.time);
+        Some(Sizes {
+            cpu: last.cpu.saturating_sub(then.cpu),
+            length,
+            resident: last.resident,
+            grown: (length > 0).then(|| last.resident as i64 - then.resident as i64),
+            peak: known.peak,
+            threads: known.threads,
+        })
+    }
+}
+
+impl Known {
+    fn new(began: u64, first: Look) -> Self {
+        Self {
+            began,
+            first,
+            looks: VecDeque::new(),
+            peak: 0,
+            threads: 0,
+        }
+    }
+}
+
+/// What of a `stat` is of interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    /// In nanoseconds.
+    cpu: u64,
+    threads: usize,
+    /// In the kernel's ticks since the machine's start.
+    began: u64,
+}
+
+impl Stat {
+    /// `None` if it is none. The name may have anything in it.
+    fn parse(stat: &[u8]) -> Option<Self> {
+        let end = stat.iter().rposition(|&byte| byte == b')')?;
+        let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
+        let mut fields = rest.split_ascii_whitespace();
+        let mut skip_to = |skipped: usize| fields.nth(skipped)?.parse::<u64>().ok();
+        let user = skip_to(11)?;
+        let system = skip_to(0)?;
+        let threads = skip_to(4)?;
+        let began = skip_to(1)?;
+        Some(Self {
+            cpu: user.saturating_add(system).saturating_mul(SECOND / ticks()),
+            threads: usize::try_from(threads).ok()?,
+            began,
+        })
+    }
+}
+
+/// How many of the kernel's ticks make a second.
+fn ticks() -> u64 {
+    // SAFETY: a call without pointers.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    u64::try_from(ticks).map_or(100, |ticks| ticks.clamp(1, SECOND))
+}
+
+/// Nanoseconds since the machine's start.
+fn since_boot() -> u64 {
+    super::clock(libc::CLOCK_BOOTTIME)
+}
+
+/// Bytes in memory and the most of them, in a `status`; 0 where the kernel does not tell.
+fn sizes(status: &[u8]) -> (u64, u64) {
+    let text = String::from_utf8_lossy(status);
+    let of = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
+        number.map_or(0, |kilobytes: u64| kilobytes.saturating_mul(1 << 10))
+    };
+    (of("VmRSS:"), of("VmHWM:"))
+}
+
+#[cfg(test)]
+mod tests {
+    use profundo_model::{Nanos, Process};
+
+    use super::*;
+
+    const STAT: &str =
+        "7 (a) b (c) S 5 7 7 0 -1 0 100 2 3 4 150 25 6 7 20 0 9 0 99 4096 1 18446744073709551615";
+
+    fn look(time: u64, cpu: u64, resident: u64) -> Look {
+        Look {
+            time: time * SECOND,
+            cpu: cpu * SECOND,
+            resident,
+        }
+    }
+
+    fn of(looks: &[Look]) -> Processes {
+        let mut processes = Processes::default();
+        let stat = Stat::parse(STAT.as_bytes()).unwrap();
+        for &look in looks {
+            processes.add(7, look, &stat, 900);
+        }
+        processes
+    }
+
+    #[test]
+    fn a_stat_is_read_behind_any_name() {
+        let stat = Stat::parse(STAT.as_bytes()).unwrap();
+        assert_eq!((stat.threads, stat.began), (9, 99));
+        assert_eq!(stat.cpu, 175 * (SECOND / ticks()));
+        assert_eq!(Stat::parse(b"7 (a) S 5"), None);
+        assert_eq!(
+            sizes(b"VmHWM:\t  30 kB\nVmRSS:\t  20 kB\n"),
+            (20 << 10, 30 << 10)
+        );
+        assert_eq!(sizes(b"Name:\tx\n"), (0, 0));
+    }
+
+    #[test]
+    fn a_window_has_what_was_used_in_it() {
+        let looks: Vec<Look> = (0..=20).map(|at| look(at, at / 2, 100 + at)).collect();
+        let processes = of(&looks);
+        let last = processes.sizes(7, Span::Last(10)).unwrap();
+        assert_eq!((last.cpu, last.length), (5 * SECOND, 10 * SECOND));
+        assert_eq!((last.resident, last.grown), (120, Some(10)));
+        assert_eq!((last.peak, last.threads), (900, 9));
+        let all = processes.sizes(7, Span::SinceStart).unwrap();
+        assert_eq!((all.cpu, all.length), (10 * SECOND, 20 * SECOND));
+        // Longer than it is known: what is known.
+        let long = processes.sizes(7, Span::Last(60)).unwrap();
+        assert_eq!((long.length, long.grown), (20 * SECOND, Some(20)));
+        assert_eq!(
+            of(&looks[..1]).sizes(7, Span::Last(10)).unwrap().grown,
+            None
+        );
+        assert_eq!(processes.sizes(8, Span::SinceStart), None);
+    }
+
+    #[test]
+    fn many_looks_take_little_memory() {
+        let mut processes = Processes::default();
+        let stat = Stat::parse(STAT.as_bytes()).unwrap();
+        for tenth in 0..3000 {
+            let time = tenth * SECOND / 10;
+            let look = Look {
+                time,
+                cpu: time,
+                resident: tenth,
+            };
+            processes.add(7, look, &stat, 0);
+        }
+        let known = &processes.known[&7];
+        assert!(
+            known.looks.len() <= 3 * LONGEST_WINDOW as usize,
+            "{}",
+            known.looks.len()
+        );
+        let last = processes.sizes(7, Span::Last(60)).unwrap();
+        assert!(last.length >= 60 * SECOND && last.length <= 61 * SECOND);
+        let all = processes.sizes(7, Span::SinceStart).unwrap();
+        assert_eq!(all.length, 2999 * SECOND / 10);
+        // Another process of the same number begins anew.
+        let other = Stat { began: 100, ..stat };
+        processes.add(7, look(301, 0, 5), &other, 5);
+        let sizes = processes.sizes(7, Span::SinceStart).unwrap();
+        assert_eq!((sizes.cpu, sizes.length, sizes.peak), (0, 0, 5));
+    }
+
+    #[test]
+    fn this_process_is_looked_at_and_who_has_ended_is_not() {
+        let mut profile = Profile::default();
+        let process = |pid, ended| Process {
+            pid,
+            ended,
+            ..Process::default()
+        };
+        let own = std::process::id();
+        profile.processes = vec![
+            Process {
+                end: ProcessEnd::Replaced,
+                ..process(own, Some(Nanos(1)))
+            },
+            process(u32::MAX, Some(Nanos(1))),
+            process(own, None),
+        ];
+        assert_eq!(alive(&profile), [Alive { pid: own, row: 2 }]);
+        let mut processes = Processes::default();
+        processes.look_at_new(&profile, 1);
+        processes.look(&profile, SECOND);
+        let sizes = processes.sizes(own, Span::SinceStart).unwrap();
+        assert!(sizes.resident > 100_000 && sizes.peak >= sizes.resident);
+        assert!(sizes.threads >= 1);
+    }
+}
