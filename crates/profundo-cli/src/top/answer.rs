@@ -4,16 +4,14 @@
 use std::path::Path;
 
 use profundo_analysis::{
-    Few, Filter, Libraries, LinesOptions, Place, Selection, Shown, Split, each_innermost_place,
-    lines, shares, totals, waits,
+    Few, Filter, Libraries, LinesOptions, Place, Selection, Shown, Split, lines, shares, totals,
+    waits,
 };
-use profundo_model::{
-    FileId, Frame, Language, LocationId, LocationKind, ModuleId, Profile, Sample, Wait,
-    is_generated_code,
-};
+use profundo_model::{FileId, Frame, Language, Profile, Sample, Wait};
 use profundo_report::Names;
 use rustc_hash::FxHashMap;
 
+use super::nameless::{self, is_nameless};
 use super::picture::{Key, Row, View};
 use super::processes::{Alive, Processes, alive};
 use super::window::{Part, Span};
@@ -108,11 +106,11 @@ fn functions(profile: &Profile, selection: &Selection) -> Vec<Row> {
     shares.sort_by_key(|row| std::cmp::Reverse(row.own_amount.weight));
     let names = Names::new(profile, files(profile, shares.iter().map(|row| row.place)));
     let mut rows: Vec<Row> = (shares.iter())
-        .filter(|share| share.place != Place::Unknown)
+        .filter(|share| !is_nameless(profile, share.place))
         .map(|share| Row {
             key: key(profile, share.place),
             name: names.function(share.place).to_owned(),
-            at: at(profile, &names, share.place),
+            at: names.at(share.place),
             own: share.own_amount.weight,
             total: share.total_amount.weight,
             split: share.own_amount.split,
@@ -121,74 +119,9 @@ fn functions(profile: &Profile, selection: &Selection) -> Vec<Row> {
         })
         .collect();
     if rows.len() < shares.len() {
-        rows.extend(unknown(profile, selection));
+        rows.extend(nameless::rows(profile, selection));
     }
     rows
-}
-
-/// What has not been looked up yet, by its module: else all of it were one row, which says nothing.
-fn unknown(profile: &Profile, selection: &Selection) -> Vec<Row> {
-    let mut found: FxHashMap<Option<ModuleId>, Split> = FxHashMap::default();
-    let stacks = selection.stacks(profile);
-    let splits: FxHashMap<_, _> = (stacks.iter())
-        .map(|stack| (stack.stack, stack.split))
-        .collect();
-    let ids = stacks.iter().map(|stack| stack.stack);
-    each_innermost_place(profile, ids, Shown::COMMAND, |stack, innermost| {
-        if let Some((Place::Unknown, location)) = innermost {
-            *found.entry(module(profile, location)).or_default() += splits[&stack];
-        }
-    });
-    let row = |(module, split): (Option<ModuleId>, Split)| Row {
-        key: Key::Unknown(module),
-        name: NO_NAME.to_owned(),
-        at: module_name(profile, module),
-        own: split.sum(),
-        total: split.sum(),
-        split,
-        threads: 0,
-        sizes: None,
-    };
-    found.into_iter().map(row).collect()
-}
-
-const NO_NAME: &str = "[unknown function]";
-
-/// The module of code.
-pub fn module(profile: &Profile, location: LocationId) -> Option<ModuleId> {
-    let location = profile.locations.get(location);
-    let is_code = matches!(location.kind, LocationKind::Code(_));
-    location.module.filter(|_| is_code)
-}
-
-/// What a module is called, whether or not it is a file.
-pub fn module_name(profile: &Profile, module: Option<ModuleId>) -> String {
-    let Some(module) = module else {
-        return "in memory of no file".to_owned();
-    };
-    let path = profile.strings.get(profile.modules.get(module).path);
-    match path.rsplit('/').next() {
-        _ if is_generated_code(path) => MADE.to_owned(),
-        Some("") | None => "in memory of no file".to_owned(),
-        Some(file) => file.to_owned(),
-    }
-}
-
-const MADE: &str = "in code made at run time (JIT)";
-
-/// Where a place is. Code that a program made lies in no file, and the name of its memory says nothing.
-pub fn at(profile: &Profile, names: &Names<'_>, place: Place) -> String {
-    if let Place::Frame(frame) = place {
-        let frame = profile.frames.get(frame);
-        let path = profile.strings.get(profile.files.get(frame.file).path);
-        if profile.strings.get(frame.function).is_empty() && is_generated_code(path) {
-            return MADE.to_owned();
-        }
-    }
-    match (names.function(place), names.at(place)) {
-        (NO_NAME, at) if at.is_empty() => "in memory of no file".to_owned(),
-        (_, at) => at,
-    }
 }
 
 /// The processes, with what the kernel counts of them, which was not counted for quite the same time. CPU times are
@@ -354,7 +287,7 @@ impl Texts {
 
 #[cfg(test)]
 mod tests {
-    use profundo_model::{Avma, CodeAddress, Nanos, State, ThreadId};
+    use profundo_model::{Nanos, State, ThreadId};
 
     use super::super::window::{Span, Window};
     use super::*;
@@ -408,35 +341,6 @@ mod tests {
             .collect();
         assert_eq!(told, [("leaf", 3, 3), ("main", 0, 4), ("work", 1, 4)]);
         assert_eq!((answer.whole, answer.split.sum()), (4, 4));
-    }
-
-    #[test]
-    fn what_has_no_name_yet_is_told_by_its_module() {
-        let mut profile = Profile::default();
-        let mut part = Part::default();
-        let paths = ["/usr/lib/libfoo.so.1", "//anon", ""];
-        for (number, path) in (1..).zip(paths) {
-            let module = (!path.is_empty()).then(|| profile.hand_made_module(path));
-            let address = CodeAddress::Instruction(Avma(number * 4096));
-            let location = profile
-                .locations
-                .intern(LocationKind::Code(address), module);
-            let stack = profile.stacks.intern(None, location);
-            part.rows.push(Sample {
-                stack,
-                weight: Nanos(number * 1000),
-                ..Sample::default()
-            });
-            part.counts.push(50);
-        }
-        let mut texts = Texts::default();
-        let mut found = rows(&mut profile, &part, View::Functions, &mut texts).rows;
-        found.sort_by_key(|row| row.own);
-        let told: Vec<(&str, &str)> = (found.iter())
-            .map(|row| (row.name.as_str(), row.at.as_str()))
-            .collect();
-        let wanted = ["libfoo.so.1", MADE, "in memory of no file"].map(|at| (NO_NAME, at));
-        assert_eq!(told, wanted);
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn words(state: char, call: &str) -> Option<&'static str> {
     })
 }
 
-const POLLS: &str = "waits for files or sockets (poll), or for time to pass";
+const POLLS: &str = "waits for files or sockets, or for time";
 
 /// Calls that newer machines do not have.
 #[cfg(target_arch = "x86_64")]

@@ -5,12 +5,16 @@ use profundo_model::{LocationId, LocationKind, Profile, StackId};
 use profundo_report::Names;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::answer::{at, files, key, module, module_name, with_samples};
+use super::answer::{files, key, with_samples};
+use super::nameless::{self, whereabouts};
 use super::picture::{Detail, Key, View};
 use super::window::Part;
 
 /// So many of the heaviest stacks are looked at.
 const MOST_STACKS: usize = 20_000;
+
+/// A stack's places that are shown.
+type Path = Vec<(Place, LocationId)>;
 
 /// What there is to say of a row.
 pub fn detail(profile: &mut Profile, part: &Part, view: View, wanted: Key) -> Detail {
@@ -40,9 +44,9 @@ fn of_stacks(profile: &Profile, selection: &Selection, wanted: Key) -> Detail {
     let weights: FxHashMap<StackId, u64> = (stacks.iter())
         .map(|stack| (stack.stack, stack.weight))
         .collect();
-    let mut callers: FxHashMap<Option<Place>, u64> = FxHashMap::default();
+    let mut callers: FxHashMap<Option<Place>, (u64, LocationId)> = FxHashMap::default();
     // Stacks that differ by a line here and there are one.
-    let mut paths: FxHashMap<Vec<Key>, (u64, u64, Vec<Place>)> = FxHashMap::default();
+    let mut paths: FxHashMap<Vec<Key>, (u64, u64, Path)> = FxHashMap::default();
     let mut weight = 0_u64;
     let mut seen = FxHashSet::default();
     let ids = stacks.iter().map(|stack| stack.stack);
@@ -55,11 +59,15 @@ fn of_stacks(profile: &Profile, selection: &Selection, wanted: Key) -> Detail {
                 continue;
             }
             is_on = true;
-            let caller = level.checked_sub(1).map(|below| path[below].0);
+            let (caller, location) = match level.checked_sub(1) {
+                Some(below) => (Some(path[below].0), path[below].1),
+                None => (None, location),
+            };
             // A function that recurses is called once by each of its callers.
             let caller_key = caller.map(|caller| key(profile, caller));
             if caller_key != Some(wanted) && seen.insert(caller) {
-                *callers.entry(caller).or_default() += its;
+                // Any of its locations will do to say where it is.
+                callers.entry(caller).or_insert((0, location)).0 += its;
             }
         }
         if is_on {
@@ -69,39 +77,36 @@ fn of_stacks(profile: &Profile, selection: &Selection, wanted: Key) -> Detail {
             *sum = sum.saturating_add(its);
             if its > *most {
                 *most = its;
-                *places = path.iter().rev().map(|&(place, _)| place).collect();
+                *places = path.iter().rev().copied().collect();
             }
         }
     });
     let hottest = paths.into_iter().max_by_key(|(_, (sum, _, _))| *sum);
     let (stack_weight, _, stack) = hottest.map(|(_, hottest)| hottest).unwrap_or_default();
-    let mut callers: Vec<(Option<Place>, u64)> = callers.into_iter().collect();
-    callers.sort_by_key(|&(place, weight)| (std::cmp::Reverse(weight), place));
+    let mut callers: Vec<(Option<Place>, (u64, LocationId))> = callers.into_iter().collect();
+    callers.sort_by_key(|&(place, (weight, _))| (std::cmp::Reverse(weight), place));
     if matches!(wanted, Key::Thread(_) | Key::Process(_) | Key::Wait(..)) {
         callers.clear();
     }
     let all = callers.iter().filter_map(|&(place, _)| place);
-    let names = Names::new(profile, files(profile, stack.iter().copied().chain(all)));
-    let line = |place: Place| {
-        let at = at(profile, &names, place);
-        [names.function(place), &at]
-            .join("  ")
-            .trim_end()
-            .to_owned()
-    };
+    let places = stack.iter().map(|&(place, _)| place);
+    let names = Names::new(profile, files(profile, places.chain(all)));
+    let line = |place, location| nameless::line(profile, &names, place, location);
     Detail {
         key: wanted,
         name: name(profile, &names, wanted),
-        callers: callers
-            .into_iter()
-            .map(|(place, weight)| {
+        callers: (callers.into_iter())
+            .map(|(place, (weight, location))| {
+                let nobody = || "nobody that is shown".to_owned();
                 (
-                    place.map_or_else(|| "nobody that is shown".into(), line),
+                    place.map_or_else(nobody, |place| line(place, location)),
                     weight,
                 )
             })
             .collect(),
-        stack: stack.into_iter().map(line).collect(),
+        stack: (stack.into_iter())
+            .map(|(place, location)| line(place, location))
+            .collect(),
         stack_weight,
         weight,
         whole: 0,
@@ -115,7 +120,7 @@ fn is_meant(profile: &Profile, wanted: Key, place: Place, location: LocationId) 
             let row = profile.frames.get(frame);
             (row.file, row.line) == (file, line)
         }),
-        Key::Unknown(its) => place == Place::Unknown && module(profile, location) == its,
+        Key::Unknown(its) => whereabouts(profile, place, location) == Some(its),
         Key::Thread(_) | Key::Process(_) => false,
         Key::Wait(wait, what, _) => {
             let kind = profile.locations.get(location).kind;
@@ -129,8 +134,8 @@ fn name(profile: &Profile, names: &Names<'_>, wanted: Key) -> String {
     match wanted {
         Key::Function(function, _) => profile.strings.get(function).to_owned(),
         Key::Nameless(place) => names.function(place).to_owned(),
-        Key::Unknown(module) => {
-            format!("[unknown function]  {}", module_name(profile, module))
+        Key::Unknown(its) => {
+            format!("{}  {}", nameless::NO_NAME, nameless::words(profile, its))
         }
         Key::Process(pid) => format!("process {pid}"),
         Key::Line(file, line) => format!("{}:{line}", names.file(file)),

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use profundo_analysis::{Cause, Missing, unread};
 use profundo_model::Profile;
+use profundo_report::text::duration;
 
 use super::answer::{self, with_samples};
 use super::picture::{Head, Memory, View};
@@ -72,12 +73,18 @@ pub fn count(head: &mut Head, profile: &Profile, processes: &Processes, span: Sp
         head.cpu = (sizes.iter())
             .map(|it| it.cpu as f64 / it.length as f64)
             .sum();
+        head.counted = Some((head.cpu * part.length as f64) as u64);
     }
 }
 
 /// What is to be said of CPU time that could not be read, or was lost: a warning, if it is much, or else a figure.
-/// Nobody knows when samples were lost.
-pub fn unseen(profile: &mut Profile, part: &Part, span: Span) -> (Option<String>, Option<String>) {
+/// Nobody knows when samples were lost. `counted` is the kernel's count of that CPU time.
+pub fn unseen(
+    profile: &mut Profile,
+    part: &Part,
+    span: Span,
+    counted: Option<u64>,
+) -> (Option<String>, Option<String>) {
     let period = profile.meta.period.0;
     let loss = profile.meta.loss;
     let mut missing = with_samples(profile, part.only(false), unread);
@@ -94,6 +101,9 @@ pub fn unseen(profile: &mut Profile, part: &Part, span: Span) -> (Option<String>
     if missing.sum() > 0 {
         said.push(not_read(&missing, profile, part));
     }
+    if let Some(unsampled) = unsampled(part, period, counted) {
+        said.push(unsampled);
+    }
     for (count, what) in [
         (loss.lost(), "lost"),
         (loss.truncated, "deeper than stacks are read"),
@@ -107,24 +117,56 @@ pub fn unseen(profile: &mut Profile, part: &Part, span: Span) -> (Option<String>
     (None, (!said.is_empty()).then(|| said.join("; ")))
 }
 
+/// CPU time without a sample: threads end before one is due.
+fn unsampled(part: &Part, period: u64, counted: Option<u64>) -> Option<String> {
+    // By chance there is a sample more or less, and the kernel counts in hundredths of a second.
+    const PERIODS: u64 = 10;
+    const PART: u64 = 5;
+    let counted = counted.filter(|_| part.busy() > 0)?;
+    let sampled: u64 = part.only(false).iter().map(|it| it.weight.0).sum();
+    let rest = counted.saturating_sub(sampled);
+    let is_much = rest > counted / PART && rest > period.saturating_mul(PERIODS);
+    is_much.then(|| {
+        let [rest, counted] = [rest, counted].map(duration);
+        format!("{rest} of {counted} not sampled")
+    })
+}
+
 /// How much could not be read, and why.
 fn not_read(missing: &Missing, profile: &mut Profile, part: &Part) -> String {
-    if !answer::is_few(part, View::Functions) {
-        let share = missing.share(missing.sum()) * 100.0;
-        let causes: Vec<String> = (missing.causes.iter())
-            .map(|&(cause, time)| format!("{} {:.1} %", cause.words(), missing.share(time) * 100.0))
-            .collect();
-        return format!(
-            "{share:.1} % of the CPU time not readable: {}",
-            causes.join(", ")
-        );
-    }
-    let counted = with_samples(profile, part.counted().only(false), unread);
-    let causes: Vec<String> = (counted.causes.iter())
-        .map(|&(cause, count)| format!("{} {count}", cause.words()))
-        .collect();
-    let (sum, all) = (counted.sum(), counted.used);
-    format!("{sum} of {all} samples not readable: {}", causes.join(", "))
+    let is_few = answer::is_few(part, View::Functions);
+    let counted = is_few.then(|| with_samples(profile, part.counted().only(false), unread));
+    let (how_much, each): (String, Vec<String>) = match &counted {
+        Some(counted) => (
+            format!("{} of {} samples", counted.sum(), counted.used),
+            counted
+                .causes
+                .iter()
+                .map(|(_, count)| count.to_string())
+                .collect(),
+        ),
+        None => {
+            let percent = |part| format!("{:.1} %", missing.share(part) * 100.0);
+            (
+                format!("{} of the CPU time", percent(missing.sum())),
+                missing
+                    .causes
+                    .iter()
+                    .map(|&(_, time)| percent(time))
+                    .collect(),
+            )
+        }
+    };
+    let causes = counted
+        .as_ref()
+        .map_or(&missing.causes, |counted| &counted.causes);
+    let causes: Vec<String> = match &causes[..] {
+        [(cause, _)] => vec![cause.words().to_owned()],
+        all => (all.iter().zip(each))
+            .map(|((cause, _), much)| format!("{} {much}", cause.words()))
+            .collect(),
+    };
+    format!("{how_much} ({})", causes.join(", "))
 }
 
 /// A command line whose program is called by its name alone.
@@ -153,6 +195,54 @@ mod tests {
         let head = head(&Profile::default(), &part, 1);
         assert!(head.cpu <= 0.1, "{}", head.cpu);
         assert!(head.rate <= 10.0, "{}", head.rate);
+    }
+
+    #[test]
+    fn what_was_not_read_is_told_with_its_causes() {
+        let mut profile = Profile::from_folded("[broken stack] 1\nmain 1").unwrap();
+        let mut part = Part::default();
+        let kind = |reason| profundo_model::LocationKind::Reason(reason);
+        for (reason, count) in [
+            (profundo_model::Reason::PythonUnreadable, 3),
+            (profundo_model::Reason::SignalsBlocked, 2),
+        ] {
+            let location = profile.locations.intern(kind(reason), None);
+            part.rows.push(profundo_model::Sample {
+                stack: profile.stacks.intern(None, location),
+                weight: profundo_model::Nanos(count * 1000),
+                ..profundo_model::Sample::default()
+            });
+            part.counts.push(count);
+        }
+        let mut told = |part: &Part| unseen(&mut profile, part, Span::Last(10), None).1;
+        let said = told(&part).unwrap();
+        assert_eq!(
+            said,
+            "5 of 5 samples (Python, not readable 3, signals blocked 2)"
+        );
+        part.rows.truncate(1);
+        let said = told(&part).unwrap();
+        assert_eq!(said, "3 of 3 samples (Python, not readable)");
+    }
+
+    #[test]
+    fn time_without_samples_is_told_where_it_is_much() {
+        let part = |samples: u64| Part {
+            rows: vec![profundo_model::Sample {
+                weight: profundo_model::Nanos(samples * 10_000_000),
+                ..profundo_model::Sample::default()
+            }],
+            counts: vec![samples],
+            samples,
+            length: 1_000_000_000,
+        };
+        let of = |samples, counted| unsampled(&part(samples), 10_000_000, counted);
+        assert_eq!(of(90, Some(1_000_000_000)), None);
+        assert_eq!(of(1, Some(100_000_000)), None, "that is chance");
+        assert_eq!(of(1, None), None);
+        assert_eq!(of(0, Some(900_000_000)), None, "the table says it");
+        let said = of(50, Some(1_000_000_000)).unwrap();
+        assert!(said.starts_with("500 ms of 1.00 s not sampled"), "{said}");
     }
 
     #[test]

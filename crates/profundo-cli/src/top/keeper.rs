@@ -36,6 +36,8 @@ const SELDOM: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(10);
 const TURN: Duration = Duration::from_millis(50);
 const ROUNDS: u32 = 4;
+/// Who takes less of a CPU waits.
+const IDLE: f64 = 0.01;
 /// The first page comes when there is enough to show on it, and after this at the latest.
 const FIRST: Duration = Duration::from_secs(1);
 
@@ -375,12 +377,12 @@ impl Keeper {
         if !has_ended {
             count(&mut head, profile, &self.processes, span, &part);
         }
-        (head.warning, head.unread) = unseen(profile, &part, span);
+        (head.warning, head.unread) = unseen(profile, &part, span, head.counted);
         head.ended.clone_from(&self.ended);
         head.own_cpu = own_share(&mut self.spent);
         head.is_naming = self.naming.is_busy();
         head.asleep = match part.busy() {
-            0 if !has_ended => asleep::waits_for(head.pid).map(str::to_owned),
+            0 if head.cpu < IDLE && !has_ended => asleep::waits_for(head.pid).map(str::to_owned),
             _ => None,
         };
         let detail = wanted.map(|key| {

@@ -14,6 +14,7 @@ mod guardian;
 mod keeper;
 mod keys;
 mod live;
+mod nameless;
 mod naming;
 mod output;
 mod page;

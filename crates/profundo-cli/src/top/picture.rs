@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use profundo_analysis::{Place, Split};
-use profundo_model::{FileId, ModuleId, StringId, ThreadId, Wait};
+use profundo_model::{FileId, StringId, ThreadId, Wait};
 
 use super::processes::Sizes;
 use super::window::Span;
@@ -46,6 +46,17 @@ impl View {
     }
 }
 
+/// Where code without a name lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Whereabouts {
+    /// In the file of this path.
+    File(StringId),
+    /// In memory where a program has made code.
+    Made,
+    /// Nobody knows.
+    Nowhere,
+}
+
 /// What a row is about, from one page to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Key {
@@ -53,8 +64,8 @@ pub enum Key {
     Function(StringId, FileId),
     /// What has no function.
     Nameless(Place),
-    /// Code without names in a module, or in none.
-    Unknown(Option<ModuleId>),
+    /// Code without names that lies there.
+    Unknown(Whereabouts),
     /// A line of a file.
     Line(FileId, u32),
     /// A thread.
@@ -110,7 +121,9 @@ pub struct Head {
     pub elapsed: u64,
     /// CPU time in the part that is shown, per elapsed time: 1 is one CPU.
     pub cpu: f64,
-    /// The same of this program itself.
+    /// CPU time that the kernel has counted in that part, in nanoseconds, and where it is known of all processes.
+    pub counted: Option<u64>,
+    /// The share of a CPU that this program itself takes.
     pub own_cpu: f64,
     /// Samples per second.
     pub rate: f64,

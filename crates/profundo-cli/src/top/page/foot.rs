@@ -94,7 +94,7 @@ const WORDS: [(&str, &str); 6] = [
     ("CPU", "of all processes together; 100 % is one CPU"),
     (
         "RSS (+ −)",
-        "memory, its growth in the window; ≤: shared counts twice",
+        "memory, its growth in the window; ≤: shared is twice in",
     ),
     ("itself", "what profundo takes"),
     (

@@ -10,7 +10,7 @@ use crate::top::picture::{Picture, Row, View};
 use crate::top::state::{Order, State};
 
 /// So many rows say why there is nothing else.
-pub const WHY_ROWS: usize = 3;
+pub const WHY_ROWS: usize = 4;
 /// How wide `29 of 29` is, with what parts it from the column before.
 const FEW: u16 = 9;
 /// A place keeps so much of a narrow row, and a name so much.
@@ -155,8 +155,20 @@ fn why_nothing(state: &State, picture: &Picture) -> Vec<String> {
     let seen = duration(picture.length);
     let mut why = vec![match head.ended {
         Some(_) => format!("no sample was taken: it used too little CPU time in {seen}"),
-        None => format!("no CPU time was used in these {seen}"),
+        None => match head.counted {
+            // The kernel counts what is too short for a sample.
+            Some(used @ 1..) => {
+                format!(
+                    "no sample in these {seen}, for {} of CPU time",
+                    duration(used)
+                )
+            }
+            _ => format!("no CPU time was used in these {seen}"),
+        },
     }];
+    if head.cpu > 0.01 && head.ended.is_none() {
+        why.push("its threads end before a sample is due: `-r 1000` samples more often".to_owned());
+    }
     if let Some(asleep) = &head.asleep {
         why.push(format!("the main thread of {} {asleep}", head.pid));
     }

@@ -304,7 +304,7 @@ fn keys_are_explained() {
              Ctrl-C                  interrupt the program that top started, or leave
              ? h                     this page; any key leaves it
              CPU                     of all processes together; 100 % is one CPU
-             RSS (+ −)               memory, its growth in the window; ≤: shared counts twic
+             RSS (+ −)               memory, its growth in the window; ≤: shared is twice in
              itself                  what profundo takes
              Py Nat Sys Wait Unr     Python, native, system calls, waiting, not readable
             ? help  q quit  Esc back  s sort: self  w window  / filter  Space pause

@@ -71,9 +71,9 @@ fn a_program_that_sleeps_has_a_reason() {
              1 Functions  2 Lines  3 Threads  4 Processes    by self · last 10 s · 0 samples
             Self % Nat Sys Total %  Function
               no CPU time was used in these 10.0 s
+              its threads end before a sample is due: `-r 1000` samples more often
               the main thread of 4711 sleeps until a time has come
               `--wall` shows where threads wait, and for how long
-
 
             ? help  q quit  s sort: self  w window  / filter  Space pause  Enter closer
         "#]],
