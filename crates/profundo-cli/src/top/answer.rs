@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::nameless::{self, is_nameless};
 use super::picture::{Key, Row, View};
-use super::processes::{Alive, Processes, alive};
+use super::processes::{Alive, Processes};
 use super::window::{Part, Span};
 use crate::sources;
 
@@ -127,7 +127,7 @@ fn functions(profile: &Profile, selection: &Selection) -> Vec<Row> {
 /// The processes, with what the kernel counts of them, which was not counted for quite the same time. CPU times are
 /// those of so many nanoseconds.
 pub fn processes(profile: &Profile, processes: &Processes, span: Span, whole: u64) -> Vec<Row> {
-    let row = |Alive { pid, row }: Alive| {
+    let row = |&Alive { pid, row }: &Alive| {
         let sizes = processes.sizes(pid, span);
         let cpu = |cpu: u64, length: u64| (cpu as f64 / length.max(1) as f64 * whole as f64) as u64;
         let process = profile.processes.get(row);
@@ -143,7 +143,7 @@ pub fn processes(profile: &Profile, processes: &Processes, span: Span, whole: u6
             sizes,
         }
     };
-    alive(profile).into_iter().map(row).collect()
+    processes.alive().iter().map(row).collect()
 }
 
 /// What a place is from one page to the next: a function is hottest now at one line, now at another.

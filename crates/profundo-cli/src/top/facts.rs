@@ -8,7 +8,7 @@ use profundo_report::text::duration;
 
 use super::answer::{self, with_samples};
 use super::picture::{Head, Memory, View};
-use super::processes::{Processes, alive};
+use super::processes::Processes;
 use super::window::{Part, Span, is_waiting};
 
 /// Over how long our own CPU time is measured.
@@ -39,7 +39,6 @@ pub fn head(profile: &Profile, part: &Part, elapsed: u64) -> Head {
             short_command(profile.strings.get(process.command))
         }),
         pid: process.map_or(0, |process| process.pid),
-        others: alive(profile).len().saturating_sub(1),
         elapsed,
         cpu: weight as f64 / length,
         rate: part.samples as f64 * 1e9 / length,
@@ -50,7 +49,8 @@ pub fn head(profile: &Profile, part: &Part, elapsed: u64) -> Head {
 
 /// Adds what the kernel has counted, which is surer than what was sampled, unless some were not looked at.
 pub fn count(head: &mut Head, profile: &Profile, processes: &Processes, span: Span, part: &Part) {
-    let alive = alive(profile);
+    let alive = processes.alive();
+    head.others = alive.len().saturating_sub(1);
     let sizes: Vec<_> = (alive.iter())
         .filter_map(|it| processes.sizes(it.pid, span))
         .collect();

@@ -303,7 +303,7 @@ impl Keeper {
                     self.told = [self.told[1], profile.meta.duration.0];
                     self.window.take(profile, Nanos(self.told[0]));
                     let now = since(self.started);
-                    self.processes.look_at_new(profile, now);
+                    self.processes.take(profile, now);
                 }
                 false
             }

@@ -42,6 +42,10 @@ struct Known {
 #[derive(Debug, Clone, Default)]
 pub struct Processes {
     known: BTreeMap<u32, Known>,
+    /// Those that have not ended, the first one first.
+    alive: Vec<Alive>,
+    /// So many rows of the recording were looked through for new ones: there may be very many short ones.
+    rows: usize,
 }
 
 /// What a page says of a process.
@@ -70,45 +74,46 @@ pub struct Alive {
     pub row: usize,
 }
 
-/// The processes of a recording that have not ended, the first one first.
-pub fn alive(profile: &Profile) -> Vec<Alive> {
-    let mut found: Vec<Alive> = Vec::new();
-    let mut last: BTreeMap<u32, usize> = BTreeMap::new();
-    for (row, process) in profile.processes.iter().enumerate() {
-        last.insert(process.pid, row);
-    }
-    for (row, process) in profile.processes.iter().enumerate() {
-        let is_alive = process.ended.is_none() && process.end == ProcessEnd::Unknown;
-        if is_alive && last.get(&process.pid) == Some(&row) {
-            let pid = process.pid;
-            found.push(Alive { pid, row });
-        }
-    }
-    let first = profile.processes.first().map(|process| process.pid);
-    found.sort_by_key(|it| (Some(it.pid) != first, it.row));
-    found
-}
-
 impl Processes {
-    /// Looks at those that nobody has looked at yet: what they used before is not of the recording.
-    pub fn look_at_new(&mut self, profile: &Profile, now: u64) {
-        if self.known.len() >= MOST {
-            return;
-        }
-        for Alive { pid, .. } in alive(profile).into_iter().take(MOST) {
-            if !self.known.contains_key(&pid) {
-                self.look_at(pid, now);
+    /// Those that have not ended, the first one first.
+    pub fn alive(&self) -> &[Alive] {
+        &self.alive
+    }
+
+    /// Takes note of those that have begun or ended. Looks at new ones: what they used before is not of the recording.
+    pub fn take(&mut self, profile: &Profile, now: u64) {
+        let rows = &profile.processes;
+        let new = self.rows.min(rows.len())..rows.len();
+        self.rows = rows.len();
+        for row in new {
+            let pid = rows[row].pid;
+            // A program that takes another one's place is the same process.
+            match self.alive.iter_mut().find(|it| it.pid == pid) {
+                Some(same) => same.row = row,
+                None => self.alive.push(Alive { pid, row }),
             }
+        }
+        self.alive.retain(|it| {
+            let row = rows.get(it.row);
+            row.is_some_and(|row| row.ended.is_none() && row.end == ProcessEnd::Unknown)
+        });
+        let first = rows.first().map(|process| process.pid);
+        self.alive.sort_by_key(|it| (Some(it.pid) != first, it.row));
+        let new: Vec<u32> = (self.alive.iter().take(MOST))
+            .map(|it| it.pid)
+            .filter(|pid| !self.known.contains_key(pid))
+            .collect();
+        for pid in new {
+            self.look_at(pid, now);
         }
     }
 
     /// Looks at all that are alive; forgets the others.
     pub fn look(&mut self, profile: &Profile, now: u64) {
-        let alive = alive(profile);
-        let first = profile.processes.first().map(|process| process.pid);
-        self.known
-            .retain(|&pid, _| Some(pid) == first || alive.iter().any(|it| it.pid == pid));
-        for Alive { pid, .. } in alive.into_iter().take(MOST) {
+        self.take(profile, now);
+        let those: Vec<u32> = self.alive.iter().take(MOST).map(|it| it.pid).collect();
+        self.known.retain(|pid, _| those.contains(pid));
+        for pid in those {
             self.look_at(pid, now);
         }
     }
@@ -359,12 +364,19 @@ mod tests {
             process(u32::MAX, Some(Nanos(1))),
             process(own, None),
         ];
-        assert_eq!(alive(&profile), [Alive { pid: own, row: 2 }]);
         let mut processes = Processes::default();
-        processes.look_at_new(&profile, 1);
+        processes.take(&profile, 1);
+        assert_eq!(processes.alive(), [Alive { pid: own, row: 2 }]);
         processes.look(&profile, SECOND);
         let sizes = processes.sizes(own, Span::SinceStart).unwrap();
         assert!(sizes.resident > 100_000 && sizes.peak >= sizes.resident);
         assert!(sizes.threads >= 1);
+        profile.processes[2].ended = Some(Nanos(2));
+        profile.processes.push(process(own, None));
+        processes.take(&profile, 2 * SECOND);
+        assert_eq!(processes.alive(), [Alive { pid: own, row: 3 }]);
+        profile.processes[3].end = ProcessEnd::Exited(0);
+        processes.take(&profile, 3 * SECOND);
+        assert_eq!(processes.alive(), []);
     }
 }
