@@ -47,32 +47,21 @@ pub fn head(profile: &Profile, part: &Part, elapsed: u64) -> Head {
     }
 }
 
-/// Adds what the kernel has counted, which is surer than what was sampled, unless some were not looked at.
-pub fn count(head: &mut Head, profile: &Profile, processes: &Processes, span: Span, part: &Part) {
-    let alive = processes.alive();
-    head.others = alive.len().saturating_sub(1);
-    let sizes: Vec<_> = (alive.iter())
-        .filter_map(|it| processes.sizes(it.pid, span))
-        .collect();
-    let is_all = sizes.len() == alive.len();
-    if sizes.is_empty() || !is_all {
+/// Adds what the kernel has counted, which is surer than what was sampled, where it is known of all processes.
+pub fn count(head: &mut Head, processes: &Processes, span: Span, part: &Part) {
+    let alive = processes.alive().len();
+    head.others = alive.saturating_sub(1);
+    let Some(sum) = processes.sum(span).filter(|_| alive > 0) else {
         return;
-    }
-    head.threads = sizes.iter().map(|it| it.threads).sum();
-    let grown: Option<Vec<i64>> = sizes.iter().map(|it| it.grown).collect();
+    };
+    head.threads = sum.threads;
     head.memory = Some(Memory {
-        resident: sizes.iter().map(|it| it.resident).sum(),
-        grown: grown.map(|grown| grown.iter().sum()),
-        peak: (sizes.len() == 1).then(|| sizes[0].peak),
+        resident: sum.resident,
+        grown: sum.grown,
+        peak: (alive == 1).then_some(sum.peak),
     });
-    // Of those that have ended meanwhile only samples tell.
-    let have_ended = profile.processes.iter().filter_map(|it| it.ended);
-    let began = head.elapsed.saturating_sub(part.length);
-    let has_lost_some = have_ended.max().is_some_and(|last| last.0 >= began);
-    if !has_lost_some && sizes.iter().all(|it| it.length > 0) {
-        head.cpu = (sizes.iter())
-            .map(|it| it.cpu as f64 / it.length as f64)
-            .sum();
+    if sum.length > 0 {
+        head.cpu = sum.cpu as f64 / sum.length as f64;
         head.counted = Some((head.cpu * part.length as f64) as u64);
     }
 }

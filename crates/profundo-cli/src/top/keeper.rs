@@ -375,7 +375,7 @@ impl Keeper {
         let mut head = head(profile, &part, elapsed);
         head.split = answer.split;
         if !has_ended {
-            count(&mut head, profile, &self.processes, span, &part);
+            count(&mut head, &self.processes, span, &part);
         }
         (head.warning, head.unread) = unseen(profile, &part, span, head.counted);
         head.ended.clone_from(&self.ended);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use profundo_model::{ProcessEnd, Profile};
+use profundo_model::{Process, ProcessEnd, Profile};
 
 use super::window::Span;
 use crate::options::LONGEST_WINDOW;
@@ -26,16 +26,54 @@ struct Look {
 }
 
 /// What is known of a process.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Known {
     /// When it began, as the kernel says it: another one of the same number began at another time.
     began: u64,
-    /// The first look.
-    first: Look,
-    /// Those of the longest window, the oldest first.
-    looks: VecDeque<Look>,
+    series: Series,
     peak: u64,
     threads: usize,
+}
+
+/// Looks, one after the other.
+#[derive(Debug, Clone, Default)]
+struct Series {
+    /// The first one of all.
+    first: Option<Look>,
+    /// Those of the longest window, the oldest first.
+    looks: VecDeque<Look>,
+}
+
+impl Series {
+    fn push(&mut self, look: Look) {
+        self.first.get_or_insert(look);
+        let looks = &mut self.looks;
+        // The last one stands for the present, and becomes the past when there is enough between.
+        let before = looks.len().checked_sub(2).map(|at| looks[at].time);
+        if before.is_some_and(|before| look.time < before + APART) {
+            looks.pop_back();
+        }
+        looks.push_back(look);
+        // The one behind the beginning of the longest window is its beginning.
+        let oldest = look.time.saturating_sub(LONGEST_WINDOW * SECOND);
+        while looks.get(1).is_some_and(|second| second.time <= oldest) {
+            looks.pop_front();
+        }
+    }
+
+    /// The looks at the beginning and at the end of a part of the past.
+    fn ends(&self, span: Span) -> Option<(Look, Look)> {
+        let last = *self.looks.back()?;
+        let then = match span {
+            Span::SinceStart => self.first?,
+            Span::Last(seconds) => {
+                let from = last.time.saturating_sub(seconds * SECOND);
+                let before = self.looks.iter().rev().find(|look| look.time <= from);
+                *before.or(self.looks.front())?
+            }
+        };
+        Some((then, last))
+    }
 }
 
 /// The processes.
@@ -46,6 +84,12 @@ pub struct Processes {
     alive: Vec<Alive>,
     /// So many rows of the recording were looked through for new ones: there may be very many short ones.
     rows: usize,
+    /// All of them together, also those that have ended.
+    all: Series,
+    /// CPU time of all since they were first seen.
+    used: u64,
+    /// When last something was not known of one of them.
+    unknown: Option<u64>,
 }
 
 /// What a page says of a process.
@@ -93,10 +137,23 @@ impl Processes {
                 None => self.alive.push(Alive { pid, row }),
             }
         }
+        let mut ended = Vec::new();
         self.alive.retain(|it| {
             let row = rows.get(it.row);
-            row.is_some_and(|row| row.ended.is_none() && row.end == ProcessEnd::Unknown)
+            // One that was replaced goes on as another row, which is on its way.
+            let is_alive = row.is_some_and(|row| match row.end {
+                ProcessEnd::Replaced => true,
+                ProcessEnd::Unknown => row.ended.is_none(),
+                _ => false,
+            });
+            if !is_alive {
+                ended.push(*it);
+            }
+            is_alive
         });
+        for it in ended {
+            self.end(it.pid, rows.get(it.row), now);
+        }
         let first = rows.first().map(|process| process.pid);
         self.alive.sort_by_key(|it| (Some(it.pid) != first, it.row));
         let new: Vec<u32> = (self.alive.iter().take(MOST))
@@ -105,6 +162,20 @@ impl Processes {
             .collect();
         for pid in new {
             self.look_at(pid, now);
+        }
+        if self.all.looks.is_empty() && !self.known.is_empty() {
+            self.add_up(now);
+        }
+    }
+
+    /// One has ended. What it used since the last look the kernel has said, or nobody knows.
+    fn end(&mut self, pid: u32, row: Option<&Process>, now: u64) {
+        let known = self.known.remove(&pid);
+        let last = known.and_then(|known| known.series.looks.back().copied());
+        let seen = last.map_or(0, |look| look.cpu);
+        match row.and_then(|row| Some(row.user?.0.saturating_add(row.system?.0))) {
+            Some(used) => self.used = self.used.saturating_add(used.saturating_sub(seen)),
+            None => self.unknown = Some(now),
         }
     }
 
@@ -116,6 +187,19 @@ impl Processes {
         for pid in those {
             self.look_at(pid, now);
         }
+        if self.alive.len() > self.known.len() {
+            self.unknown = Some(now);
+        }
+        self.add_up(now);
+    }
+
+    fn add_up(&mut self, time: u64) {
+        let last = |known: &Known| known.series.looks.back().map_or(0, |look| look.resident);
+        self.all.push(Look {
+            time,
+            cpu: self.used,
+            resident: self.known.values().map(last).sum(),
+        });
     }
 
     fn look_at(&mut self, pid: u32, time: u64) {
@@ -147,25 +231,17 @@ impl Processes {
     }
 
     fn add(&mut self, pid: u32, look: Look, stat: &Stat, peak: u64) {
-        let known = self
-            .known
-            .entry(pid)
-            .or_insert_with(|| Known::new(stat.began, look));
+        let known = self.known.entry(pid).or_default();
         if known.began != stat.began {
-            *known = Known::new(stat.began, look);
+            *known = Known {
+                began: stat.began,
+                ..Known::default()
+            };
         }
-        let looks = &mut known.looks;
-        // The last one stands for the present, and becomes the past when there is enough between.
-        let before = looks.len().checked_sub(2).map(|at| looks[at].time);
-        if before.is_some_and(|before| look.time < before + APART) {
-            looks.pop_back();
-        }
-        looks.push_back(look);
-        // The one behind the beginning of the longest window is its beginning.
-        let oldest = look.time.saturating_sub(LONGEST_WINDOW * SECOND);
-        while looks.get(1).is_some_and(|second| second.time <= oldest) {
-            looks.pop_front();
-        }
+        let before = known.series.looks.back();
+        let before = before.map_or(look.cpu, |before| before.cpu);
+        self.used = self.used.saturating_add(look.cpu.saturating_sub(before));
+        known.series.push(look);
         known.peak = known.peak.max(peak).max(look.resident);
         known.threads = stat.threads;
     }
@@ -173,35 +249,44 @@ impl Processes {
     /// What is known of a process for a part of the past.
     pub fn sizes(&self, pid: u32, span: Span) -> Option<Sizes> {
         let known = self.known.get(&pid)?;
-        let last = *known.looks.back()?;
-        let then = match span {
-            Span::SinceStart => known.first,
-            Span::Last(seconds) => {
-                let from = last.time.saturating_sub(seconds * SECOND);
-                let before = known.looks.iter().rev().find(|look| look.time <= from);
-                *before.or(known.looks.front()).unwrap_or(&known.first)
-            }
-        };
-        let length = last.time.saturating_sub(then.time);
+        let sizes = Sizes::between(known.series.ends(span)?);
         Some(Sizes {
+            peak: known.peak,
+            threads: known.threads,
+            ..sizes
+        })
+    }
+
+    /// The same of all together, for no time where their CPU time is not known of all; `None` if there are too many.
+    pub fn sum(&self, span: Span) -> Option<Sizes> {
+        if self.alive.len() > self.known.len() {
+            return None;
+        }
+        let (then, last) = self.all.ends(span)?;
+        let mut sizes = Sizes::between((then, last));
+        if self.unknown.is_some_and(|unknown| unknown > then.time) {
+            sizes.length = 0;
+        }
+        sizes.peak = self
+            .known
+            .values()
+            .map(|known| known.peak)
+            .max()
+            .unwrap_or(0);
+        sizes.threads = self.known.values().map(|known| known.threads).sum();
+        Some(sizes)
+    }
+}
+
+impl Sizes {
+    fn between((then, last): (Look, Look)) -> Self {
+        let length = last.time.saturating_sub(then.time);
+        Self {
             cpu: last.cpu.saturating_sub(then.cpu),
             length,
             resident: last.resident,
             grown: (length > 0).then(|| last.resident as i64 - then.resident as i64),
-            peak: known.peak,
-            threads: known.threads,
-        })
-    }
-}
-
-impl Known {
-    fn new(began: u64, first: Look) -> Self {
-        Self {
-            began,
-            first,
-            looks: VecDeque::new(),
-            peak: 0,
-            threads: 0,
+            ..Self::default()
         }
     }
 }
@@ -260,7 +345,7 @@ fn sizes(status: &[u8]) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use profundo_model::{Nanos, Process};
+    use profundo_model::Nanos;
 
     use super::*;
 
@@ -332,9 +417,9 @@ mod tests {
         }
         let known = &processes.known[&7];
         assert!(
-            known.looks.len() <= 3 * LONGEST_WINDOW as usize,
+            known.series.looks.len() <= 3 * LONGEST_WINDOW as usize,
             "{}",
-            known.looks.len()
+            known.series.looks.len()
         );
         let last = processes.sizes(7, Span::Last(60)).unwrap();
         assert!(last.length >= 60 * SECOND && last.length <= 61 * SECOND);
@@ -345,6 +430,30 @@ mod tests {
         processes.add(7, look(301, 0, 5), &other, 5);
         let sizes = processes.sizes(7, Span::SinceStart).unwrap();
         assert_eq!((sizes.cpu, sizes.length, sizes.peak), (0, 0, 5));
+    }
+
+    #[test]
+    fn who_has_ended_is_in_the_sum() {
+        let mut processes = Processes::default();
+        let stat = Stat::parse(STAT.as_bytes()).unwrap();
+        processes.add(7, look(0, 3, 50), &stat, 50);
+        processes.add_up(0);
+        processes.add(7, look(1, 4, 50), &stat, 50);
+        processes.add_up(SECOND);
+        let row = |seconds| Process {
+            user: Some(Nanos(seconds * SECOND)),
+            system: Some(Nanos(0)),
+            ..Process::default()
+        };
+        // One second more than was seen of it, and one that nobody has looked at.
+        processes.end(7, Some(&row(5)), 2 * SECOND);
+        processes.end(8, Some(&row(2)), 2 * SECOND);
+        processes.add_up(2 * SECOND);
+        let sum = processes.sum(Span::SinceStart).unwrap();
+        assert_eq!((sum.cpu, sum.length), (4 * SECOND, 2 * SECOND));
+        processes.end(9, None, 3 * SECOND);
+        processes.add_up(3 * SECOND);
+        assert_eq!(processes.sum(Span::SinceStart).unwrap().length, 0);
     }
 
     #[test]
