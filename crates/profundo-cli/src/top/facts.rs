@@ -117,7 +117,7 @@ fn unsampled(part: &Part, period: u64, counted: Option<u64>) -> Option<String> {
     let is_much = rest > counted / PART && rest > period.saturating_mul(PERIODS);
     is_much.then(|| {
         let [rest, counted] = [rest, counted].map(duration);
-        format!("{rest} of {counted} not sampled")
+        format!("{rest} of {counted} CPU time not sampled")
     })
 }
 
@@ -231,7 +231,10 @@ mod tests {
         assert_eq!(of(1, None), None);
         assert_eq!(of(0, Some(900_000_000)), None, "the table says it");
         let said = of(50, Some(1_000_000_000)).unwrap();
-        assert!(said.starts_with("500 ms of 1.00 s not sampled"), "{said}");
+        assert!(
+            said.starts_with("500 ms of 1.00 s CPU time not sampled"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -182,6 +182,7 @@ impl Keeper {
         question: Question,
         interval: Duration,
         is_eager: bool,
+        follows: bool,
         file: Option<&File>,
     ) -> Result<Self> {
         let sink = match file {
@@ -198,7 +199,7 @@ impl Keeper {
             window: Window::new(),
             paused: None,
             naming: Naming::new(),
-            processes: Processes::default(),
+            processes: Processes::new(follows),
             texts: Texts::default(),
             question,
             interval,

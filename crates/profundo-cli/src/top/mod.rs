@@ -163,7 +163,14 @@ impl Running {
         });
         let question = state(options).question();
         let interval = options.interval;
-        let keeper = match Keeper::new(start, question, interval, !is_plain, file.as_ref()) {
+        let keeper = match Keeper::new(
+            start,
+            question,
+            interval,
+            !is_plain,
+            !live.no_children,
+            file.as_ref(),
+        ) {
             Ok(keeper) => keeper,
             Err(error) => {
                 // So it hears that it will never begin, and tidies up.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use profundo_model::{Process, ProcessEnd, Profile};
+use profundo_model::{ProcessEnd, Profile};
 
 use super::window::Span;
 use crate::options::LONGEST_WINDOW;
@@ -33,6 +33,11 @@ struct Known {
     series: Series,
     peak: u64,
     threads: usize,
+    /// CPU time of its own, and of children that it has waited for, as the kernel said it last.
+    own: u64,
+    children: u64,
+    /// Whether it was there at the last look: it may be a zombie by then.
+    is_there: bool,
 }
 
 /// Looks, one after the other.
@@ -88,8 +93,10 @@ pub struct Processes {
     all: Series,
     /// CPU time of all since they were first seen.
     used: u64,
-    /// When last something was not known of one of them.
-    unknown: Option<u64>,
+    /// What the kernel said of all at the last look, also of children that somebody has waited for.
+    said: u64,
+    /// Whether children belong to it.
+    with_children: bool,
 }
 
 /// What a page says of a process.
@@ -119,6 +126,14 @@ pub struct Alive {
 }
 
 impl Processes {
+    /// Nobody is known yet. `with_children`: what children do belongs to it.
+    pub fn new(with_children: bool) -> Self {
+        Self {
+            with_children,
+            ..Self::default()
+        }
+    }
+
     /// Those that have not ended, the first one first.
     pub fn alive(&self) -> &[Alive] {
         &self.alive
@@ -137,23 +152,15 @@ impl Processes {
                 None => self.alive.push(Alive { pid, row }),
             }
         }
-        let mut ended = Vec::new();
         self.alive.retain(|it| {
             let row = rows.get(it.row);
             // One that was replaced goes on as another row, which is on its way.
-            let is_alive = row.is_some_and(|row| match row.end {
+            row.is_some_and(|row| match row.end {
                 ProcessEnd::Replaced => true,
                 ProcessEnd::Unknown => row.ended.is_none(),
                 _ => false,
-            });
-            if !is_alive {
-                ended.push(*it);
-            }
-            is_alive
+            })
         });
-        for it in ended {
-            self.end(it.pid, rows.get(it.row), now);
-        }
         let first = rows.first().map(|process| process.pid);
         self.alive.sort_by_key(|it| (Some(it.pid) != first, it.row));
         let new: Vec<u32> = (self.alive.iter().take(MOST))
@@ -163,87 +170,115 @@ impl Processes {
         for pid in new {
             self.look_at(pid, now);
         }
-        if self.all.looks.is_empty() && !self.known.is_empty() {
-            self.add_up(now);
+        // Nothing was used when the first one was first seen, or began.
+        let firsts = self.known.values().filter_map(|known| known.series.first);
+        if let (true, Some(first)) = (self.all.looks.is_empty(), firsts.map(|it| it.time).min()) {
+            self.add_up(first);
         }
     }
 
-    /// One has ended. What it used since the last look the kernel has said, or nobody knows.
-    fn end(&mut self, pid: u32, row: Option<&Process>, now: u64) {
-        let known = self.known.remove(&pid);
-        let last = known.and_then(|known| known.series.looks.back().copied());
-        let seen = last.map_or(0, |look| look.cpu);
-        match row.and_then(|row| Some(row.user?.0.saturating_add(row.system?.0))) {
-            Some(used) => self.used = self.used.saturating_add(used.saturating_sub(seen)),
-            None => self.unknown = Some(now),
-        }
-    }
-
-    /// Looks at all that are alive; forgets the others.
+    /// Looks at all that are alive, and at those that nobody has waited for yet; forgets the others.
     pub fn look(&mut self, profile: &Profile, now: u64) {
         self.take(profile, now);
-        let those: Vec<u32> = self.alive.iter().take(MOST).map(|it| it.pid).collect();
-        self.known.retain(|pid, _| those.contains(pid));
+        let mut those: Vec<u32> = self.alive.iter().take(MOST).map(|it| it.pid).collect();
+        those.extend(
+            self.known
+                .keys()
+                .filter(|pid| !those.contains(pid))
+                .copied()
+                .collect::<Vec<_>>(),
+        );
+        let before: u64 = self.known.values().map(|known| known.own).sum();
         for pid in those {
             self.look_at(pid, now);
         }
-        if self.alive.len() > self.known.len() {
-            self.unknown = Some(now);
-        }
+        let after = self.known.values().filter(|known| known.is_there);
+        // Of those that are gone nothing is left but what their parents have.
+        let gone = self.known.values().filter(|known| !known.is_there);
+        let gone: u64 = gone.map(|known| known.own).sum();
+        let worked = after.clone().map(|known| known.own).sum::<u64>();
+        let worked = worked.saturating_sub(before.saturating_sub(gone));
+        let said = after.map(|known| known.own + known.children).sum::<u64>();
+        // Children that nobody waits for are lost to all; what the others did is sure.
+        self.used += worked.max(said.saturating_sub(self.said));
+        self.said = said;
+        self.known.retain(|_, known| known.is_there);
         self.add_up(now);
     }
 
     fn add_up(&mut self, time: u64) {
         let last = |known: &Known| known.series.looks.back().map_or(0, |look| look.resident);
+        let resident = self.known_alive().map(last).sum();
         self.all.push(Look {
             time,
             cpu: self.used,
-            resident: self.known.values().map(last).sum(),
+            resident,
         });
+    }
+
+    fn known_alive(&self) -> impl Iterator<Item = &Known> {
+        let alive = self.alive.iter();
+        alive.filter_map(|it| self.known.get(&it.pid))
     }
 
     fn look_at(&mut self, pid: u32, time: u64) {
         let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-        let Some(stat) = Stat::parse(&read("stat")) else {
+        let stat = Stat::parse(&read("stat"));
+        let known = self.known.get(&pid).map(|known| known.began);
+        // Another one of the same number is somebody else.
+        let Some(stat) = stat.filter(|stat| known.is_none_or(|began| began == stat.began)) else {
+            if let Some(known) = self.known.get_mut(&pid) {
+                known.is_there = false;
+            }
             return;
         };
         let (resident, peak) = sizes(&read("status"));
-        // Who has ended has no memory any more: what it had is what it had last.
-        if resident == 0 {
-            return;
-        }
         let look = Look {
             time,
-            cpu: stat.cpu,
+            cpu: stat.own,
             resident,
         };
-        let age = since_boot().saturating_sub(stat.began.saturating_mul(SECOND / ticks()));
-        if !self.known.contains_key(&pid) && age <= time {
-            // It began while it was recorded, and had used nothing then.
-            let birth = Look {
-                time: time - age,
-                cpu: 0,
-                resident,
-            };
-            self.add(pid, birth, &stat, peak);
+        if known.is_none() {
+            let age = since_boot().saturating_sub(stat.began.saturating_mul(SECOND / ticks()));
+            if age <= time {
+                // It began while it was recorded, and had used nothing then.
+                let birth = Look {
+                    time: time - age,
+                    cpu: 0,
+                    resident,
+                };
+                let unborn = Stat {
+                    own: 0,
+                    children: 0,
+                    ..stat
+                };
+                self.add(pid, birth, &unborn, peak);
+            } else {
+                // What it used before is not of the recording.
+                self.said += stat.own + self.of_children(&stat);
+            }
         }
         self.add(pid, look, &stat, peak);
     }
 
-    fn add(&mut self, pid: u32, look: Look, stat: &Stat, peak: u64) {
-        let known = self.known.entry(pid).or_default();
-        if known.began != stat.began {
-            *known = Known {
-                began: stat.began,
-                ..Known::default()
-            };
+    fn of_children(&self, stat: &Stat) -> u64 {
+        match self.with_children {
+            true => stat.children,
+            false => 0,
         }
-        let before = known.series.looks.back();
-        let before = before.map_or(look.cpu, |before| before.cpu);
-        self.used = self.used.saturating_add(look.cpu.saturating_sub(before));
-        known.series.push(look);
-        known.peak = known.peak.max(peak).max(look.resident);
-        known.threads = stat.threads;
+    }
+
+    fn add(&mut self, pid: u32, look: Look, stat: &Stat, peak: u64) {
+        let children = self.of_children(stat);
+        let known = self.known.entry(pid).or_default();
+        (known.began, known.own, known.children) = (stat.began, stat.own, children);
+        known.is_there = true;
+        // Who has ended has no memory any more: what it had is what it had last.
+        if look.resident > 0 {
+            known.series.push(look);
+            known.peak = known.peak.max(peak).max(look.resident);
+            known.threads = stat.threads;
+        }
     }
 
     /// What is known of a process for a part of the past.
@@ -257,23 +292,18 @@ impl Processes {
         })
     }
 
-    /// The same of all together, for no time where their CPU time is not known of all; `None` if there are too many.
+    /// The same of all together, also of those that have ended; `None` if there are too many.
     pub fn sum(&self, span: Span) -> Option<Sizes> {
-        if self.alive.len() > self.known.len() {
+        if self.known_alive().count() < self.alive.len() {
             return None;
         }
-        let (then, last) = self.all.ends(span)?;
-        let mut sizes = Sizes::between((then, last));
-        if self.unknown.is_some_and(|unknown| unknown > then.time) {
-            sizes.length = 0;
-        }
+        let mut sizes = Sizes::between(self.all.ends(span)?);
         sizes.peak = self
-            .known
-            .values()
+            .known_alive()
             .map(|known| known.peak)
             .max()
             .unwrap_or(0);
-        sizes.threads = self.known.values().map(|known| known.threads).sum();
+        sizes.threads = self.known_alive().map(|known| known.threads).sum();
         Some(sizes)
     }
 }
@@ -294,8 +324,10 @@ impl Sizes {
 /// What of a `stat` is of interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
-    /// In nanoseconds.
-    cpu: u64,
+    /// CPU time in nanoseconds.
+    own: u64,
+    /// The same of children that it has waited for, and of theirs.
+    children: u64,
     threads: usize,
     /// In the kernel's ticks since the machine's start.
     began: u64,
@@ -310,10 +342,16 @@ impl Stat {
         let mut skip_to = |skipped: usize| fields.nth(skipped)?.parse::<u64>().ok();
         let user = skip_to(11)?;
         let system = skip_to(0)?;
-        let threads = skip_to(4)?;
+        let of_children = [skip_to(0)?, skip_to(0)?];
+        let threads = skip_to(2)?;
         let began = skip_to(1)?;
+        let nanos = |parts: [u64; 2]| {
+            let sum = parts[0].saturating_add(parts[1]);
+            sum.saturating_mul(SECOND / ticks())
+        };
         Some(Self {
-            cpu: user.saturating_add(system).saturating_mul(SECOND / ticks()),
+            own: nanos([user, system]),
+            children: nanos(of_children),
             threads: usize::try_from(threads).ok()?,
             began,
         })
@@ -345,7 +383,7 @@ fn sizes(status: &[u8]) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use profundo_model::Nanos;
+    use profundo_model::{Nanos, Process};
 
     use super::*;
 
@@ -373,7 +411,8 @@ mod tests {
     fn a_stat_is_read_behind_any_name() {
         let stat = Stat::parse(STAT.as_bytes()).unwrap();
         assert_eq!((stat.threads, stat.began), (9, 99));
-        assert_eq!(stat.cpu, 175 * (SECOND / ticks()));
+        assert_eq!(stat.own, 175 * (SECOND / ticks()));
+        assert_eq!(stat.children, 13 * (SECOND / ticks()));
         assert_eq!(Stat::parse(b"7 (a) S 5"), None);
         assert_eq!(
             sizes(b"VmHWM:\t  30 kB\nVmRSS:\t  20 kB\n"),
@@ -411,7 +450,7 @@ mod tests {
             let look = Look {
                 time,
                 cpu: time,
-                resident: tenth,
+                resident: tenth + 1,
             };
             processes.add(7, look, &stat, 0);
         }
@@ -425,35 +464,52 @@ mod tests {
         assert!(last.length >= 60 * SECOND && last.length <= 61 * SECOND);
         let all = processes.sizes(7, Span::SinceStart).unwrap();
         assert_eq!(all.length, 2999 * SECOND / 10);
-        // Another process of the same number begins anew.
-        let other = Stat { began: 100, ..stat };
-        processes.add(7, look(301, 0, 5), &other, 5);
-        let sizes = processes.sizes(7, Span::SinceStart).unwrap();
-        assert_eq!((sizes.cpu, sizes.length, sizes.peak), (0, 0, 5));
     }
 
     #[test]
     fn who_has_ended_is_in_the_sum() {
-        let mut processes = Processes::default();
-        let stat = Stat::parse(STAT.as_bytes()).unwrap();
-        processes.add(7, look(0, 3, 50), &stat, 50);
-        processes.add_up(0);
-        processes.add(7, look(1, 4, 50), &stat, 50);
-        processes.add_up(SECOND);
-        let row = |seconds| Process {
-            user: Some(Nanos(seconds * SECOND)),
-            system: Some(Nanos(0)),
+        // A shell that works by children only, each of which is gone before anybody has looked.
+        let work = "while :; do sh -c 'i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done'; done";
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", work])
+            .spawn()
+            .unwrap();
+        let process = Process {
+            pid: shell.id(),
             ..Process::default()
         };
-        // One second more than was seen of it, and one that nobody has looked at.
-        processes.end(7, Some(&row(5)), 2 * SECOND);
-        processes.end(8, Some(&row(2)), 2 * SECOND);
-        processes.add_up(2 * SECOND);
+        let mut profile = Profile {
+            processes: vec![process],
+            ..Profile::default()
+        };
+        let mut processes = Processes::new(true);
+        let began = std::time::Instant::now();
+        let mut at = SECOND;
+        processes.look(&profile, at);
+        let used = loop {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            at += SECOND;
+            processes.look(&profile, at);
+            let sum = processes.sum(Span::SinceStart).unwrap();
+            if sum.cpu > SECOND / 5 || began.elapsed().as_secs() > 30 {
+                break sum.cpu;
+            }
+        };
+        let elapsed = began.elapsed().as_nanos() as u64;
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert!(
+            used > SECOND / 5 && used < elapsed * 2,
+            "{used} of {elapsed}"
+        );
+        let own = processes.sizes(shell.id(), Span::SinceStart).unwrap().cpu;
+        assert!(own < used / 2, "{own} of {used}");
+        // When it is gone, so is what is known of it.
+        profile.processes[0].end = ProcessEnd::Killed(9);
+        processes.look(&profile, at + SECOND);
+        assert!(processes.known.is_empty());
         let sum = processes.sum(Span::SinceStart).unwrap();
-        assert_eq!((sum.cpu, sum.length), (4 * SECOND, 2 * SECOND));
-        processes.end(9, None, 3 * SECOND);
-        processes.add_up(3 * SECOND);
-        assert_eq!(processes.sum(Span::SinceStart).unwrap().length, 0);
+        assert!(sum.cpu >= used, "{}", sum.cpu);
     }
 
     #[test]
