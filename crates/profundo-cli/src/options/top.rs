@@ -38,8 +38,8 @@ pub struct Top {
     /// Print plain text each time, for files and pipes
     #[arg(long)]
     pub batch: bool,
-    /// Print plain text once, after one interval, and end
-    #[arg(long, conflicts_with = "batch")]
+    /// Print plain text once, after one interval, and end; with or without `--batch`
+    #[arg(long)]
     pub once: bool,
     /// Print at most so many rows of a table, as plain text
     #[arg(long, value_name = "COUNT", default_value = "20", value_parser = count, allow_negative_numbers = true)]

@@ -4,14 +4,17 @@
 use std::path::Path;
 
 use profundo_analysis::{
-    Filter, Libraries, LinesOptions, Place, Selection, Shown, Split, lines, shares, totals, waits,
+    Few, Filter, Libraries, LinesOptions, Place, Selection, Shown, Split, lines, shares, totals,
+    waits,
 };
 use profundo_model::{FileId, Frame, Language, Profile, Sample, Wait};
 use profundo_report::Names;
 use rustc_hash::FxHashMap;
 
+use super::nameless::{self, is_nameless};
 use super::picture::{Key, Row, View};
-use super::window::Part;
+use super::processes::{Alive, Processes};
+use super::window::{Part, Span};
 use crate::sources;
 
 /// The text of so many of the hottest lines is looked for.
@@ -43,16 +46,30 @@ pub fn with_samples<T>(
 pub struct Rows {
     /// The rows, the hottest first.
     pub rows: Vec<Row>,
-    /// What their shares are shares of, in nanoseconds.
+    /// What their shares are shares of: nanoseconds, or samples.
     pub whole: u64,
-    /// The time of the whole part by kind.
+    /// The time of the whole part by kind, or the samples.
     pub split: Split,
+}
+
+/// Whether a table of this has no shares, because there are too few samples. Waiting is measured and not sampled.
+pub fn is_few(part: &Part, view: View) -> bool {
+    let busy = part.busy();
+    let is_sampled = match view {
+        View::Functions | View::Lines | View::Processes => true,
+        View::Threads => part.only(true).is_empty(),
+        View::Waits => false,
+    };
+    is_sampled && (1..Few::LIMIT).contains(&busy)
 }
 
 /// The rows of a table.
 pub fn rows(profile: &mut Profile, part: &Part, view: View, texts: &mut Texts) -> Rows {
+    let is_few = is_few(part, view);
+    let counted = is_few.then(|| part.counted());
+    let part = counted.as_ref().unwrap_or(part);
     let samples = match view {
-        View::Functions | View::Lines => part.only(false),
+        View::Functions | View::Lines | View::Processes => part.only(false),
         View::Waits => part.only(true),
         View::Threads => part.rows.clone(),
     };
@@ -61,6 +78,7 @@ pub fn rows(profile: &mut Profile, part: &Part, view: View, texts: &mut Texts) -
             View::Functions => functions(profile, selection),
             View::Lines => source_lines(profile, selection, texts),
             View::Threads => threads(profile, selection),
+            View::Processes => Vec::new(),
             View::Waits => waiting(profile, selection),
         };
         Rows {
@@ -70,7 +88,8 @@ pub fn rows(profile: &mut Profile, part: &Part, view: View, texts: &mut Texts) -
         }
     });
     match view {
-        View::Functions | View::Lines => {}
+        View::Functions | View::Lines | View::Processes => {}
+        View::Threads if is_few => {}
         // A thread that does nothing else takes all of the time that passes.
         View::Threads => answer.whole = part.measured(),
         View::Waits => {
@@ -86,8 +105,8 @@ fn functions(profile: &Profile, selection: &Selection) -> Vec<Row> {
     let mut shares = shares(profile, selection, Shown::COMMAND);
     shares.sort_by_key(|row| std::cmp::Reverse(row.own_amount.weight));
     let names = Names::new(profile, files(profile, shares.iter().map(|row| row.place)));
-    shares
-        .iter()
+    let mut rows: Vec<Row> = (shares.iter())
+        .filter(|share| !is_nameless(profile, share.place))
         .map(|share| Row {
             key: key(profile, share.place),
             name: names.function(share.place).to_owned(),
@@ -96,8 +115,35 @@ fn functions(profile: &Profile, selection: &Selection) -> Vec<Row> {
             total: share.total_amount.weight,
             split: share.own_amount.split,
             threads: 0,
+            sizes: None,
         })
-        .collect()
+        .collect();
+    if rows.len() < shares.len() {
+        rows.extend(nameless::rows(profile, selection));
+    }
+    rows
+}
+
+/// The processes, with what the kernel counts of them, which was not counted for quite the same time. CPU times are
+/// those of so many nanoseconds.
+pub fn processes(profile: &Profile, processes: &Processes, span: Span, whole: u64) -> Vec<Row> {
+    let row = |&Alive { pid, row }: &Alive| {
+        let sizes = processes.sizes(pid, span);
+        let cpu = |cpu: u64, length: u64| (cpu as f64 / length.max(1) as f64 * whole as f64) as u64;
+        let process = profile.processes.get(row);
+        let command = process.map_or("", |process| profile.strings.get(process.command));
+        Row {
+            key: Key::Process(pid),
+            name: super::facts::short_command(command),
+            at: format!("pid {pid}"),
+            own: sizes.map_or(0, |sizes| cpu(sizes.cpu, sizes.length)),
+            total: sizes.map_or(0, |sizes| sizes.resident),
+            split: Split::default(),
+            threads: sizes.map_or(0, |sizes| sizes.threads),
+            sizes,
+        }
+    };
+    processes.alive().iter().map(row).collect()
 }
 
 /// What a place is from one page to the next: a function is hottest now at one line, now at another.
@@ -132,6 +178,7 @@ fn source_lines(profile: &Profile, selection: &Selection, texts: &mut Texts) -> 
             total: line.total_amount.weight,
             split: line.own_amount.split,
             threads: 0,
+            sizes: None,
         }));
     }
     rows.sort_by_key(|row| std::cmp::Reverse((row.own, row.total)));
@@ -172,6 +219,7 @@ fn threads(profile: &Profile, selection: &Selection) -> Vec<Row> {
                 total: total.amount.weight,
                 split,
                 threads: 1,
+                sizes: None,
             }
         })
         .collect()
@@ -203,6 +251,7 @@ fn waiting(profile: &Profile, selection: &Selection) -> Vec<Row> {
                     ..Split::default()
                 },
                 threads: row.threads,
+                sizes: None,
             }
         })
         .collect()
@@ -243,11 +292,12 @@ mod tests {
     use super::super::window::{Span, Window};
     use super::*;
 
-    /// A part of the past in which these stacks took ten nanoseconds for each count.
+    /// A part of the past in which these stacks took a nanosecond for each count.
     fn past(folded: &str, state: State) -> (Profile, Part) {
         let mut profile = Profile::from_folded(folded).unwrap();
         for sample in &mut profile.samples {
-            sample.weight = Nanos(10);
+            sample.weight = Nanos(1);
+            sample.time = Nanos(0);
             sample.state = state;
             sample.thread = ThreadId(0);
         }
@@ -258,7 +308,7 @@ mod tests {
 
     #[test]
     fn functions_have_their_own_time_and_all_of_it() {
-        let (mut profile, part) = past("main;work;leaf 3\nmain;work 1", State::Running);
+        let (mut profile, part) = past("main;work;leaf 30\nmain;work 10", State::Running);
         let mut answer = rows(&mut profile, &part, View::Functions, &mut Texts::default());
         answer.rows.sort_by(|a, b| a.name.cmp(&b.name));
         let told: Vec<(&str, u64, u64)> = (answer.rows.iter())
@@ -270,9 +320,33 @@ mod tests {
     }
 
     #[test]
+    fn few_samples_are_counted() {
+        let folded = "main;work;leaf 3\nmain;work 1";
+        let (mut profile, part) = past(folded, State::Running);
+        let part = Part {
+            rows: (part.rows.iter())
+                .map(|row| Sample {
+                    weight: Nanos(row.weight.0 * 1_000_000),
+                    ..*row
+                })
+                .collect(),
+            ..part
+        };
+        assert!(is_few(&part, View::Functions));
+        let mut texts = Texts::default();
+        let mut answer = rows(&mut profile, &part, View::Functions, &mut texts);
+        answer.rows.sort_by(|a, b| a.name.cmp(&b.name));
+        let told: Vec<(&str, u64, u64)> = (answer.rows.iter())
+            .map(|row| (row.name.as_str(), row.own, row.total))
+            .collect();
+        assert_eq!(told, [("leaf", 3, 3), ("main", 0, 4), ("work", 1, 4)]);
+        assert_eq!((answer.whole, answer.split.sum()), (4, 4));
+    }
+
+    #[test]
     fn a_thread_is_measured_by_the_time_that_passes() {
         const SECOND: u64 = 1_000_000_000;
-        let (mut profile, part) = past("main;work 3", State::System);
+        let (mut profile, part) = past("main;work 30", State::System);
         let part = Part {
             length: SECOND,
             ..part
@@ -285,7 +359,7 @@ mod tests {
 
     #[test]
     fn waiting_is_no_time_of_functions() {
-        let (mut profile, part) = past("main;work 3", State::WallWaiting);
+        let (mut profile, part) = past("main;work 30", State::WallWaiting);
         let of = |profile: &mut Profile, view| rows(profile, &part, view, &mut Texts::default());
         assert!(of(&mut profile, View::Functions).rows.is_empty());
         let waits = of(&mut profile, View::Waits);

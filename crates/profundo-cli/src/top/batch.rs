@@ -15,8 +15,9 @@ use crate::options::Top;
 pub fn print(running: &Running, options: &Top) -> Result<Left> {
     let mut state = super::state(options);
     let columns = u16::try_from(terminal_width()).unwrap_or(u16::MAX);
-    let until = options.duration.map(|duration| Instant::now() + duration);
+    let mut until = options.duration.map(|duration| Instant::now() + duration);
     let mut is_first = true;
+    let mut is_last = options.once;
     loop {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let descriptors = [running.signals.descriptor(), running.bell.descriptor()];
@@ -28,22 +29,37 @@ pub fn print(running: &Running, options: &Top) -> Result<Left> {
             }
         }
         if let Some(picture) = running.board.take() {
-            let text = page::plain(&picture, &mut state, columns, options.limit);
-            let mut out = io::stdout().lock();
+            let mut text = page::plain(&picture, &mut state, columns, options.limit);
             if !is_first {
-                writeln!(out)?;
+                text.insert(0, '\n');
             }
-            out.write_all(text.as_bytes())?;
-            out.flush()?;
+            match written(&text) {
+                // Nobody reads it any more. The program goes on, and is not left without its recorder.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                    return Ok(Left::Signal(libc::SIGPIPE));
+                }
+                written => written?,
+            }
             is_first = false;
-            if options.once || picture.head.ended.is_some() {
+            if is_last || picture.head.ended.is_some() {
                 return Ok(Left::Quit);
             }
         } else if running.is_broken() {
             return Ok(Left::Quit);
         }
         if until.is_some_and(|until| Instant::now() >= until) {
-            return Ok(Left::Quit);
+            if !is_first {
+                return Ok(Left::Quit);
+            }
+            // It was shorter than the interval: there is one page at least.
+            (until, is_last) = (None, true);
+            running.ask(state.question());
         }
     }
+}
+
+fn written(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }

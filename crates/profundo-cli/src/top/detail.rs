@@ -6,11 +6,15 @@ use profundo_report::Names;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::answer::{files, key, with_samples};
+use super::nameless::{self, whereabouts};
 use super::picture::{Detail, Key, View};
 use super::window::Part;
 
 /// So many of the heaviest stacks are looked at.
 const MOST_STACKS: usize = 20_000;
+
+/// A stack's places that are shown.
+type Path = Vec<(Place, LocationId)>;
 
 /// What there is to say of a row.
 pub fn detail(profile: &mut Profile, part: &Part, view: View, wanted: Key) -> Detail {
@@ -20,6 +24,13 @@ pub fn detail(profile: &mut Profile, part: &Part, view: View, wanted: Key) -> De
         let programs = profile.programs();
         let its = |other| programs.thread(other) == programs.thread(thread);
         samples.retain(|sample| its(sample.thread));
+    }
+    if let Key::Process(pid) = wanted {
+        samples.retain(|sample| {
+            let process = profile.threads.get(sample.thread).process;
+            let process = profile.processes.get(process.index());
+            process.is_some_and(|process| process.pid == pid)
+        });
     }
     with_samples(profile, samples, |profile, selection| {
         of_stacks(profile, selection, wanted)
@@ -33,26 +44,30 @@ fn of_stacks(profile: &Profile, selection: &Selection, wanted: Key) -> Detail {
     let weights: FxHashMap<StackId, u64> = (stacks.iter())
         .map(|stack| (stack.stack, stack.weight))
         .collect();
-    let mut callers: FxHashMap<Option<Place>, u64> = FxHashMap::default();
+    let mut callers: FxHashMap<Option<Place>, (u64, LocationId)> = FxHashMap::default();
     // Stacks that differ by a line here and there are one.
-    let mut paths: FxHashMap<Vec<Key>, (u64, u64, Vec<Place>)> = FxHashMap::default();
+    let mut paths: FxHashMap<Vec<Key>, (u64, u64, Path)> = FxHashMap::default();
     let mut weight = 0_u64;
     let mut seen = FxHashSet::default();
     let ids = stacks.iter().map(|stack| stack.stack);
     each_shown_stack(profile, ids, Shown::COMMAND, |stack, path| {
         let its = weights[&stack];
         seen.clear();
-        let mut is_on = matches!(wanted, Key::Thread(_));
+        let mut is_on = matches!(wanted, Key::Thread(_) | Key::Process(_));
         for (level, &(place, location)) in path.iter().enumerate() {
             if !is_meant(profile, wanted, place, location) {
                 continue;
             }
             is_on = true;
-            let caller = level.checked_sub(1).map(|below| path[below].0);
+            let (caller, location) = match level.checked_sub(1) {
+                Some(below) => (Some(path[below].0), path[below].1),
+                None => (None, location),
+            };
             // A function that recurses is called once by each of its callers.
             let caller_key = caller.map(|caller| key(profile, caller));
             if caller_key != Some(wanted) && seen.insert(caller) {
-                *callers.entry(caller).or_default() += its;
+                // Any of its locations will do to say where it is.
+                callers.entry(caller).or_insert((0, location)).0 += its;
             }
         }
         if is_on {
@@ -62,41 +77,39 @@ fn of_stacks(profile: &Profile, selection: &Selection, wanted: Key) -> Detail {
             *sum = sum.saturating_add(its);
             if its > *most {
                 *most = its;
-                *places = path.iter().rev().map(|&(place, _)| place).collect();
+                *places = path.iter().rev().copied().collect();
             }
         }
     });
     let hottest = paths.into_iter().max_by_key(|(_, (sum, _, _))| *sum);
     let (stack_weight, _, stack) = hottest.map(|(_, hottest)| hottest).unwrap_or_default();
-    let mut callers: Vec<(Option<Place>, u64)> = callers.into_iter().collect();
-    callers.sort_by_key(|&(place, weight)| (std::cmp::Reverse(weight), place));
-    if matches!(wanted, Key::Thread(_) | Key::Wait(..)) {
+    let mut callers: Vec<(Option<Place>, (u64, LocationId))> = callers.into_iter().collect();
+    callers.sort_by_key(|&(place, (weight, _))| (std::cmp::Reverse(weight), place));
+    if matches!(wanted, Key::Thread(_) | Key::Process(_) | Key::Wait(..)) {
         callers.clear();
     }
     let all = callers.iter().filter_map(|&(place, _)| place);
-    let names = Names::new(profile, files(profile, stack.iter().copied().chain(all)));
-    let line = |place: Place| {
-        let at = names.at(place);
-        [names.function(place), &at]
-            .join("  ")
-            .trim_end()
-            .to_owned()
-    };
+    let places = stack.iter().map(|&(place, _)| place);
+    let names = Names::new(profile, files(profile, places.chain(all)));
+    let line = |place, location| nameless::line(profile, &names, place, location);
     Detail {
         key: wanted,
         name: name(profile, &names, wanted),
-        callers: callers
-            .into_iter()
-            .map(|(place, weight)| {
+        callers: (callers.into_iter())
+            .map(|(place, (weight, location))| {
+                let nobody = || "nobody that is shown".to_owned();
                 (
-                    place.map_or_else(|| "nobody that is shown".into(), line),
+                    place.map_or_else(nobody, |place| line(place, location)),
                     weight,
                 )
             })
             .collect(),
-        stack: stack.into_iter().map(line).collect(),
+        stack: (stack.into_iter())
+            .map(|(place, location)| line(place, location))
+            .collect(),
         stack_weight,
         weight,
+        whole: 0,
     }
 }
 
@@ -107,7 +120,8 @@ fn is_meant(profile: &Profile, wanted: Key, place: Place, location: LocationId) 
             let row = profile.frames.get(frame);
             (row.file, row.line) == (file, line)
         }),
-        Key::Thread(_) => false,
+        Key::Unknown(its) => whereabouts(profile, place, location) == Some(its),
+        Key::Thread(_) | Key::Process(_) => false,
         Key::Wait(wait, what, _) => {
             let kind = profile.locations.get(location).kind;
             matches!(kind, LocationKind::Wait { wait: its, .. } if Some(its) == wait)
@@ -120,6 +134,10 @@ fn name(profile: &Profile, names: &Names<'_>, wanted: Key) -> String {
     match wanted {
         Key::Function(function, _) => profile.strings.get(function).to_owned(),
         Key::Nameless(place) => names.function(place).to_owned(),
+        Key::Unknown(its) => {
+            format!("{}  {}", nameless::NO_NAME, nameless::words(profile, its))
+        }
+        Key::Process(pid) => format!("process {pid}"),
         Key::Line(file, line) => format!("{}:{line}", names.file(file)),
         Key::Thread(thread) => {
             let thread = profile.threads.get(thread);
@@ -145,6 +163,7 @@ mod tests {
         let mut profile = Profile::from_folded(folded).unwrap();
         for sample in &mut profile.samples {
             sample.weight = Nanos(10);
+            sample.time = Nanos(0);
         }
         let mut window = Window::new();
         window.take(&mut profile, Nanos(1));

@@ -9,18 +9,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use profundo_analysis::{Cause, unread};
 use profundo_ingest::Ingest;
 use profundo_model::{Nanos, Profile};
 use profundo_wire::recording::{Finish, Start};
 
-use super::answer::{self, Texts, with_samples};
+use super::answer::{self, Texts};
+use super::asleep;
 use super::bell::Bell;
 use super::detail::detail;
+use super::facts::{count, head, own_share, unseen};
 use super::naming::{Named, Naming};
-use super::picture::{Head, Key, Picture, View};
+use super::picture::{Key, Picture, View};
+use super::processes::Processes;
 use super::told::Told;
-use super::window::{Part, Span, Window, is_waiting};
+use super::window::{Span, Window};
 use crate::qualified;
 use crate::sink::{Done, Sink};
 
@@ -30,12 +32,14 @@ const MOST_STACKS: usize = 1 << 20;
 const PART: u32 = 100;
 /// But not seldom beyond this.
 const SELDOM: Duration = Duration::from_secs(5);
-/// Over how long our own CPU time is measured.
-const MEASURED: Duration = Duration::from_secs(10);
 /// How long a page of text waits for names, and how often it looks.
 const PATIENCE: Duration = Duration::from_secs(10);
 const TURN: Duration = Duration::from_millis(50);
 const ROUNDS: u32 = 4;
+/// Who takes less of a CPU waits.
+const IDLE: f64 = 0.01;
+/// The first page comes when there is enough to show on it, and after this at the latest.
+const FIRST: Duration = Duration::from_secs(1);
 
 /// What the keeper hears.
 #[derive(Debug)]
@@ -154,9 +158,12 @@ pub struct Keeper {
     /// The window when the page was paused.
     paused: Option<(Window, u64)>,
     naming: Naming,
+    processes: Processes,
     texts: Texts,
     question: Question,
     interval: Duration,
+    /// When nothing was known yet.
+    started: Instant,
     /// Whether the reader does not want to wait for names until the next page is due.
     is_eager: bool,
     /// How long it has been recorded, as it was told last and the time before.
@@ -175,6 +182,7 @@ impl Keeper {
         question: Question,
         interval: Duration,
         is_eager: bool,
+        follows: bool,
         file: Option<&File>,
     ) -> Result<Self> {
         let sink = match file {
@@ -191,9 +199,11 @@ impl Keeper {
             window: Window::new(),
             paused: None,
             naming: Naming::new(),
+            processes: Processes::new(follows),
             texts: Texts::default(),
             question,
             interval,
+            started: Instant::now(),
             is_eager,
             told: [0; 2],
             ended: None,
@@ -212,7 +222,12 @@ impl Keeper {
         keeps_source: bool,
     ) -> Option<Done> {
         let _leaving = Leaving(board);
-        let mut next = Instant::now() + self.interval;
+        let first = match self.is_eager {
+            true => self.interval.min(FIRST),
+            false => self.interval,
+        };
+        let mut next = Instant::now() + first;
+        let mut is_first = true;
         let mut due: Option<Due> = None;
         loop {
             let wait = match due {
@@ -231,6 +246,10 @@ impl Keeper {
             }
             if is_over {
                 break;
+            }
+            // The first page is none of two samples without names.
+            if is_first && self.is_eager {
+                is_asked = self.finish.is_some() || self.has_enough();
             }
             if due.is_none() && (is_asked || Instant::now() >= next) {
                 due = Some(Due::now());
@@ -257,6 +276,7 @@ impl Keeper {
                 _ => self.naming.begin(profile, to, false),
             }
             if due.take().is_some() {
+                is_first = false;
                 let before = super::own_cpu_of_thread();
                 board.put(self.picture());
                 let took = Duration::from_nanos(super::own_cpu_of_thread() - before);
@@ -292,12 +312,16 @@ impl Keeper {
                     let profile = ingest.profile_mut();
                     self.told = [self.told[1], profile.meta.duration.0];
                     self.window.take(profile, Nanos(self.told[0]));
+                    let now = since(self.started);
+                    self.processes.take(profile, now);
                 }
                 false
             }
             Message::Finished(finish, ended) => {
                 if let Some(ingest) = self.ingest.take() {
                     self.done = ingest.finish(finish);
+                    let last = self.done.samples.iter().map(|sample| sample.time.0).max();
+                    self.told[1] = last.unwrap_or(0).max(self.told[1]);
                     self.window.take(&mut self.done, Nanos(self.told[1]));
                 }
                 self.finish = Some(finish);
@@ -325,6 +349,12 @@ impl Keeper {
         }
     }
 
+    /// Whether there are enough samples for shares, and names for them.
+    fn has_enough(&self) -> bool {
+        let part = self.window.part(Span::SinceStart);
+        !self.naming.is_busy() && part.busy() > 0 && !answer::is_few(&part, View::Functions)
+    }
+
     fn picture(&mut self) -> Picture {
         let Question {
             view,
@@ -341,115 +371,54 @@ impl Keeper {
             Some(ingest) => ingest.profile_mut(),
             None => &mut self.done,
         };
-        let answer = answer::rows(profile, &part, view, &mut self.texts);
+        let has_ended = self.finish.is_some();
+        if self.paused.is_none() && !has_ended {
+            let now = since(self.started);
+            self.processes.look(profile, now);
+        }
+        let mut answer = answer::rows(profile, &part, view, &mut self.texts);
+        let is_few = answer::is_few(&part, view);
+        if view == View::Processes {
+            answer.whole = part.measured();
+            answer.rows = answer::processes(profile, &self.processes, span, answer.whole);
+        }
         let mut head = head(profile, &part, elapsed);
         head.split = answer.split;
-        head.warning = warning(profile, &part, span);
+        if !has_ended {
+            count(&mut head, &self.processes, span, &part);
+        }
+        (head.warning, head.unread) = unseen(profile, &part, span, head.counted);
         head.ended.clone_from(&self.ended);
         head.own_cpu = own_share(&mut self.spent);
+        head.is_naming = self.naming.is_busy();
+        head.asleep = match part.busy() {
+            0 if head.cpu < IDLE && !has_ended => asleep::waits_for(head.pid).map(str::to_owned),
+            _ => None,
+        };
+        let detail = wanted.map(|key| {
+            let counted = is_few.then(|| part.counted());
+            let mut detail = detail(profile, counted.as_ref().unwrap_or(&part), view, key);
+            detail.whole = match is_few {
+                true => part.busy(),
+                false => answer.whole,
+            };
+            detail
+        });
         Picture {
             view,
             span,
             length: part.length,
             head,
             whole: answer.whole,
+            is_few,
+            samples: part.busy(),
             rows: answer.rows.into(),
-            detail: wanted.map(|key| detail(profile, &part, view, key)),
+            detail,
         }
     }
 }
 
-/// The share of a CPU that we took in the last seconds.
-fn own_share(spent: &mut Vec<(Instant, u64)>) -> f64 {
-    let (now, cpu) = (Instant::now(), super::own_cpu());
-    spent.push((now, cpu));
-    while spent.len() > 2 && now - spent[1].0 >= MEASURED {
-        spent.remove(0);
-    }
-    let (then, before) = spent[0];
-    (cpu - before) as f64 / (now - then).as_nanos().max(1) as f64
-}
-
-fn head(profile: &Profile, part: &Part, elapsed: u64) -> Head {
-    let length = part.measured() as f64;
-    let busy = part.rows.iter().filter(|sample| !is_waiting(sample));
-    let weight: u64 = busy.map(|sample| sample.weight.0).sum();
-    let mut threads: Vec<_> = part.rows.iter().map(|sample| sample.thread).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    let alive = profile.processes.iter().filter(|it| it.ended.is_none());
-    let process = profile.processes.first();
-    let loss = &profile.meta.loss;
-    Head {
-        command: process.map_or_else(String::new, |process| {
-            short_command(profile.strings.get(process.command))
-        }),
-        pid: process.map_or(0, |process| process.pid),
-        others: alive.count().saturating_sub(1),
-        elapsed,
-        cpu: weight as f64 / length,
-        rate: part.samples as f64 * 1e9 / length,
-        threads: threads.len(),
-        lost: loss.lost(),
-        broken: loss.broken + loss.truncated,
-        note: profile.meta.notes.last().cloned(),
-        ..Head::default()
-    }
-}
-
-/// What is to be said of CPU time that could not be read, or was lost. Nobody knows when samples were lost.
-fn warning(profile: &mut Profile, part: &Part, span: Span) -> Option<String> {
-    let period = profile.meta.period.0;
-    let mut missing = with_samples(profile, part.only(false), unread);
-    if span == Span::SinceStart {
-        let lost = profile.meta.loss.buffer_full.saturating_mul(period);
-        missing.used = missing.used.saturating_add(lost);
-        missing.causes.push((Cause::BufferFull, lost));
-        missing.causes.retain(|&(_, time)| time > 0);
-    }
-    let is_grave = missing.is_grave(period);
-    is_grave.then(|| profundo_report::text::missing(&missing))
-}
-
-/// A command line whose program is called by its name alone.
-fn short_command(command: &str) -> String {
-    let end = command.find(' ').unwrap_or(command.len());
-    let start = command[..end].rfind('/').map_or(0, |slash| slash + 1);
-    command[start..].to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_samples_are_no_billion_of_percent() {
-        let sample = profundo_model::Sample {
-            weight: Nanos(10_000_000),
-            ..profundo_model::Sample::default()
-        };
-        let part = Part {
-            rows: vec![sample],
-            samples: 1,
-            length: 1,
-        };
-        let head = head(&Profile::default(), &part, 1);
-        assert!(head.cpu <= 0.1, "{}", head.cpu);
-        assert!(head.rate <= 10.0, "{}", head.rate);
-    }
-
-    #[test]
-    fn a_program_is_called_by_its_name() {
-        for (command, short) in [
-            (
-                "/usr/bin/python3 /home/me/app.py",
-                "python3 /home/me/app.py",
-            ),
-            ("./server", "server"),
-            ("sort /tmp/x", "sort /tmp/x"),
-            ("", ""),
-        ] {
-            assert_eq!(short_command(command), short);
-        }
-    }
+/// Nanoseconds since then.
+fn since(then: Instant) -> u64 {
+    u64::try_from(then.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -125,6 +125,7 @@ impl Page<'_> {
             colors: self.colors,
             output: self.running.output.as_ref().map(Output::path),
             said: self.said,
+            is_printed: false,
         };
         let (state, picture) = (&mut self.state, self.picture.as_ref());
         self.screen

@@ -5,17 +5,21 @@
 //! `--batch` (`batch`). None of them waits for another.
 
 mod answer;
+mod asleep;
 mod batch;
 mod bell;
 mod detail;
+mod facts;
 mod guardian;
 mod keeper;
 mod keys;
 mod live;
+mod nameless;
 mod naming;
 mod output;
 mod page;
 mod picture;
+mod processes;
 mod recording;
 mod state;
 mod terminal;
@@ -159,7 +163,14 @@ impl Running {
         });
         let question = state(options).question();
         let interval = options.interval;
-        let keeper = match Keeper::new(start, question, interval, !is_plain, file.as_ref()) {
+        let keeper = match Keeper::new(
+            start,
+            question,
+            interval,
+            !is_plain,
+            !live.no_children,
+            file.as_ref(),
+        ) {
             Ok(keeper) => keeper.own_code(&live.own_code.rules()),
             Err(error) => {
                 // So it hears that it will never begin, and tidies up.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use profundo_analysis::{Place, Split};
 use profundo_model::{FileId, StringId, ThreadId, Wait};
 
+use super::processes::Sizes;
 use super::window::Span;
 
 /// What a table is about.
@@ -17,13 +18,21 @@ pub enum View {
     Lines,
     /// Threads.
     Threads,
+    /// Processes, with their memory.
+    Processes,
     /// What threads wait for.
     Waits,
 }
 
 impl View {
     /// All of them, in the order of their keys.
-    pub const ALL: [Self; 4] = [Self::Functions, Self::Lines, Self::Threads, Self::Waits];
+    pub const ALL: [Self; 5] = [
+        Self::Functions,
+        Self::Lines,
+        Self::Threads,
+        Self::Processes,
+        Self::Waits,
+    ];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
@@ -31,9 +40,21 @@ impl View {
             Self::Functions => "Functions",
             Self::Lines => "Lines",
             Self::Threads => "Threads",
+            Self::Processes => "Processes",
             Self::Waits => "Waits",
         }
     }
+}
+
+/// Where code without a name lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Whereabouts {
+    /// In the file of this path.
+    File(StringId),
+    /// In memory where a program has made code.
+    Made,
+    /// Nobody knows.
+    Nowhere,
 }
 
 /// What a row is about, from one page to the next.
@@ -43,10 +64,14 @@ pub enum Key {
     Function(StringId, FileId),
     /// What has no function.
     Nameless(Place),
+    /// Code without names that lies there.
+    Unknown(Whereabouts),
     /// A line of a file.
     Line(FileId, u32),
     /// A thread.
     Thread(ThreadId),
+    /// A process, by its number.
+    Process(u32),
     /// What is waited for, and where.
     Wait(Option<Wait>, Option<Place>, Option<Place>),
 }
@@ -68,6 +93,19 @@ pub struct Row {
     pub split: Split,
     /// How many threads it is about.
     pub threads: usize,
+    /// Of a process, what the kernel counts.
+    pub sizes: Option<Sizes>,
+}
+
+/// The memory of all processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Memory {
+    /// Bytes in memory. What processes share is counted in each of them.
+    pub resident: u64,
+    /// How many more that is than at the beginning of the window.
+    pub grown: Option<i64>,
+    /// The most that one process had, if there is only one.
+    pub peak: Option<u64>,
 }
 
 /// What stands above a table.
@@ -83,18 +121,24 @@ pub struct Head {
     pub elapsed: u64,
     /// CPU time in the part that is shown, per elapsed time: 1 is one CPU.
     pub cpu: f64,
-    /// The same of this program itself.
+    /// CPU time that the kernel has counted in that part, in nanoseconds, and where it is known of all processes.
+    pub counted: Option<u64>,
+    /// The share of a CPU that this program itself takes.
     pub own_cpu: f64,
     /// Samples per second.
     pub rate: f64,
     /// Time by kind.
     pub split: Split,
-    /// Threads that had any.
+    /// Threads that there are; 0 where nobody knows, or the program has ended.
     pub threads: usize,
-    /// Samples that are missing.
-    pub lost: u64,
-    /// Samples whose stacks are not whole.
-    pub broken: u64,
+    /// The memory that it has.
+    pub memory: Option<Memory>,
+    /// What could not be read, or was lost, in a sentence.
+    pub unread: Option<String>,
+    /// Why there is no CPU time, where that is known.
+    pub asleep: Option<String>,
+    /// Whether names are being looked up.
+    pub is_naming: bool,
     /// Why much of the time is not where it was spent, if it is so much.
     pub warning: Option<String>,
     /// How the program ended.
@@ -118,6 +162,8 @@ pub struct Detail {
     pub stack_weight: u64,
     /// The time of all stacks with it.
     pub weight: u64,
+    /// What shares of it are shares of.
+    pub whole: u64,
 }
 
 /// A page's worth of numbers.
@@ -133,8 +179,12 @@ pub struct Picture {
     pub head: Head,
     /// The rows in no order.
     pub rows: Arc<[Row]>,
-    /// What all shares are shares of, in nanoseconds.
+    /// What all shares are shares of, in nanoseconds; or how many samples there are, where they are few.
     pub whole: u64,
+    /// Whether there are too few samples for shares: then all times are numbers of samples.
+    pub is_few: bool,
+    /// How many samples of CPU time there are.
+    pub samples: u64,
     /// More about one of them, where that was asked for.
     pub detail: Option<Detail>,
 }

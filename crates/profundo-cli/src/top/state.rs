@@ -110,8 +110,26 @@ impl State {
     pub fn views(&self) -> &'static [View] {
         match self.has_waits {
             true => &View::ALL,
-            false => &View::ALL[..3],
+            false => &View::ALL[..4],
         }
+    }
+
+    /// What the rows are sorted by, in this table.
+    pub fn order_word(&self) -> &'static str {
+        match (self.order, self.view) {
+            (Order::Name, _) => "name",
+            (Order::Own, View::Functions | View::Lines) => "self",
+            (Order::Own | Order::Total, View::Waits) => "time",
+            (Order::Own, _) => "CPU",
+            (Order::Total, View::Processes) => "memory",
+            (Order::Total, _) => "total",
+        }
+    }
+
+    /// The same, as a choice that was made.
+    pub fn order_name(&self) -> String {
+        let reversed = if self.reversed { ", reversed" } else { "" };
+        format!("by {}{reversed}", self.order_word())
     }
 
     /// The rows that are shown of a picture, in their order.
@@ -176,7 +194,7 @@ impl State {
             }
             Key::Char('w') => return self.next_span(1),
             Key::Char('W') => return self.next_span(SPANS.len() - 1),
-            Key::Char(digit @ '1'..='4') => {
+            Key::Char(digit @ '1'..='5') => {
                 let number = digit as usize - '1' as usize;
                 return match self.views().get(number) {
                     Some(&view) => self.show(view),
@@ -427,11 +445,11 @@ mod tests {
         assert_eq!(state.view, View::Lines);
         state.press(Key::BackTab, None);
         state.press(Key::Left, None);
-        assert_eq!(state.view, View::Threads);
-        state.press(Key::Char('4'), None);
-        assert_eq!(state.view, View::Threads, "there are no waits");
+        assert_eq!(state.view, View::Processes);
+        state.press(Key::Char('5'), None);
+        assert_eq!(state.view, View::Processes, "there are no waits");
         state.has_waits = true;
-        state.press(Key::Char('4'), None);
+        state.press(Key::Char('5'), None);
         assert_eq!(state.view, View::Waits);
     }
 

@@ -37,6 +37,9 @@ pub struct Window {
     now: u64,
     /// When sampling began.
     began: u64,
+    /// Samples that were taken after `now`. Others of their time may be missing, so they are not counted yet: a
+    /// rate of more samples than belong to its time would be too high.
+    pending: Vec<Sample>,
     most: (usize, usize),
 }
 
@@ -44,6 +47,8 @@ pub struct Window {
 #[derive(Debug, Clone, Default)]
 struct Sums {
     rows: Vec<Sample>,
+    /// How many samples each row is the sum of.
+    counts: Vec<u64>,
     index: FxHashMap<(StackId, ThreadId, State), u32>,
     /// How many samples there were.
     samples: u64,
@@ -54,6 +59,8 @@ struct Sums {
 pub struct Part {
     /// Its samples, added up.
     pub rows: Vec<Sample>,
+    /// How many samples each row is the sum of.
+    pub counts: Vec<u64>,
     /// How many samples that were.
     pub samples: u64,
     /// How long it lasted, in nanoseconds.
@@ -81,29 +88,39 @@ impl Window {
             all: Sums::default(),
             now: 0,
             began: 0,
+            pending: Vec::new(),
             most: (of_a_second, of_all),
         }
     }
 
     /// Takes the samples out of the profile. By `now` all have come that were taken before.
     pub fn take(&mut self, profile: &mut Profile, now: Nanos) {
-        let samples = std::mem::take(&mut profile.samples);
+        self.now = self.now.max(now.0);
+        let mut samples = std::mem::take(&mut profile.samples);
+        // What is left over of the last time is older.
+        let mut due = std::mem::take(&mut self.pending);
+        let is_early = |sample: &Sample| sample.time.0 > self.now;
+        self.pending.extend(due.extract_if(.., |it| is_early(it)));
+        self.pending
+            .extend(samples.iter().filter(|it| is_early(it)));
+        due.extend(samples.iter().filter(|it| !is_early(it)));
+        samples.clear();
         // The stack of those for which there is no room, made only when there is one.
         let mut other = None;
         let (of_a_second, of_all) = self.most;
-        for sample in &samples {
+        for sample in &due {
+            let count = u64::from(is_taken(profile, sample));
             let mut other = || *other.get_or_insert_with(|| not_kept(profile));
-            self.all.add(sample, of_all, &mut other);
+            self.all.add(sample, count, of_all, &mut other);
             let second = sample.time.0 / SECOND;
             if let Some(sums) = self.second(second) {
-                sums.add(sample, of_a_second, &mut other);
+                sums.add(sample, count, of_a_second, &mut other);
             }
         }
+        // Its memory is of use to the next ones.
         profile.samples = samples;
-        profile.samples.clear();
         // Nothing here asks for it.
         profile.traffic.clear();
-        self.now = self.now.max(now.0);
         let oldest = (self.now / SECOND).saturating_sub(LONGEST_WINDOW);
         while (self.seconds.front()).is_some_and(|&(second, _)| second < oldest) {
             self.seconds.pop_front();
@@ -138,6 +155,7 @@ impl Window {
         match span {
             Span::SinceStart => Part {
                 rows: self.all.rows.clone(),
+                counts: self.all.counts.clone(),
                 samples: self.all.samples,
                 length: self.now.saturating_sub(self.began),
             },
@@ -156,6 +174,7 @@ impl Window {
                 };
                 Part {
                     rows: sums().flat_map(|sums| &sums.rows).copied().collect(),
+                    counts: sums().flat_map(|sums| &sums.counts).copied().collect(),
                     samples: sums().map(|sums| sums.samples).sum(),
                     length: self.now - (first * SECOND).max(self.began).min(self.now),
                 }
@@ -165,11 +184,18 @@ impl Window {
 }
 
 impl Sums {
-    fn add(&mut self, sample: &Sample, most: usize, other: &mut impl FnMut() -> StackId) {
-        self.samples += 1;
+    fn add(
+        &mut self,
+        sample: &Sample,
+        count: u64,
+        most: usize,
+        other: &mut impl FnMut() -> StackId,
+    ) {
+        self.samples += count;
         if self.index.is_empty() && !self.rows.is_empty() {
             // A late one: those of its second are no longer told apart.
             self.rows.push(*sample);
+            self.counts.push(count);
             return;
         }
         let mut key = (sample.stack, sample.thread, sample.state);
@@ -189,8 +215,10 @@ impl Sums {
                 weight: none,
                 ..*sample
             });
+            self.counts.push(0);
             row
         });
+        self.counts[row as usize] += count;
         let sum = &mut self.rows[row as usize].weight.0;
         *sum = sum.saturating_add(sample.weight.0.max(1));
     }
@@ -204,6 +232,31 @@ impl Part {
             .copied()
             .collect()
     }
+
+    /// How many samples took CPU time.
+    pub fn busy(&self) -> u64 {
+        let rows = self.rows.iter().zip(&self.counts);
+        rows.filter(|(sample, _)| !is_waiting(sample))
+            .map(|(_, &count)| count)
+            .sum()
+    }
+
+    /// The same, each sample of the same weight: one.
+    pub fn counted(&self) -> Self {
+        let mut part = self.clone();
+        for (sample, &count) in part.rows.iter_mut().zip(&part.counts) {
+            sample.weight = Nanos(count);
+        }
+        part
+    }
+}
+
+/// Whether somebody has seen what it tells. Others stand for time that the kernel has counted.
+fn is_taken(profile: &Profile, sample: &Sample) -> bool {
+    let leaf = profile.stacks.get(sample.stack).location;
+    let kind = profile.locations.get(leaf).kind;
+    let counted = [Reason::TooShort, Reason::NotSampled].map(LocationKind::Reason);
+    !counted.contains(&kind)
 }
 
 /// Whether a thread waited.
@@ -285,6 +338,42 @@ mod tests {
         assert_eq!(window.seconds.len(), 1);
         let all = window.part(Span::SinceStart);
         assert_eq!(weights(&all), [(0, 2), (1, 2), (2, 1)]);
+    }
+
+    #[test]
+    fn what_is_newer_than_all_others_waits_for_its_time() {
+        let (mut window, mut profile) = (Window::new(), profile(2));
+        let at = |tenths| Sample {
+            time: Nanos(tenths * SECOND / 10),
+            weight: Nanos(SECOND / 2),
+            ..Sample::default()
+        };
+        profile.samples = vec![at(1), at(3), at(9)];
+        window.take(&mut profile, Nanos(SECOND / 2));
+        let part = window.part(Span::SinceStart);
+        assert_eq!((part.samples, part.length), (2, SECOND / 2));
+        window.take(&mut profile, Nanos(SECOND));
+        let part = window.part(Span::SinceStart);
+        assert_eq!((part.samples, part.length), (3, SECOND));
+    }
+
+    #[test]
+    fn samples_can_be_counted_instead_of_weighed() {
+        let (mut window, mut profile) = (Window::new(), profile(2));
+        fill(&mut window, &mut profile, &[(1, 0), (2, 1), (3, 0), (4, 0)]);
+        let part = window.part(Span::SinceStart);
+        assert_eq!(part.busy(), 4);
+        let counts = part.counted();
+        let counts: Vec<(u32, u64)> = (counts.rows.iter())
+            .map(|row| (row.stack.0, row.weight.0))
+            .collect();
+        assert_eq!(counts, [(0, 3), (1, 1)]);
+        // What the kernel has counted is no sample.
+        let kind = LocationKind::Reason(Reason::TooShort);
+        let location = profile.locations.intern(kind, None);
+        let stack = profile.stacks.intern(None, location);
+        fill(&mut window, &mut profile, &[(5, stack.0)]);
+        assert_eq!(window.part(Span::SinceStart).busy(), 4);
     }
 
     #[test]

@@ -184,6 +184,107 @@ fn plain_text_of_a_process_comes_once() {
 }
 
 #[test]
+fn once_and_batch_go_together() {
+    let folder = Folder::new();
+    let busy = Busy::new();
+    if !may_attach(&folder, &busy.pid()) {
+        return;
+    }
+    let pid = &*busy.pid();
+    for options in [
+        &["--once", "--batch", "--limit", "5", "-i", "0.5"][..],
+        &["--batch", "--once", "-i", "0.5"],
+        // Shorter than its interval: one page all the same.
+        &["--once", "-i", "30", "-d", "0.5"],
+        &["--batch", "-i", "30", "-d", "0.5"],
+    ] {
+        let said = folder.said(&[&["top"], options, &[pid]].concat());
+        let out = &said.succeeded().out;
+        assert_eq!(
+            out.matches("Functions").count(),
+            1,
+            "{options:?}: {said:#?}"
+        );
+        assert!(
+            !out.contains("\n\n") || out.contains("no CPU time"),
+            "{said:#?}"
+        );
+    }
+    let said = folder.said(&[
+        "top", "--batch", "--limit", "1", "-i", "0.3", "-d", "2", pid,
+    ]);
+    let pages = said.succeeded().out.split("\n\n").count();
+    assert!(pages >= 2, "{said:#?}");
+    busy.works_on();
+}
+
+#[test]
+fn a_page_says_how_much_was_seen() {
+    let folder = Folder::new();
+    let mut sleeper = Command::new("sleep");
+    let sleeper = sleeper.arg("100").stdin(Stdio::null()).spawn().unwrap();
+    let sleeper = Busy(sleeper);
+    if !may_attach(&folder, &sleeper.pid()) {
+        return;
+    }
+    let said = folder.said(&["top", "--once", "-i", "0.5", &sleeper.pid()]);
+    let out = &said.succeeded().out;
+    assert!(out.contains("no CPU time was used in these"), "{out}");
+    assert!(out.contains("sleeps until a time has come"), "{out}");
+    assert!(out.contains("--wall"), "{out}");
+    assert!(out.contains(" of 10 s · 0 samples"), "{out}");
+    assert!(out.contains("RSS ") && out.contains("1 thread"), "{out}");
+    // Few samples are no shares.
+    let busy = Busy::new();
+    until(
+        "counted",
+        || {
+            let said = folder.said(&["top", "--once", "-r", "10", "-i", "1", &busy.pid()]);
+            let out = &said.succeeded().out;
+            // On a busy machine a second may have none.
+            let some = !out.contains(" 0 samples");
+            assert!(
+                !some || out.contains(" of ") && !out.contains("Self %"),
+                "{out}"
+            );
+            some
+        },
+        String::new,
+    );
+}
+
+#[test]
+fn who_reads_no_more_ends_it_quietly() {
+    let folder = Folder::new();
+    let busy = Busy::new();
+    if !may_attach(&folder, &busy.pid()) {
+        return;
+    }
+    let profundo = env!("CARGO_BIN_EXE_profundo");
+    let line = |what: &str| {
+        let line = format!(
+            "{profundo} top --batch -i 0.2 {what} 2>said | head -1; echo ${{PIPESTATUS[0]}}"
+        );
+        let output = Command::new("bash")
+            .args(["-c", &line])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let said = std::fs::read_to_string(folder.path().join("said")).unwrap();
+        (String::from_utf8_lossy(&output.stdout).into_owned(), said)
+    };
+    let (out, said) = line(&busy.pid());
+    assert!(out.ends_with("\n141\n"), "{out}");
+    assert_eq!(said, "");
+    busy.works_on();
+    // A program that was started goes on to its end.
+    let (out, said) = line("-- sh -c 'sleep 2; touch done; exit 3'");
+    assert!(out.ends_with("\n3\n"), "{out}");
+    assert!(said.contains("the program goes on"), "{said}");
+    assert!(folder.path().join("done").exists());
+}
+
+#[test]
 fn what_cannot_be_recorded_is_not_begun() {
     let folder = Folder::new();
     let options = ["--once", "--output-to", "said.txt", "-o"];
@@ -372,6 +473,8 @@ fn keys_change_the_page_and_its_size_too() {
     tmux.press("3");
     tmux.shows("tid ");
     tmux.press("4");
+    tmux.shows("Growth");
+    tmux.press("5");
     tmux.shows("Waits for");
     tmux.press("1");
     tmux.shows("Self %");

@@ -4,8 +4,11 @@ use expect_test::{Expect, expect};
 use profundo_analysis::Split;
 use profundo_model::{FileId, StringId, ThreadId, Wait};
 
-use super::super::picture::Key;
+use super::super::picture::{Detail, Head, Key, Memory, Row, View};
+use super::super::window::Span;
 use super::*;
+
+mod truth;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -22,6 +25,7 @@ fn row(number: u32, name: &str, at: &str, own: u64, total: u64) -> Row {
             ..Split::default()
         },
         threads: 1,
+        sizes: None,
     }
 }
 
@@ -46,6 +50,11 @@ pub fn picture() -> Picture {
                 unreadable: 0,
             },
             threads: 3,
+            memory: Some(Memory {
+                resident: 45_000_000,
+                grown: Some(1_200_000),
+                peak: Some(50_000_000),
+            }),
             ..Head::default()
         },
         rows: [
@@ -56,6 +65,8 @@ pub fn picture() -> Picture {
         ]
         .into(),
         whole: 10 * SECOND,
+        is_few: false,
+        samples: 987,
         detail: None,
     }
 }
@@ -91,17 +102,17 @@ fn a_page_in_eighty_columns() {
         80,
         10,
         &expect![[r#"
-        python3 app.py --port 8080 4711       83 s · CPU 99 % · 99 samples/s · 3 threads
-        █████████████████▓▓▓▓▓▓▓▓▓░░░ █ Python 60.0 %  ▓ native 30.0 %  ░ system 10.0 %
-         1 Functions  2 Lines  3 Threads                                       last 10 s
-        Self %  Py Nat Sys Total %  Function
-          60.0  30  30        70.0  hot  app.py:26
-          30.0  15  15        30.0  漢字の関数  app.py:7
-          10.0   5   5        10.0  sort  list.c:1
+            python3 app.py --por… 4711  83 s · CPU 99 % · RSS 45.0 MB (+1.20 MB) · 3 threads
+            █████████████████▓▓▓▓▓▓▓▓▓░░░ █ Python 60.0 %  ▓ native 30.0 %  ░ system 10.0 %
+             1 Functions  2 Lines  3 Threads  4 Processes  by self · last 10 s · 987 samples
+            Self %  Py Nat Sys Total %  Function
+              60.0  30  30        70.0  hot  app.py:26
+              30.0  15  15        30.0  漢字の関数  app.py:7
+              10.0   5   5        10.0  sort  list.c:1
 
 
-        ? help  q quit  s sort: self  w window  / filter  Space pause  Enter closer
-    "#]],
+            ? help  q quit  s sort: self  w window  / filter  Space pause  Enter closer
+        "#]],
     );
 }
 
@@ -113,15 +124,15 @@ fn a_narrow_page_leaves_out_what_matters_less() {
         44,
         9,
         &expect![[r#"
-            python… 4711  83 s · CPU 99 % · 99 samples/s
+            python3 app.py --port… 4711  83 s · CPU 99 %
              █ Python 60.0 %  ▓ native 30.0 %  ░ system
-             1 Functions  2 Lines  3 Threads   last 10 s
+             1 Functions  2  3  4    by self · last 10 s
             Self % Total %  Function
               60.0    70.0  hot  app.py:26
               30.0    30.0  漢字の関数  app.py:7
               10.0    10.0  sort  list.c:1
 
-            ? help  q quit  s sort: self  w window  /…
+            ? help  q quit  s sort: self  w window
         "#]],
     );
     check(
@@ -132,11 +143,11 @@ fn a_narrow_page_leaves_out_what_matters_less() {
         &expect![[r#"
             pyt… 4711  83 s · CPU 99 %
              █ Python 60.0 %  ▓ native
-             1 Functions     last 10 s
+             1 Functions  2  3  4  … s
             Self %  Function
               60.0  hot  app.py:26
-              30.0  漢字の関数  ….py:7
-            ? help  q quit  s sort:…
+              30.0  …の関数  app.py:7
+            ? help  q quit  w window
         "#]],
     );
     check(
@@ -145,11 +156,11 @@ fn a_narrow_page_leaves_out_what_matters_less() {
         20,
         4,
         &expect![[r#"
-        too small
+            too small (24 × 6)
+            q quits
 
 
-
-    "#]],
+        "#]],
     );
 }
 
@@ -169,13 +180,13 @@ fn threads_and_waits_have_their_own_columns() {
         60,
         7,
         &expect![[r#"
-            python3 app.py --port … 4711  83 s · CPU 99 % · 99 samples/s
+            python3 app.… 4711  83 s · CPU 99 % · RSS 45.0 MB (+1.20 MB)
             █████▓▓▓░ █ Python 60.0 %  ▓ native 30.0 %  ░ system 10.0 %
-             1 Functions  2 Lines  3 Threads  4 Waits    since the start
+             1  2  3 Threads  4  5              by CPU · since the start
              CPU %  Py Nat Sys Wait  Thread
               80.0  40  40       10  worker  tid 4712
 
-            ? help  q quit  s sort: self  w window  / filter  Space p…
+            ? help  q quit  s sort: CPU  w window  / filter  Space pause
         "#]],
     );
     let mut waits = picture();
@@ -196,13 +207,13 @@ fn threads_and_waits_have_their_own_columns() {
         60,
         7,
         &expect![[r#"
-            python3 app.py --port … 4711  83 s · CPU 99 % · 99 samples/s
+            python3 app.… 4711  83 s · CPU 99 % · RSS 45.0 MB (+1.20 MB)
             █████▓▓▓░ █ Python 60.0 %  ▓ native 30.0 %  ░ system 10.0 %
-             1 Functions  2 Lines  3 Threads  4 Waits    since the start
+             1  2  3  4  5 Waits               by time · since the start
             Time %     Time Threads  Waits for
               90.0   9.00 s       1  waits for the lock at 0x7f00  get …
 
-            ? help  q quit  s sort: self  w window  / filter  Space p…
+            ? help  q quit  s sort: time  w window  / filter
         "#]],
     );
     waits.rows = [].into();
@@ -212,13 +223,13 @@ fn threads_and_waits_have_their_own_columns() {
         60,
         7,
         &expect![[r#"
-            python3 app.py --port … 4711  83 s · CPU 99 % · 99 samples/s
+            python3 app.… 4711  83 s · CPU 99 % · RSS 45.0 MB (+1.20 MB)
             █████▓▓▓░ █ Python 60.0 %  ▓ native 30.0 %  ░ system 10.0 %
-             1 Functions  2 Lines  3 Threads  4 Waits    since the start
+             1  2  3  4  5 Waits               by time · since the start
             Time %     Time Threads  Waits for
-                                     nothing waited
+              nothing waited
 
-            ? help  q quit  s sort: self  w window  / filter  Space p…
+            ? help  q quit  s sort: time  w window  / filter
         "#]],
     );
 }
@@ -234,6 +245,7 @@ fn a_closer_look_shows_callers_and_the_hottest_stack() {
         stack: vec!["hot  app.py:26".into(), "main  app.py:90".into()],
         stack_weight: 5 * SECOND,
         weight: 7 * SECOND,
+        whole: 10 * SECOND,
     });
     let mut state = state();
     state.detail = Some(key);
@@ -243,9 +255,9 @@ fn a_closer_look_shows_callers_and_the_hottest_stack() {
         70,
         12,
         &expect![[r#"
-            python3 app.py --por… 4711  83 s · CPU 99 % · 99 samples/s · 3 threads
+            python3 app.py --port … 4711  83 s · CPU 99 % · RSS 45.0 MB (+1.20 MB)
             ███████████▓▓▓▓▓▓░░ █ Python 60.0 %  ▓ native 30.0 %  ░ system 10.0 %
-             1 Functions  2 Lines  3 Threads                             last 10 s
+             1 Functions  2 Lines  3 Threads  4 Processes      by self · last 10 s
             hot  70.0 % of the time
             Called by
               60.0 %  main  app.py:90
@@ -254,7 +266,7 @@ fn a_closer_look_shows_callers_and_the_hottest_stack() {
               main  app.py:90
 
 
-            ? help  q quit  s sort: self  w window  / filter  Space pause  Ente…
+            ? help  q quit  Esc back  s sort: self  w window  / filter
         "#]],
     );
     // What belongs to another row is not shown for this one.
@@ -276,27 +288,27 @@ fn keys_are_explained() {
         80,
         20,
         &expect![[r#"
-        python3 app.py --port 8080 4711       83 s · CPU 99 % · 99 samples/s · 3 threads
-        █████████████████▓▓▓▓▓▓▓▓▓░░░ █ Python 60.0 %  ▓ native 30.0 %  ░ system 10.0 %
-         1 Functions  2 Lines  3 Threads                                       last 10 s
-
-         1 2 3 4, Tab, ← →       functions, lines, threads, waits (with --wall)
-         ↑ ↓ PgUp PgDn Home End  choose a row
-         Enter                   the chosen row's callers and its hottest stack
-         Esc                     back; undo the filter, the choice
-         s                       sort by self, by total, by name
-         r                       reverse the order
-         w W                     the window: 2, 5, 10, 30, 60 s, since the start
-         /                       show only what has this in its name or file
-         Space                   pause: the page stays as it is, sampling goes on
-         Ctrl-L                  draw the page anew
-         Ctrl-Z                  suspend; `fg` goes on
-         q                       leave; a program that top started goes on
-         Ctrl-C                  interrupt the program that top started, or leave
-         ? h                     this page; any key leaves it
-
-        ? help  q quit  s sort: self  w window  / filter  Space pause  Enter closer
-    "#]],
+            python3 app.py --por… 4711  83 s · CPU 99 % · RSS 45.0 MB (+1.20 MB) · 3 threads
+            █████████████████▓▓▓▓▓▓▓▓▓░░░ █ Python 60.0 %  ▓ native 30.0 %  ░ system 10.0 %
+             1 Functions  2 Lines  3 Threads  4 Processes  by self · last 10 s · 987 samples
+             1 2 3 4 5, Tab, ← →     functions, lines, threads, processes (--wall: waits)
+             ↑ ↓ PgUp PgDn Home End  choose a row
+             Enter                   the chosen row's callers and its hottest stack
+             Esc                     back; undo the filter, the choice
+             s r                     sort by self, by total, by name; reverse the order
+             w W                     the window: 2, 5, 10, 30, 60 s, since the start
+             /                       show only what has this in its name or file
+             Space                   pause: the page stays as it is, sampling goes on
+             Ctrl-L Ctrl-Z           draw the page anew; suspend, `fg` goes on
+             q                       leave; a program that top started goes on
+             Ctrl-C                  interrupt the program that top started, or leave
+             ? h                     this page; any key leaves it
+             CPU                     of all processes together; 100 % is one CPU
+             RSS (+ −)               memory, its growth in the window; ≤: shared is twice in
+             itself                  what profundo takes
+             Py Nat Sys Wait Unr     Python, native, system calls, waiting, not readable
+            ? help  q quit  Esc back  s sort: self  w window  / filter  Space pause
+        "#]],
     );
 }
 
@@ -361,8 +373,9 @@ fn names_do_nothing_to_the_terminal() {
 fn plain_text_has_all_rows_up_to_a_limit() {
     let text = plain(&picture(), &mut state(), 80, 2);
     expect![[r#"
-        python3 app.py --port 8080 4711       83 s · CPU 99 % · 99 samples/s · 3 threads
+        python3 app.py --por… 4711  83 s · CPU 99 % · RSS 45.0 MB (+1.20 MB) · 3 threads
         █████████████████▓▓▓▓▓▓▓▓▓░░░ █ Python 60.0 %  ▓ native 30.0 %  ░ system 10.0 %
+        Functions                                      by self · last 10 s · 987 samples
         Self %  Py Nat Sys Total %  Function
           60.0  30  30        70.0  hot  app.py:26
           30.0  15  15        30.0  漢字の関数  app.py:7
@@ -416,6 +429,7 @@ fn any_size_has_a_page() {
         stack: vec!["漢字".repeat(100); 40],
         stack_weight: 1,
         weight: 2,
+        whole: 3,
     });
     for width in (0..40).chain((40..150).step_by(11)) {
         for height in [0, 1, 3, 6, 7, 20] {

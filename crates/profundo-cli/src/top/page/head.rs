@@ -1,0 +1,201 @@
+//! What stands above the table: the program, its time by kind, and which table of which part of the past it is.
+
+use profundo_report::text::{bytes, duration, keep_head, keep_tail, percent, width};
+use ratatui::style::Style;
+
+use super::{BOLD, CHOSEN, FAINT, KINDS, Pen, Surroundings, parts_of};
+use crate::top::picture::{Head, Memory, Picture};
+use crate::top::state::State;
+use crate::top::window::Span;
+
+/// Of less time nobody can say how much CPU time there is per second.
+const MEASURABLE: u64 = 100_000_000;
+
+/// The program, and what it takes.
+pub fn head(pen: &mut Pen<'_>, head: &Head) {
+    let columns = usize::from(pen.area.width);
+    let mut facts = facts(head);
+    // What has no room is left out from the end; the command keeps a third of the line, if it needs that.
+    let digits = head.pid.to_string().len();
+    let least = (width(&head.command) + digits + 3).min(columns / 3);
+    let mut line = facts.join(" · ");
+    while width(&line) + least > columns && facts.len() > 1 {
+        facts.pop();
+        line = facts.join(" · ");
+    }
+    let room = columns.saturating_sub(width(&line) + 2);
+    let command = keep_head(&head.command, room.saturating_sub(digits + 1));
+    let end = pen.text(0, 0, &command, BOLD);
+    pen.text(end + 1, 0, &head.pid.to_string(), FAINT);
+    pen.right(pen.area.width, 0, &line, Style::new());
+}
+
+/// What is known of it, what matters most first.
+fn facts(head: &Head) -> Vec<String> {
+    let mut facts = vec![seconds(head.elapsed)];
+    if head.elapsed >= MEASURABLE {
+        facts.push(format!("CPU {:.0} %", head.cpu * 100.0));
+    }
+    if let Some(memory) = &head.memory {
+        facts.push(memory_of(memory));
+    }
+    if head.others > 0 {
+        facts.push(format!("{} processes", head.others + 1));
+    }
+    match head.threads {
+        0 => {}
+        1 => facts.push("1 thread".to_owned()),
+        threads => facts.push(format!("{threads} threads")),
+    }
+    facts.push(format!("itself {}", percent_or_0(head.own_cpu)));
+    facts.push(format!("{} samples/s", head.rate.round()));
+    if let Some(ended) = &head.ended {
+        facts.insert(0, ended.clone());
+    }
+    facts
+}
+
+/// Memory and its trend. Of several processes it is no more than the sum, in which shared memory is more than once.
+fn memory_of(memory: &Memory) -> String {
+    let most = match memory.peak {
+        Some(_) => "RSS",
+        None => "RSS ≤",
+    };
+    let now = format!("{most} {}", bytes(memory.resident));
+    match memory.grown {
+        Some(grown) => format!("{now} ({})", signed(grown)),
+        None => now,
+    }
+}
+
+/// Bytes that came or went.
+pub fn signed(grown: i64) -> String {
+    match grown {
+        0 => "±0".to_owned(),
+        1.. => format!("+{}", bytes(grown.unsigned_abs())),
+        _ => format!("−{}", bytes(grown.unsigned_abs())),
+    }
+}
+
+/// A time that is read as it goes on.
+fn seconds(nanos: u64) -> String {
+    match nanos as f64 / 1e9 {
+        short if short < 9.95 => format!("{short:.1} s"),
+        some if some < 999.5 => format!("{some:.0} s"),
+        _ => duration(nanos),
+    }
+}
+
+pub fn percent_or_0(share: f64) -> String {
+    match percent(share) {
+        text if text.is_empty() => "0.0 %".to_owned(),
+        text => format!("{text} %"),
+    }
+}
+
+/// The time by kind, or the samples where they are few.
+pub fn bar(pen: &mut Pen<'_>, picture: &Picture) {
+    let split = picture.head.split;
+    let parts = parts_of(split);
+    let all = split.sum().max(1) as f64;
+    let share = |part: u64| match picture.is_few {
+        true => part.to_string(),
+        false => percent_or_0(part as f64 / all),
+    };
+    let mut words = Vec::new();
+    for ((sign, name, color), part) in KINDS.into_iter().zip(parts) {
+        if part > 0 {
+            words.push((sign, format!("{name} {}", share(part)), color));
+        }
+    }
+    if let Some((_, word, _)) = words.last_mut().filter(|_| picture.is_few) {
+        *word = match split.sum() {
+            1 => format!("{word} of 1 sample"),
+            all => format!("{word} of {all} samples"),
+        };
+    }
+    let room: usize = words.iter().map(|(_, word, _)| width(word) + 4).sum();
+    let columns = usize::from(pen.area.width).saturating_sub(room);
+    let mut at = 0;
+    if columns >= 8 {
+        let mut ends = 0.0;
+        for ((sign, _, color), part) in KINDS.into_iter().zip(parts) {
+            ends += part as f64 / all * columns as f64;
+            let length = (ends.round() as usize).saturating_sub(usize::from(at));
+            let style = Style::new().fg(color);
+            at = pen.text(at, 1, &sign.repeat(length), style);
+        }
+        at = columns as u16;
+    }
+    for (sign, word, color) in words {
+        let next = pen.text(at + 1, 1, sign, Style::new().fg(color));
+        at = pen.text(next + 1, 1, &word, Style::new()) + 1;
+    }
+}
+
+/// So much room is kept for the window's length, so that tables do not lose their names while it fills.
+const WINDOW: usize = 20;
+
+/// The tables that there are, and what is shown in the one that is chosen.
+pub fn tabs(pen: &mut Pen<'_>, state: &State, picture: &Picture, around: Surroundings<'_>) {
+    let columns = usize::from(pen.area.width);
+    let mut at = 0;
+    if around.is_printed {
+        at = pen.text(at, 2, picture.view.name(), CHOSEN);
+    } else {
+        let full = |number: usize, name: &str| format!(" {number} {name} ");
+        let views = || (1..).zip(state.views());
+        let words = views().map(|(number, view)| width(&full(number, view.name())));
+        let has_room = words.sum::<usize>() + WINDOW <= columns;
+        for (number, &view) in views() {
+            let (word, style) = match view == state.view {
+                true => (full(number, view.name()), CHOSEN),
+                false if has_room => (full(number, view.name()), FAINT),
+                false => (format!(" {number} "), FAINT),
+            };
+            at = pen.text(at, 2, &word, style);
+        }
+    }
+    let room = columns.saturating_sub(usize::from(at) + 1);
+    pen.right(pen.area.width, 2, &choices(state, picture, room), BOLD);
+}
+
+/// What is chosen: the order, the filter, the part of the past. What has no room is left out.
+fn choices(state: &State, picture: &Picture, room: usize) -> String {
+    let window = span(state.span, picture.length);
+    let window = match width(&window) <= room {
+        true => window,
+        false => window.trim_start_matches("last ").to_owned(),
+    };
+    let mut said = vec![window];
+    let has_room = |said: &[String], more: &str| width(&said.join(" · ")) + 3 + width(more) <= room;
+    if state.paused {
+        said.insert(0, "PAUSED".to_owned());
+    }
+    let filter = format!("/{}", state.filter);
+    if !state.filter.is_empty() && has_room(&said, &filter) {
+        said.insert(0, filter);
+    }
+    let order = state.order_name();
+    if has_room(&said, &order) {
+        said.insert(0, order);
+    }
+    let samples = match picture.samples {
+        1 => "1 sample".to_owned(),
+        samples => format!("{samples} samples"),
+    };
+    if has_room(&said, &samples) {
+        said.push(samples);
+    }
+    keep_tail(&said.join(" · "), room)
+}
+
+fn span(span: Span, length: u64) -> String {
+    match span {
+        Span::Last(all) if length < all * 900_000_000 => {
+            format!("last {} of {all} s", seconds(length))
+        }
+        Span::Last(all) => format!("last {all} s"),
+        Span::SinceStart => "since the start".to_owned(),
+    }
+}
