@@ -116,7 +116,7 @@ fn look_at<'a>(
         return Vec::new();
     };
     let wrong = screen::compare(&screen.lines, &printed.text);
-    if blesses && !(wrong.is_empty() && !screen.lines.is_empty()) {
+    if blesses && (screen.lines.is_empty() || !wrong.is_empty()) {
         return match screen::renewed(&screen.lines, &printed.text) {
             Ok(lines) => {
                 renewed.push((screen, lines));

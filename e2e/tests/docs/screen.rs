@@ -42,7 +42,8 @@ impl<'a> Line<'a> {
         for word in text.split_whitespace().filter(|word| !is_picture(word)) {
             let is_figure = is_figure(word);
             first.get_or_insert((is_figure, word));
-            if !is_figure && !(after_figure && is_unit(word)) {
+            let is_number = is_figure || after_figure && is_unit(word);
+            if !is_number {
                 words.push(plain(word));
             }
             after_figure = is_figure;
