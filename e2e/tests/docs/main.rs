@@ -44,7 +44,7 @@ fn what_is_printed_is_what_pages_show() {
     pages.sort_by_key(|page| page.steps.len());
     let (queue, failed) = (Mutex::new(pages), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for _ in 0..3 {
             scope.spawn(|| {
                 while let Some(page) = take(&queue) {
                     if !look(&page).is_empty() {
