@@ -68,6 +68,7 @@ fn check(root: &Path) -> Result<Vec<Finding>> {
             sentences::check_length(document, &mut findings);
         }
     }
+    links::check_headings(&documents, &mut findings);
     sentences::check_index(&documents, &mut findings);
     for package in &metadata.packages {
         manifests::check(root, &package.manifest, &mut findings)?;

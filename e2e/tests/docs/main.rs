@@ -14,14 +14,16 @@ mod table;
 #[path = "../command/targets.rs"]
 mod targets;
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Mutex;
 
 use page::{Page, Screen, Step};
 use profundo_e2e::sys::{note, skip};
 use run::Folder;
-use table::{BARE, FORMATS, Instead, STAND_INS};
+use table::{BARE, FORMATS, Instead, NO_COMMANDS, STAND_INS};
 
 fn pages() -> Vec<Page> {
     page::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
@@ -144,6 +146,59 @@ fn write(page: &Page, renewed: &[(&Screen, Vec<String>)]) {
     }
     let text = lines.join("\n") + "\n";
     fs::write(&page.path, text).unwrap();
+}
+
+/// What a command prints.
+fn said(words: &[&str]) -> (bool, String) {
+    let output = Command::new(command::profundo()).args(words).output();
+    let output = output.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.success(), text)
+}
+
+/// Commands in sentences are not run, but their verbs and options exist.
+#[test]
+fn commands_in_sentences_have_their_options() {
+    let mut helps: HashMap<String, (bool, String)> = HashMap::new();
+    let mut wrong = Vec::new();
+    for page in pages() {
+        for (line, code) in &page.mentioned {
+            if NO_COMMANDS.contains(&&**code) {
+                continue;
+            }
+            let mut words = code.split_whitespace().skip(1);
+            let Some(verb) = words.next().filter(|verb| !is_placeholder(verb)) else {
+                continue;
+            };
+            let help = helps
+                .entry(verb.to_owned())
+                .or_insert_with(|| said(&[verb, "--help-all"]));
+            let options = words
+                .take_while(|word| *word != "--")
+                .filter(|word| word.starts_with("--"));
+            let names = options.map(|word| word.split(['=', '|', '[']).next().unwrap());
+            let unknown: Vec<&str> = names.filter(|name| !has_option(&help.1, name)).collect();
+            if !help.0 || !unknown.is_empty() {
+                wrong.push(format!("{}:{line}: `{code}`: {unknown:?}", page.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+/// Words that stand for others: `COMMAND`, `app.py`, `--help`.
+fn is_placeholder(verb: &str) -> bool {
+    !verb.starts_with(|c: char| c.is_ascii_lowercase()) || verb.contains('.') || verb.contains('|')
+}
+
+fn has_option(help: &str, name: &str) -> bool {
+    let is_end = |c: char| !(c.is_ascii_alphanumeric() || c == '-');
+    name == "--help-all"
+        || name == "--help"
+        || help
+            .split(name)
+            .skip(1)
+            .any(|after| after.starts_with(is_end))
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub struct Page {
     pub steps: Vec<Step>,
     /// Blocks of text that show no command: the line of the first one's beginning, and its first line.
     pub bare: Vec<(usize, String)>,
+    /// Commands of ours in sentences and tables, with the line of each.
+    pub mentioned: Vec<(usize, String)>,
 }
 
 /// A command of a page.
@@ -49,12 +51,14 @@ pub fn all(root: &Path) -> Vec<Page> {
         .into_iter()
         .map(|name| {
             let path = root.join(&name);
-            let (steps, bare) = parse(&fs::read_to_string(&path).unwrap());
+            let text = fs::read_to_string(&path).unwrap();
+            let (steps, bare) = parse(&text);
             Page {
                 name,
                 path,
                 steps,
                 bare,
+                mentioned: mentioned(&text),
             }
         })
         .collect()
@@ -84,6 +88,22 @@ fn parse(text: &str) -> (Vec<Step>, Vec<(usize, String)>) {
         at = end + 1;
     }
     (steps, bare)
+}
+
+/// What stands in `code` and begins with our name, outside of blocks.
+fn mentioned(text: &str) -> Vec<(usize, String)> {
+    let mut in_block = false;
+    let mut all = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        } else if !in_block {
+            let code = line.split('`').skip(1).step_by(2);
+            let ours = code.filter(|code| code.starts_with("profundo "));
+            all.extend(ours.map(|code| (index + 1, code.to_owned())));
+        }
+    }
+    all
 }
 
 /// The commands of a block of `sh`.
@@ -177,5 +197,9 @@ fn a_page_has_its_commands() {
     assert_eq!(steps[0].screen, None);
     assert_eq!(steps[2].screen.as_ref().unwrap().lines, ["said"]);
     assert_eq!(steps[3].screen.as_ref().unwrap().lines, [""; 0]);
+    assert_eq!(
+        mentioned("a `profundo x` b\n```\n`profundo y`\n```\n"),
+        [(1, "profundo x".to_owned())]
+    );
     assert_eq!(bare, [(17, "no command".to_owned())]);
 }

@@ -171,6 +171,9 @@ pub const BARE: &[(&str, &str, &str)] = &[
 /// Pages whose blocks of text are formats and no screens.
 pub const FORMATS: &[&str] = &["docs/file-format.md", "docs/json.md"];
 
+/// What looks like a command in a sentence and is none.
+pub const NO_COMMANDS: &[&str] = &["profundo itself"];
+
 /// Programs that have to be compiled, by a part of the command that wants one.
 pub const COMPILED: &[(&str, &[&str])] = &[
     ("./holds", &["g++", "-O1", "-g", "holds.cpp", "-o", "holds"]),
