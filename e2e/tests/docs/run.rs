@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::command::profundo;
-use crate::table::{COMPILED, RUNNING};
+use crate::table::{COMPILED, RUNNING, TOOLS};
 use crate::targets::{pythons, scratch};
 
 /// What the folder is called in what is compared, and in pages.
@@ -98,8 +98,14 @@ impl Folder {
         command
     }
 
-    /// Compiles what a command wants and is not there.
+    /// Compiles what a command wants and is not there; an error where a tool is not.
     fn compile(&self, command: &str) -> Result<(), String> {
+        for tool in TOOLS {
+            let is_wanted = command.split_whitespace().any(|word| word == *tool);
+            if is_wanted && self.command(tool).arg("--version").output().is_err() {
+                return Err(format!("there is no {tool}"));
+            }
+        }
         for (wanted, words) in COMPILED {
             let is_made = command.contains(words[0]) || self.root.join(wanted).exists();
             let is_wanted = command.split_whitespace().any(|word| word == *wanted);

@@ -181,6 +181,9 @@ pub const COMPILED: &[(&str, &[&str])] = &[
     ("./prog", &["gcc", "-g", "prog.c", "-o", "prog"]),
 ];
 
+/// Tools that a machine may lack. A command that wants one is then skipped.
+pub const TOOLS: &[&str] = &["node", "rustc", "gcc"];
+
 /// What runs where a command says PID: the page's own program, or the usual one.
 pub const RUNNING: &[(&str, &[&str])] = &[
     ("docs/heap.md", &["python3", "sessions.py"]),
