@@ -4,6 +4,7 @@
 mod arrows;
 mod links;
 mod manifests;
+mod sentences;
 mod sources;
 
 use std::path::Path;
@@ -60,9 +61,15 @@ fn check(root: &Path) -> Result<Vec<Finding>> {
     for text in tree::files(root, &[".rs", ".toml", ".md", ".sh"])? {
         sources::check_unfinished(&text, &mut findings);
     }
-    for document in tree::files(root, &[".md"])? {
-        links::check(&document, &|path| root.join(path).exists(), &mut findings);
+    let documents = tree::files(root, &[".md"])?;
+    for document in &documents {
+        links::check(document, &|path| root.join(path).exists(), &mut findings);
+        if sentences::is_page(&document.path) {
+            sentences::check_length(document, &mut findings);
+        }
     }
+    links::check_headings(&documents, &mut findings);
+    sentences::check_index(&documents, &mut findings);
     for package in &metadata.packages {
         manifests::check(root, &package.manifest, &mut findings)?;
     }

@@ -1,4 +1,7 @@
-//! A document never points at a file that is not there: links, and paths of ours in `code`.
+//! A document never points at a file that is not there: links, and paths of ours in `code`. Nor does it point at a heading that
+//! another document does not have.
+
+use std::collections::{HashMap, HashSet};
 
 use super::Finding;
 use crate::tree::Text;
@@ -34,6 +37,59 @@ pub fn check(document: &Text, exists: &dyn Fn(&str) -> bool, findings: &mut Vec<
             }
         }
     }
+}
+
+/// Links to a heading of one of these documents lead to one that is there.
+pub fn check_headings(documents: &[Text], findings: &mut Vec<Finding>) {
+    let headings: HashMap<&str, HashSet<String>> = documents
+        .iter()
+        .map(|document| (&*document.path, headings(&document.text)))
+        .collect();
+    for document in documents {
+        let folder = document
+            .path
+            .rsplit_once('/')
+            .map_or("", |(folder, _)| folder);
+        for (index, line) in prose(&document.text) {
+            for link in links(line) {
+                let Some((_, heading)) = link.split_once('#') else {
+                    continue;
+                };
+                let path = local(folder, link).unwrap_or_else(|| document.path.clone());
+                let is_there = |there: &HashSet<String>| there.contains(heading);
+                if !link.contains("://") && !headings.get(&*path).is_none_or(is_there) {
+                    let what = format!("{path} has no heading #{heading}");
+                    findings.push(Finding::new(&document.path, index + 1, what));
+                }
+            }
+        }
+    }
+}
+
+/// The lines that are not in blocks of code, with their numbers from 0.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_block = false;
+    text.lines().enumerate().filter(move |(_, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_block ^= is_fence;
+        !in_block && !is_fence
+    })
+}
+
+/// What links call the headings of a document.
+fn headings(text: &str) -> HashSet<String> {
+    let headings = prose(text).filter(|(_, line)| line.starts_with('#'));
+    headings
+        .map(|(_, line)| {
+            let title = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+            title
+                .chars()
+                .filter(kept)
+                .collect::<String>()
+                .replace(' ', "-")
+        })
+        .collect()
 }
 
 /// What stands in the brackets of `[text](target)`, and after `[name]: `.
@@ -111,6 +167,30 @@ mod tests {
         assert_eq!(
             missing("a.md", "[x]: gone.md"),
             [(1, "gone.md is not there".into())]
+        );
+    }
+
+    #[test]
+    fn headings_are_there() {
+        let document = |path: &str, text: &str| Text {
+            path: path.into(),
+            text: text.into(),
+        };
+        let one = document(
+            "docs/one.md",
+            "# What's `--wall`, then?\n```sh\n# no heading\n```\n[x](#whats---wall-then)",
+        );
+        let links = "[a](docs/one.md#whats---wall-then)\n[b](docs/one.md#no-heading) [c](#here)\n\
+                     [d](https://x.y/#z) [e](src/lib.rs#L3)";
+        let mut findings = Vec::new();
+        check_headings(&[one, document("README.md", links)], &mut findings);
+        let found: Vec<(usize, &str)> = findings.iter().map(|it| (it.line, &*it.what)).collect();
+        assert_eq!(
+            found,
+            [
+                (2, "docs/one.md has no heading #no-heading"),
+                (2, "README.md has no heading #here")
+            ]
         );
     }
 

@@ -113,8 +113,12 @@ fn help_and_version_are_answers() {
 fn every_option_is_in_the_pages() {
     let folder = Folder::new();
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let page = |name| fs::read_to_string(docs.join(name)).unwrap();
-    let pages = page("command.md") + &page("exports.md");
+    let pages: String = fs::read_dir(docs)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "md"))
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
     for verb in [
         "run",
         "record",
@@ -138,7 +142,7 @@ fn every_option_is_in_the_pages() {
                 .split(option)
                 .skip(1)
                 .any(|after| !after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'));
-            assert!(is_told, "{option} of {verb} is in neither page");
+            assert!(is_told, "{option} of {verb} is in no page");
         }
     }
 }

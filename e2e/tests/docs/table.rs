@@ -1,0 +1,203 @@
+//! What a page needs beside its commands, and the commands that a test cannot run as they stand.
+
+/// What is run in place of a command.
+pub enum Instead {
+    /// Nothing.
+    Nothing,
+    /// This, and its output does not count.
+    Other(&'static str),
+    /// This, and its output has the shape of the page's, into which that of the command itself goes.
+    Shorter(&'static str),
+    /// This, which does the same.
+    Same(&'static str),
+}
+
+pub struct StandIn {
+    /// As it stands in a page.
+    pub command: &'static str,
+    pub instead: Instead,
+    pub why: &'static str,
+}
+
+const fn none(command: &'static str, why: &'static str) -> StandIn {
+    let instead = Instead::Nothing;
+    StandIn {
+        command,
+        instead,
+        why,
+    }
+}
+
+const fn other(command: &'static str, instead: &'static str, why: &'static str) -> StandIn {
+    let instead = Instead::Other(instead);
+    StandIn {
+        command,
+        instead,
+        why,
+    }
+}
+
+const fn shorter(command: &'static str, instead: &'static str, why: &'static str) -> StandIn {
+    let instead = Instead::Shorter(instead);
+    StandIn {
+        command,
+        instead,
+        why,
+    }
+}
+
+const fn same(command: &'static str, instead: &'static str, why: &'static str) -> StandIn {
+    let instead = Instead::Same(instead);
+    StandIn {
+        command,
+        instead,
+        why,
+    }
+}
+
+const TERMINAL: &str = "it draws on a terminal, and waits for keys";
+const LONG: &str = "it takes longer than a test should";
+const CARGO: &str = "cargo builds a package first";
+const OTHER_TOOL: &str = "it is another tool's command, which few machines have";
+
+/// The commands that are not run as they stand, each with the reason. One that no page has is an error.
+pub const STAND_INS: &[StandIn] = &[
+    none("cargo install --locked --path crates/profundo-cli", CARGO),
+    none("cargo profundo run -- --port 8080", CARGO),
+    none("cargo profundo run --memory --example tour", CARGO),
+    none("cargo profundo test --release -p parser", CARGO),
+    none("cargo profundo bench", CARGO),
+    other("profundo top PID", "profundo top PID --once", TERMINAL),
+    other(
+        "profundo top --batch -i 5 --limit 10 PID",
+        "profundo top --batch -i 1 -d 2 --limit 10 PID",
+        "it goes on until the process ends",
+    ),
+    none(
+        "profundo run --mine '**/site-packages/ours' -- python3 -m ours",
+        "the module is the reader's",
+    ),
+    other(
+        "profundo top -- ./server --port 8080",
+        "profundo top --once -- ./server --port 8080",
+        TERMINAL,
+    ),
+    other(
+        "profundo attach PID --dump",
+        "profundo attach PID --dump",
+        "where the program is at that moment is a matter of chance",
+    ),
+    other(
+        "profundo attach PID -d 10",
+        "profundo attach PID -d 1",
+        LONG,
+    ),
+    other(
+        "profundo attach PID -r 200 -d 5",
+        "profundo attach PID -r 200 -d 1",
+        LONG,
+    ),
+    other(
+        "profundo doctor",
+        "profundo doctor; true",
+        "each machine permits something else",
+    ),
+    other(
+        "profundo doctor PID",
+        "profundo doctor PID; true",
+        "as above",
+    ),
+    other(
+        "profundo gc-log PID -d 60 --slow 10",
+        "profundo gc-log PID -d 1 --slow 10",
+        LONG,
+    ),
+    other(
+        "profundo gc-log -d 60 -- python3 app.py",
+        "profundo gc-log -d 1 -- python3 app.py 5",
+        LONG,
+    ),
+    other(
+        "profundo record --memory=exact -- ./holds wait",
+        "profundo record --memory=exact -- ./holds",
+        "it goes on while the next commands are typed",
+    ),
+    other(
+        "profundo ctl PID start",
+        "profundo record --paused -- sh -c 'echo $$ > pid; exec python3 app.py' & sleep 1; \
+         profundo ctl $(cat pid) start; code=$?; wait; exit $code",
+        "the program has to be one that is recorded",
+    ),
+    other(
+        "profundo ctl PID stop",
+        "profundo record -- sh -c 'echo $$ > pid; exec python3 app.py' & sleep 1; \
+         profundo ctl $(cat pid) stop; code=$?; wait; exit $code",
+        "as above",
+    ),
+    other(
+        "profundo recover killed.profundo",
+        "profundo record -o killed.profundo app.py & sleep 1; kill -9 $!; wait; \
+         profundo recover killed.profundo",
+        "a recorder has to be killed first",
+    ),
+    none(
+        "profundo heap PID --native --growth 2",
+        "what it looks at does not grow",
+    ),
+    same(
+        "profundo heap PID --native --types --limit 5",
+        "profundo record --memory=exact -- sh -c 'echo $$ > pid; exec ./holds wait' & sleep 1.5; \
+         profundo heap $(cat pid) --native --types --limit 5; kill $(cat pid)",
+        "the program is the one that was recorded in another terminal",
+    ),
+    shorter(
+        "profundo run examples/confidence/1_plain.py",
+        "profundo run examples/confidence/1_plain.py 60000",
+        LONG,
+    ),
+    none("go tool pprof -top app.pb.gz", OTHER_TOOL),
+    none("go tool pprof -tags app.pb.gz", OTHER_TOOL),
+    none(
+        "go tool pprof -top -sample_index=samples app.pb.gz",
+        OTHER_TOOL,
+    ),
+    none(
+        "go tool pprof -top -diff_base=before.pb.gz after.pb.gz",
+        OTHER_TOOL,
+    ),
+];
+
+/// Blocks of text without a command, by page and first line, each with the reason.
+pub const BARE: &[(&str, &str, &str)] = &[
+    (
+        "docs/energy.md",
+        "Energy: 41.2 J by package-0",
+        "few machines may read the counters",
+    ),
+    ("docs/top.md", "python3 py.py", TERMINAL),
+    ("docs/top.md", "███", TERMINAL),
+    ("docs/top.md", "  no CPU time was used", TERMINAL),
+    ("docs/top.md", " CPU %   Memory   Growth", TERMINAL),
+];
+
+/// Pages whose blocks of text are formats and no screens.
+pub const FORMATS: &[&str] = &["docs/file-format.md", "docs/json.md"];
+
+/// What looks like a command in a sentence and is none.
+pub const NO_COMMANDS: &[&str] = &["profundo itself"];
+
+/// Programs that have to be compiled, by a part of the command that wants one.
+pub const COMPILED: &[(&str, &[&str])] = &[
+    ("./holds", &["g++", "-O1", "-g", "holds.cpp", "-o", "holds"]),
+    ("./lost", &["gcc", "-g", "lost.c", "-o", "lost"]),
+    ("./prog", &["gcc", "-g", "prog.c", "-o", "prog"]),
+];
+
+/// Tools that a machine may lack. A command that wants one is then skipped.
+pub const TOOLS: &[&str] = &["node", "rustc", "gcc"];
+
+/// What runs where a command says PID: the page's own program, or the usual one.
+pub const RUNNING: &[(&str, &[&str])] = &[
+    ("docs/heap.md", &["python3", "sessions.py"]),
+    ("", &["python3", "app.py", "100000"]),
+];
