@@ -399,7 +399,7 @@ fn functions_are_counted_sorted_and_cut() {
     assert!(said(&[]).contains("Quality") && !said(&["--no-quality"]).contains("Quality"));
     let short = said(&["--limit", "1"]);
     assert!(
-        short.contains("1 more thread") && !short.contains("app.py:40"),
+        short.contains("1 more process") && !short.contains("app.py:40"),
         "{short}"
     );
 }
