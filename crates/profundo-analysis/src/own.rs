@@ -121,7 +121,7 @@ fn is_library_prefix(prefix: &str) -> bool {
 /// Whether the source file at `path` is a library's: not the reader's own.
 pub fn is_library_file(path: &str) -> bool {
     // Images of containers keep the program itself in `/usr/src/app`.
-    const BELOW: [&str; 13] = [
+    const BELOW: [&str; 14] = [
         "/rustc/",
         "/rust/deps/",
         "/usr/include/",
@@ -134,6 +134,8 @@ pub fn is_library_file(path: &str) -> bool {
         "<frozen ",
         "<attrs generated ",
         "<decorator-gen-",
+        // `<class 'networkx.utils.decorators.argmap'> compilation 22`: what a decorator has compiled.
+        "<class '",
         "node:internal",
     ];
     BELOW.iter().any(|start| path.starts_with(start)) || is_in_library_folder(path)
@@ -214,6 +216,7 @@ mod tests {
             // An environment within a project.
             "/home/me/app/.venv/lib/python3.12/site-packages/numpy/x.py",
             "<frozen importlib._bootstrap>",
+            "<class 'networkx.utils.decorators.argmap'> compilation 22",
             "/usr/src/debug/glibc-2.39/malloc/malloc.c",
             "/rustc/abc/library/core/src/iter/range.rs",
             "/home/me/.cargo/registry/src/index.crates.io-1/regex-1.0.0/src/lib.rs",

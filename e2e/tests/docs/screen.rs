@@ -57,9 +57,10 @@ impl<'a> Line<'a> {
             words,
             is_row: first.is_some_and(|(is_figure, _)| is_figure),
             weight: first.and_then(|(_, word)| share(word)).unwrap_or(0.0),
-            comes_and_goes: COME_AND_GO
-                .iter()
-                .any(|begin| text.starts_with(begin) || bare.starts_with(begin)),
+            comes_and_goes: is_verdict(text)
+                || COME_AND_GO
+                    .iter()
+                    .any(|begin| text.starts_with(begin) || bare.starts_with(begin)),
         }
     }
 
@@ -79,6 +80,18 @@ impl<'a> Line<'a> {
         common(&self.words, &other.words) * 2 >= self.words.len()
             && places.all(|place| other.words.iter().any(|word| is_same(place, word)))
     }
+}
+
+/// The sentences on top of a summary: which come first depends on what else the machine did.
+fn is_verdict(text: &str) -> bool {
+    const SAYS: [&str; 5] = [
+        " CPU time is spent in ",
+        "The program used the CPU for only ",
+        "One thread waited ",
+        " threads waited ",
+        " of memory was allocated",
+    ];
+    SAYS.iter().any(|says| text.contains(says))
 }
 
 fn is_unit(word: &str) -> bool {

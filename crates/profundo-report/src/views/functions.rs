@@ -244,7 +244,12 @@ pub(super) fn push_name(
     if !at.is_empty() {
         line.push_spaces(2);
         let style = Style { link: true, ..GRAY };
-        line.push(&keep_tail(&at, for_at), style);
+        // A place ends in what says most, and a module begins with it.
+        let at = match has_line {
+            true => keep_tail(&at, for_at),
+            false => keep_head(&at, for_at),
+        };
+        line.push(&at, style);
         if let Place::Frame(frame) = place {
             let row = page.profile.frames.get(frame);
             line.link = page.link(row.file, row.line);

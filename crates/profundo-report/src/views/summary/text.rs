@@ -9,7 +9,7 @@ use super::calls::write_tree;
 use super::head::{write_head, write_kinds};
 use super::hot::{write_functions, write_lines};
 use super::verdict::verdict;
-use super::waiting::write_waits;
+use super::waiting::{waited, write_waits};
 use super::{Answers, Summary};
 use crate::names::Names;
 use crate::palette::Color;
@@ -66,7 +66,7 @@ impl Summary {
         page.plain("")?;
         let split = selection.split(profile);
         let on_cpu = split.sum() - split.waiting;
-        let mostly_waits = split.waiting > on_cpu && answers.waits.iter().any(|it| !it.is_idle);
+        let mostly_waits = waited(&answers.waits) > on_cpu;
         if mostly_waits {
             write_waits(page, &answers.waits, &names, (all, is_few), self.lines)?;
             page.plain("")?;

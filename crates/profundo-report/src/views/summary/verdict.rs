@@ -4,7 +4,7 @@ use profundo_analysis::{Allocations, Place, Selection, Split, WaitRow, cpu_used,
 use profundo_model::{FileId, Profile, SampleKind};
 
 use super::Answers;
-use super::waiting::several;
+use super::waiting::{several, waited};
 use crate::names::Names;
 use crate::source::Source;
 use crate::units::{bytes, duration};
@@ -47,7 +47,8 @@ pub(super) fn verdict(
     };
     let mut sentences = Vec::new();
     let waits = looking.waits(selection, &answers.waits);
-    let is_idle = waits.is_some() && (split.waiting > work || !looking.is_busy());
+    let is_idle = waits.is_some()
+        && (waited(&answers.waits) > work || split.waiting == 0 && !looking.is_busy());
     if work > 0 && !selection.is_few(profile) {
         sentences.extend(looking.hot(answers));
         sentences.extend(looking.short_processes(selection));

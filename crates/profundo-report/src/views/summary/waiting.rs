@@ -12,6 +12,14 @@ use crate::printer::Page;
 use crate::units::{counted, duration, percent};
 use crate::views::{BOLD, GRAY, heat};
 
+/// For how long threads waited that had something to do. That other programs had the CPU is no waiting of the program's.
+pub(super) fn waited(rows: &[WaitRow]) -> u64 {
+    let rows = rows
+        .iter()
+        .filter(|row| !row.is_idle && row.wait != Some(Wait::Cpu));
+    rows.map(|row| row.weight).sum()
+}
+
 /// Writes what was waited for, and which lines did.
 pub(super) fn write_waits(
     page: &mut Page<'_>,
