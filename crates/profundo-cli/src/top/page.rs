@@ -9,6 +9,8 @@ mod table;
 use std::path::Path;
 
 use profundo_analysis::Split;
+use profundo_analysis::palette::{Ansi, Hue};
+use profundo_model::Kind;
 use profundo_report::text::{keep_head, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -138,24 +140,28 @@ impl Pen<'_> {
     }
 }
 
-/// The kinds of time: their sign, their name, their colour.
-const KINDS: [(&str, &str, Color); 5] = [
-    ("█", "Python", Color::Green),
-    ("▓", "native", Color::Blue),
-    ("░", "system", Color::Magenta),
-    ("·", "waiting", Color::DarkGray),
-    ("?", "unreadable", Color::Red),
-];
-
-/// The parts of the time, as in [`KINDS`].
-fn parts_of(split: Split) -> [u64; KINDS.len()] {
-    [
+/// The parts of the time, in the order of the kinds.
+fn parts_of(split: Split) -> [(Kind, u64); Kind::ALL.len()] {
+    let parts = [
         split.python,
         split.native,
         split.system,
         split.waiting,
         split.unreadable,
-    ]
+    ];
+    std::array::from_fn(|at| (Kind::ALL[at], parts[at]))
+}
+
+/// The colour of a kind of time, as in reports.
+fn hue(kind: Kind) -> Style {
+    Style::new().fg(match Hue::from(kind).tint().ansi {
+        Ansi::Red => Color::Red,
+        Ansi::Green => Color::Green,
+        Ansi::Yellow => Color::Yellow,
+        Ansi::Magenta => Color::Magenta,
+        Ansi::Cyan => Color::Cyan,
+        Ansi::Gray => Color::DarkGray,
+    })
 }
 
 /// The page as plain text, with all rows up to a limit.

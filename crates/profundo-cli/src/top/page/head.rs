@@ -1,9 +1,11 @@
 //! What stands above the table: the program, its time by kind, and which table of which part of the past it is.
 
+use profundo_analysis::palette::Hue;
+use profundo_model::Kind;
 use profundo_report::text::{bytes, duration, keep_head, keep_tail, percent, width};
 use ratatui::style::Style;
 
-use super::{BOLD, CHOSEN, FAINT, KINDS, Pen, Surroundings, parts_of};
+use super::{BOLD, CHOSEN, FAINT, Pen, Surroundings, hue, parts_of};
 use crate::top::picture::{Head, Memory, Picture};
 use crate::top::state::State;
 use crate::top::window::Span;
@@ -93,6 +95,11 @@ pub fn percent_or_0(share: f64) -> String {
     }
 }
 
+/// What a bar of a kind is filled with.
+fn sign(kind: Kind) -> String {
+    Hue::from(kind).tint().sign.to_string()
+}
+
 /// The time by kind, or the samples where they are few.
 pub fn bar(pen: &mut Pen<'_>, picture: &Picture) {
     let split = picture.head.split;
@@ -103,9 +110,10 @@ pub fn bar(pen: &mut Pen<'_>, picture: &Picture) {
         false => percent_or_0(part as f64 / all),
     };
     let mut words = Vec::new();
-    for ((sign, name, color), part) in KINDS.into_iter().zip(parts) {
+    for (kind, part) in parts {
         if part > 0 {
-            words.push((sign, format!("{name} {}", share(part)), color));
+            let name = Hue::from(kind).name();
+            words.push((sign(kind), format!("{name} {}", share(part)), hue(kind)));
         }
     }
     if let Some((_, word, _)) = words.last_mut().filter(|_| picture.is_few) {
@@ -119,16 +127,15 @@ pub fn bar(pen: &mut Pen<'_>, picture: &Picture) {
     let mut at = 0;
     if columns >= 8 {
         let mut ends = 0.0;
-        for ((sign, _, color), part) in KINDS.into_iter().zip(parts) {
+        for (kind, part) in parts {
             ends += part as f64 / all * columns as f64;
             let length = (ends.round() as usize).saturating_sub(usize::from(at));
-            let style = Style::new().fg(color);
-            at = pen.text(at, 1, &sign.repeat(length), style);
+            at = pen.text(at, 1, &sign(kind).repeat(length), hue(kind));
         }
         at = columns as u16;
     }
-    for (sign, word, color) in words {
-        let next = pen.text(at + 1, 1, sign, Style::new().fg(color));
+    for (sign, word, style) in words {
+        let next = pen.text(at + 1, 1, &sign, style);
         at = pen.text(next + 1, 1, &word, Style::new()) + 1;
     }
 }

@@ -1,11 +1,12 @@
 //! The table: columns of numbers, and names.
 
 use profundo_analysis::Split;
+use profundo_model::Kind;
 use profundo_report::text::{bytes, duration, keep_head, keep_tail, percent, whole_percent, width};
-use ratatui::style::{Color, Style};
+use ratatui::style::Style;
 
 use super::head::signed;
-use super::{BOLD, CHOSEN, FAINT, KINDS, Pen, parts_of};
+use super::{BOLD, CHOSEN, FAINT, Pen, hue, parts_of};
 use crate::top::picture::{Picture, Row, View};
 use crate::top::state::{Order, State};
 
@@ -277,13 +278,10 @@ fn of(part: u64, whole: u64) -> String {
 /// The colour of what most of a row's time is.
 fn color(row: &Row) -> Style {
     let parts = parts_of(row.split);
-    let most = parts.iter().copied().max().unwrap_or(0);
-    let kind = KINDS
-        .iter()
-        .zip(parts)
-        .find(|&(_, part)| part == most && most > 0);
+    let most = parts.iter().map(|(_, part)| *part).max().unwrap_or(0);
+    let kind = parts.iter().find(|(_, part)| *part == most && most > 0);
     match kind {
-        Some(((_, _, color), _)) if *color != Color::DarkGray => Style::new().fg(*color),
+        Some((kind, _)) if *kind != Kind::Waiting => hue(*kind),
         _ => Style::new(),
     }
 }
