@@ -1,5 +1,8 @@
 //! `attach`: a process that runs already is recorded for a while, from outside, and left as it was.
 
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -9,7 +12,7 @@ use profundo_ingest::Ingest;
 use profundo_model::Profile;
 use profundo_remote::{EngineChoice, Options, Recorder};
 
-use crate::launch::{Got, Signals};
+use crate::launch::{Got, Signals, script};
 use crate::options::{self, Attach};
 use crate::progress::Progress;
 use crate::qualified;
@@ -33,7 +36,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let (pid, others) = options.processes.first_and_others();
     let recording = &options.recording;
     let (named, force) = (recording.output.as_deref(), options.looking.style.force);
-    let destination = Destination::new(named, force, &name_of(pid))?;
+    let destination = Destination::new(named, force, &program_of(pid))?;
     let path = destination.path().to_owned();
     let mut recorder = Recorder::create(Options {
         period: recording.period(),
@@ -53,11 +56,14 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         return Err(error.into());
     }
     sink.take_place()?;
+    let what = processes(pid, others);
     if recording.duration.is_none() {
         say::note(&format!(
-            "recording {}; Ctrl-C ends it and prints the report",
-            processes(pid, others)
+            "recording {what} to {}; Ctrl-C ends it and prints the report",
+            say::path(&path)
         ));
+    } else if std::io::stderr().is_terminal() {
+        say::note(&format!("recording {what} to {}", say::path(&path)));
     }
     let began = Instant::now();
     let progress = Progress::start(how_far(pid, Duration::ZERO, recording.duration));
@@ -155,6 +161,15 @@ pub fn is_over(signals: &Signals) -> bool {
             [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal)
         }
     })
+}
+
+/// What a process runs: its script or module, where that is known.
+fn program_of(pid: u32) -> String {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = line.split(|&byte| byte == 0);
+    let words = words.map(|it| OsStr::from_bytes(it).to_owned());
+    let words: Vec<OsString> = words.collect();
+    script(&words).unwrap_or_else(|| name_of(pid))
 }
 
 /// What a process is called, as part of a file's name.

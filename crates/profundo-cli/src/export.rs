@@ -12,7 +12,7 @@ use profundo_model::Profile;
 use crate::options::{self, Export, Flame, OwnCode};
 use crate::own_code;
 use crate::reading::Samples;
-use crate::recordings::meant;
+use crate::recordings::{meant, newest_with};
 use crate::report::is_untimed;
 use crate::{output, reading, say};
 
@@ -75,7 +75,10 @@ fn write(
     };
     let mut profile = reading::open(file, samples)?;
     own_code::add_said(&mut profile, own_code);
-    if let Some(why) = misses(&profile, format, options) {
+    if has_only_lines(&profile, format, options) {
+        bail!(without_samples(format));
+    }
+    if let Some(why) = misses(&profile, options) {
         bail!("{why}; nothing was written");
     }
     if let Some(measure) = options.measure {
@@ -130,17 +133,33 @@ impl std::fmt::Display for NothingPasses {
 
 impl std::error::Error for NothingPasses {}
 
-/// Why a recording of `trace` cannot be written in a format, if it cannot.
-fn misses(profile: &Profile, format: Format, options: &Options) -> Option<&'static str> {
+/// Whether a recording has counted lines and no samples, and a format wants samples.
+fn has_only_lines(profile: &Profile, format: Format, options: &Options) -> bool {
     let traced = &profile.traced;
     let wants_samples = !format.is_counted() && options.measure.is_none();
-    let is_only_lines =
-        profile.samples.is_empty() && (!traced.lines.is_empty() || traced.tracing.is_of_lines());
-    if wants_samples && is_only_lines && !has_allocations(profile) {
-        return Some(
-            "the recording has lines that were counted, and no samples: `profundo export --to lprof` has them",
-        );
-    }
+    let has_lines = !traced.lines.is_empty() || traced.tracing.is_of_lines();
+    wants_samples && profile.samples.is_empty() && has_lines && !has_allocations(profile)
+}
+
+/// Says that a count of lines is no picture, and which recording is one.
+fn without_samples(format: Format) -> String {
+    let other = match newest_with(|holds| holds.samples) {
+        Some(at) if format == Format::Flame => {
+            format!("`profundo flame {at}` draws one that has samples")
+        }
+        Some(at) => format!(
+            "`profundo export {at} --to {}` writes one that has samples",
+            format.name()
+        ),
+        None => "`profundo run` makes one that has samples".to_owned(),
+    };
+    format!(
+        "this recording has counts of lines, and no samples: {other}, and `profundo export --to lprof` writes the counts"
+    )
+}
+
+/// Why a recording of `trace` cannot be written as the options say, if it cannot.
+fn misses(profile: &Profile, options: &Options) -> Option<&'static str> {
     (options.weights == Some(Weights::Time) && is_untimed(profile)).then_some(
         "calls were counted without times in this recording: `--weights samples` has the calls",
     )

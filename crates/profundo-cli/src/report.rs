@@ -5,11 +5,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use profundo_analysis::{Filter, GroupBy, has_allocations, is_recorded, keep_only, measured};
-use profundo_model::{Clock, Engine, Language, Profile, SampleKind, State};
+use profundo_analysis::{
+    Filter, GroupBy, Whole, has_allocations, is_recorded, keep_only, measured, missing_of,
+};
+use profundo_model::{Clock, Engine, Language, ProcessEnd, Profile, SampleKind, State};
 use profundo_report::{
     Allocs, Callers, Choices, CountedLines, Format, Functions, Hidden, Io, Lines, Look, Memory,
-    MemoryLines, Neighbours, Only, Stacks, Statprof, Summary, Trace, When,
+    MemoryLines, Neighbours, NextStep, Only, Stacks, Statprof, Summary, Trace, When,
 };
 
 use crate::options::{Looking, Order, Report, Style, What};
@@ -118,7 +120,7 @@ impl<'a> Shape<'a> {
     }
 
     /// What may be typed next, if that is to be said.
-    fn next(&self, recording: &Path, profile: &Profile) -> Vec<String> {
+    fn next(&self, recording: &Path, profile: &Profile) -> Vec<NextStep> {
         match self.is_first && !recording.as_os_str().is_empty() {
             true => next(recording, profile),
             false => Vec::new(),
@@ -364,7 +366,7 @@ impl<'a> Shape<'a> {
         let shape = &self.looking.shape;
         let allocs = Allocs::new().from_disk(!shape.no_disk);
         match shape.limit {
-            Some(limit) => allocs.limit(limit),
+            Some(limit) => allocs.limit(limit).small_rows(true),
             None => allocs,
         }
     }
@@ -463,29 +465,54 @@ fn has_counted_lines(profile: &Profile) -> bool {
     !traced.lines.is_empty() || profile.samples.is_empty() && traced.tracing.is_of_lines()
 }
 
-/// The option under which the same program would say more.
-fn what_would_help(profile: &Profile) -> Option<&'static str> {
+/// A recording that would show more, and what it would show.
+fn better_recording(profile: &Profile) -> Option<NextStep> {
     /// Below this share of the elapsed time the CPU was hardly used.
     const BUSY: f64 = 0.5;
     /// In shorter runs nothing waits for long.
     const SHORT: f64 = 0.2e9;
     /// Fewer samples say little.
     const FEW: u64 = 100;
-    let wall = profile.meta.duration.0 as f64;
+    /// Of a process that is sampled from outside, threads that live no longer than some periods are hardly seen.
+    const COARSE: u64 = 5_000_000;
+    let meta = &profile.meta;
+    let wall = meta.duration.0 as f64;
     let (user, system) = profile.cpu_used()?;
     let cpu = user.0.saturating_add(system.0) as f64;
-    if profile.meta.kind != SampleKind::Cpu || profile.meta.engine == Engine::PerfRing {
+    let is_traced = !profile.traced.calls.is_empty() || !profile.traced.lines.is_empty();
+    if meta.kind != SampleKind::Cpu || is_traced {
         return None;
     }
-    let waits = profile
-        .samples
-        .iter()
-        .any(|sample| sample.state == State::WallWaiting);
+    if let Some(process) = attached(profile) {
+        let seconds = (wall / 1e9).round().max(1.0);
+        let again = |option: &str| format!("profundo attach {process} -d {seconds} {option}");
+        let misses_much =
+            missing_of(profile, Whole::Cpu).is_some_and(|it| it.is_grave(meta.period.0));
+        let is_coarse = meta.period.0 >= COARSE && (misses_much || profile.samples_taken() < FEW);
+        return (is_coarse && cpu > 1e6)
+            .then(|| NextStep::new(again("-r 1000"), "ten times as many samples"));
+    }
+    let again = |option: &str| format!("profundo run {option} -- {}", command_of(profile));
+    let mut samples = profile.samples.iter();
+    let waits = samples.any(|sample| sample.state == State::WallWaiting);
     match profile.samples_taken() {
-        _ if wall > SHORT && cpu < BUSY * wall && !waits => Some("--wall"),
-        few if few < FEW && cpu > 1e6 => Some("-r 10000"),
+        _ if meta.engine == Engine::PerfRing => None,
+        _ if wall > SHORT && cpu < BUSY * wall && !waits => {
+            Some(NextStep::new(again("--wall"), "what it waits for"))
+        }
+        few if few < FEW && cpu > 1e6 => Some(NextStep::new(
+            again("-r 10000"),
+            "ten times as many samples",
+        )),
         _ => None,
     }
+}
+
+/// The process, if the recording is of one that ran on, sampled from outside.
+fn attached(profile: &Profile) -> Option<u32> {
+    let first = profile.processes.first()?;
+    let runs_on = first.end == ProcessEnd::Unknown && profile.meta.engine == Engine::PerfRing;
+    runs_on.then_some(first.pid)
 }
 
 /// The command line of a recording, or what stands for one that is long.
@@ -507,7 +534,7 @@ fn has_lines(profile: &Profile) -> bool {
 }
 
 /// What may be typed next.
-fn next(recording: &Path, profile: &Profile) -> Vec<String> {
+fn next(recording: &Path, profile: &Profile) -> Vec<NextStep> {
     let is_newest = meant(None).is_ok_and(|newest| newest == recording);
     let path = recording.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
@@ -520,42 +547,39 @@ fn next(recording: &Path, profile: &Profile) -> Vec<String> {
         true => String::new(),
         false => format!(" {path}"),
     };
-    // A program without debug information has no lines.
-    let closer = if has_lines(profile) {
-        "lines"
-    } else {
-        "functions"
-    };
-    let mut commands = vec![
-        format!("profundo report{path} {closer}"),
-        format!("profundo report{path} tree"),
-        format!("profundo flame{path}"),
-    ];
-    if has_allocations(profile) {
-        commands.insert(1, format!("profundo report{path} allocs"));
-    }
-    if let Some(option) = what_would_help(profile) {
-        commands.insert(
-            0,
-            format!("profundo run {option} -- {}", command_of(profile)),
-        );
-    }
+    let report = |name: &str, shows| NextStep::new(format!("profundo report{path} {name}"), shows);
+    let export = |to: &str, shows| NextStep::new(format!("profundo export{path} --to {to}"), shows);
     let traced = &profile.traced;
-    if profile.samples.is_empty() && !traced.lines.is_empty() {
-        commands.truncate(1);
-        commands.push(format!("profundo export{path} --to lprof"));
-    }
+    let flame = NextStep::new(format!("profundo flame{path}"), "a picture for the browser");
     if is_untimed(profile) {
-        commands = vec![
-            format!("profundo report{path} trace"),
-            format!("profundo export{path} --to pstats"),
+        return vec![
+            report("trace", "how often each function was called"),
+            export("pstats", "a file for pstats and snakeviz"),
         ];
-    } else if !traced.calls.is_empty() {
-        // Where lines were not counted, all time stands at the first lines of functions.
-        if traced.lines.is_empty() {
-            commands.remove(0);
-        }
-        commands.insert(0, format!("profundo report{path} trace"));
     }
-    commands
+    if profile.samples.is_empty() && !traced.lines.is_empty() {
+        return vec![
+            report("lines", "how often each line ran"),
+            export("lprof", "a file for line_profiler"),
+        ];
+    }
+    let mut steps = Vec::new();
+    steps.extend(better_recording(profile));
+    if !traced.calls.is_empty() {
+        steps.push(report("trace", "calls and time of each function"));
+    }
+    // Where lines were not counted, all time of calls stands at the first lines of functions. A program without
+    // debug information has no lines.
+    if traced.calls.is_empty() || !traced.lines.is_empty() {
+        steps.push(match has_lines(profile) {
+            true => report("lines", "the source, with a share on each line"),
+            false => report("functions", "each function, with its share"),
+        });
+    }
+    if has_allocations(profile) {
+        steps.push(report("allocs", "who allocates memory, and who keeps it"));
+    }
+    steps.push(report("tree", "who called whom"));
+    steps.push(flame);
+    steps
 }

@@ -60,7 +60,7 @@ pub fn record(options: &Record) -> Result<ExitCode> {
     }
     if !tell_failure(&recorded) {
         let (samples, path) = (recorded.done.samples, &recorded.path);
-        let path = shown(path);
+        let path = say::path(path);
         say::note(&match recorded.goes_to_stdout() {
             true => format!("{samples} samples in the standard output"),
             // The newest recording of the folder need not be named.
@@ -110,13 +110,6 @@ impl Recorded {
         }
         Ok(end_as(self.ended))
     }
-}
-
-/// A path as it is said: from the current folder, where that is shorter.
-fn shown(path: &Path) -> String {
-    let here = std::env::current_dir().ok();
-    let inside = here.and_then(|here| Some(path.strip_prefix(here).ok()?.to_owned()));
-    inside.as_deref().unwrap_or(path).display().to_string()
 }
 
 /// Says why the file is not whole. Returns whether it is not.
@@ -244,7 +237,11 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
     let watch = signals.watch(move || wake.wake())?;
     // Said before the program says anything, and only to somebody who looks.
     if std::io::stderr().is_terminal() {
-        say::note(&format!("recording {} to {}", program.name, shown(&path)));
+        say::note(&format!(
+            "recording {} to {}",
+            program.name,
+            say::path(&path)
+        ));
     }
     if let Err(error) = child.release() {
         // Nothing ran, so nothing was recorded.

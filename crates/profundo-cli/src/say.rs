@@ -1,6 +1,7 @@
 //! What is said on stderr: one sentence that begins with our name.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 /// An error in one sentence: what failed, then why.
 pub fn error(error: &anyhow::Error) {
@@ -47,6 +48,13 @@ pub fn usage(error: &clap::Error) {
 pub fn note(sentence: &str) {
     // Where stderr is closed there is nobody to tell.
     let _ = writeln!(io::stderr(), "profundo: {sentence}");
+}
+
+/// A path as it is said: from the current folder, where it lies in it.
+pub fn path(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let inside = here.and_then(|here| Some(path.strip_prefix(here).ok()?.to_owned()));
+    inside.as_deref().unwrap_or(path).display().to_string()
 }
 
 /// Why the system refused, without the number.

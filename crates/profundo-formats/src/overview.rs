@@ -1,6 +1,6 @@
 //! What a recording is about, without its samples.
 
-use profundo_model::Meta;
+use profundo_model::{Meta, Nanos};
 
 /// What a recording says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -10,6 +10,8 @@ pub struct Overview {
     pub meta: Meta,
     /// The command line of its first program, if that is in the file.
     pub command: Option<String>,
+    /// The CPU time that all of its processes used, if that is in the file.
+    pub cpu: Option<Nanos>,
     /// What was recorded.
     pub holds: Holds,
     /// Whether the file has its end: if not, it is still written, or its writer was killed, or it was cut.

@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "the tests use all of it")]
 mod mixed;
 
-use profundo_report::{Callers, Choices, Functions, Lines, Look, Statprof, Summary};
+use profundo_report::{Callers, Choices, Functions, Lines, Look, NextStep, Statprof, Summary};
 
 fn main() -> Result<(), profundo_report::Error> {
     let mut arguments = std::env::args().skip(1);
@@ -27,8 +27,11 @@ fn main() -> Result<(), profundo_report::Error> {
         "json" => Lines::new().write_json(&profile, out),
         _ => (Summary::new().look(look))
             .next([
-                "profundo report --format lines python3.4711.profundo",
-                "profundo flame python3.4711.profundo -o flame.svg",
+                NextStep::new(
+                    "profundo report lines",
+                    "the source, with a share on each line",
+                ),
+                NextStep::new("profundo flame", "a picture for the browser"),
             ])
             .write(&profile, out),
     }

@@ -89,7 +89,7 @@ pub use scope::Choices;
 pub use time::Time;
 pub use views::{
     Allocs, CallOrder, Callers, CountedLines, Functions, HeapQuestion, HeapSnapshot, Io, Lines,
-    Memory, MemoryLines, Neighbours, Only, Stacks, Statprof, Summary, Trace,
+    Memory, MemoryLines, Neighbours, NextStep, Only, Stacks, Statprof, Summary, Trace,
 };
 pub use width::terminal_width;
 

@@ -264,7 +264,11 @@ pub(crate) fn how_copies(heap: &Heap, records: u64) -> String {
 
 /// The sentences for who has never read such a line.
 fn plain(quality: &Quality, overwritten: u64) -> String {
-    let grade = grade(quality, overwritten).map_or(String::new(), |it| format!("{it}. "));
+    let few = match quality.margin {
+        Some(margin) if margin > WIDE_MARGIN => ", but there are few samples",
+        _ => "",
+    };
+    let grade = grade(quality, overwritten).map_or(String::new(), |it| format!("{it}{few}. "));
     let mut text = format!("{grade}{}", counted(quality.samples, "sample"));
     if let Some(share) = quality.sampled_share() {
         let verb = if quality.samples == 1 {
@@ -273,13 +277,11 @@ fn plain(quality: &Quality, overwritten: u64) -> String {
             "cover"
         };
         let used = duration(quality.used.unwrap_or_default());
-        text += &format!(" {verb} {:.1} % of {used} CPU time", share * 100.0);
-    }
-    if let Some(margin) = quality.margin {
-        text += &format!(
-            "; shares are sure to ±{:.1} points or better",
-            margin * 100.0
-        );
+        let part = match share {
+            all if (all - 1.0).abs() < 0.015 => "all".to_owned(),
+            share => format!("{:.1} %", share * 100.0),
+        };
+        text += &format!(" {verb} {part} of {used} CPU time");
     }
     text.push('.');
     let missing = [
@@ -297,7 +299,8 @@ fn plain(quality: &Quality, overwritten: u64) -> String {
     }
     if let Some(share) = share_at_ticks(quality) {
         text += &format!(
-            " {share:.0} % was sampled at the kernel's ticks: work that keeps step with those is seen wrongly."
+            " {share:.0} % of it was sampled at the kernel's timer ticks, so work that is timed by the same ticks may be over- or \
+             undercounted."
         );
     }
     if let Some(part) = own_cost(quality) {
@@ -310,6 +313,9 @@ fn plain(quality: &Quality, overwritten: u64) -> String {
     }
     text
 }
+
+/// Where a share may be off by so much, that is worth a word.
+const WIDE_MARGIN: f64 = 0.05;
 
 /// A word for what the figures say, where they say enough.
 fn grade(quality: &Quality, overwritten: u64) -> Option<&'static str> {
@@ -388,13 +394,13 @@ fn share_at_ticks(quality: &Quality) -> Option<f64> {
 
 /// The same in words that say why: all of it, or some threads.
 fn at_ticks(quality: &Quality) -> Option<String> {
-    const IN_STEP: &str = "work in step with them is seen wrongly";
+    const IN_STEP: &str = "work that is timed by them may be over- or undercounted";
     let share = share_at_ticks(quality)?;
     if quality.engine == Engine::CpuTimer {
         return Some(format!("at the kernel's ticks ({IN_STEP})"));
     }
     Some(format!(
-        "{share:.0} % at the kernel's ticks (threads that are short or are switched often; {IN_STEP})"
+        "{share:.0} % at the kernel's ticks (threads that are short or switch often; {IN_STEP})"
     ))
 }
 
@@ -417,11 +423,10 @@ fn own_cost(quality: &Quality) -> Option<String> {
     }
     cost.map(|cost| match quality.not_in_own_cost {
         Some(Uncounted::Processes) => format!(
-            "own cost at least {cost:.1} % (longer forks, execs and ends of processes are not in it, nor what profundo \
-             does beside the program)"
+            "own cost at least {cost:.1} % (not counted: processes start and end more slowly, and profundo's own process)"
         ),
         Some(Uncounted::Switches) => format!(
-            "own cost at least {cost:.1} % (what threads that are switched often wait longer for each other is not in it)"
+            "own cost at least {cost:.1} % (not counted: threads that switch often may wait longer for each other)"
         ),
         None => format!("own cost {cost:.1} %"),
     })

@@ -17,14 +17,16 @@ use crate::width::{digits, width};
 
 const BAR: &str = "╎";
 
-/// Writes the two lines above a tree.
+/// Writes the two lines above a tree: in Julia's words for the library, in plain ones for the command.
 pub(crate) fn write_header(printer: &mut Printer<'_>) -> io::Result<()> {
-    let header = match Weighs::of(printer.profile) {
-        Weighs::Traced => {
-            format!("Own time {BAR} [+additional indent] Time, calls File:Line  Function")
-        }
-        _ => format!("Overhead {BAR} [+additional indent] Count File:Line  Function"),
+    let is_command = printer.report.choices.is_command;
+    let (own, all) = match (Weighs::of(printer.profile), is_command) {
+        (Weighs::Traced, true) => ("Own time", "Time and calls, indented by depth"),
+        (Weighs::Traced, false) => ("Own time", "[+additional indent] Time, calls"),
+        (_, true) => ("Own", "Total, indented by depth:"),
+        (_, false) => ("Overhead", "[+additional indent] Count"),
     };
+    let header = format!("{own} {BAR} {all} File:Line  Function");
     let columns = width(&header);
     printer.plain(&header)?;
     printer.plain(&"=".repeat(columns))

@@ -101,9 +101,9 @@ impl Statements<'_> {
         if parts.count > 1 {
             let count = parts.count;
             remarks.push(match statements.len() {
-                1 => format!("Each run is the best of {count} short ones in an interpreter of its own."),
+                1 => format!("Each run is the fastest of {count} repetitions, in an interpreter of its own."),
                 _ => format!(
-                    "Each run is the best of {count} short ones that they took in turn, in fresh interpreters."
+                    "They ran in turn, in fresh interpreters. Each run is the fastest of {count} repetitions."
                 ),
             });
         }

@@ -57,7 +57,7 @@ fn project(root: &Path, is_library: bool) -> Finding {
     match is_library {
         false => Finding::fact(
             OWN,
-            format!("{shown}: what you work on. So is all that lies in no place of libraries, and every executable"),
+            format!("{shown}: what you work on. All else counts as own code, too, except these libraries"),
         ),
         true => Finding::gap(
             OWN,

@@ -39,7 +39,7 @@ pub fn record_something() -> Finding {
     let samples = profile.samples.len();
     let weight: u64 = profile.samples.iter().map(|sample| sample.weight.0).sum();
     let says = format!(
-        "{samples} samples of {} ms of sh, by the engine {}",
+        "works: {samples} samples of a test program of {} ms (engine {})",
         weight / 1_000_000,
         profile.meta.engine.name()
     );

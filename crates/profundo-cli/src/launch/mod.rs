@@ -21,7 +21,7 @@ pub use end::{
 pub use interrupt::{Interrupt, Interrupted};
 pub use local_time::LocalTime;
 pub use patience::Patience;
-pub use program::{Program, Unstarted};
+pub use program::{Program, Unstarted, script};
 pub use recorded::{fork_recorded, heed, mind};
 pub use signals::{Got, Signals};
 pub use waited::{Used, of_children, of_us, wait_for, wait_or_kill};

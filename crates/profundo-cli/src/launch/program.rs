@@ -111,6 +111,13 @@ impl Program {
     }
 }
 
+/// What a command line of Python's runs: a file, or the module behind `-m`.
+pub fn script(words: &[OsString]) -> Option<String> {
+    let (first, rest) = words.split_first()?;
+    let name = Path::new(first).file_name()?.to_string_lossy();
+    script_of(&name, rest)
+}
+
 /// What an interpreter of Python is to run: a file, or the module behind `-m`.
 fn script_of(interpreter: &str, arguments: &[OsString]) -> Option<String> {
     if !interpreter.starts_with("python") && !interpreter.starts_with("pypy") {

@@ -121,7 +121,7 @@ pub struct Attached {
     #[arg(long, value_name = "HOW MANY")]
     pub keep: Option<Keep>,
     /// Samples per second of a thread's CPU time
-    #[arg(short, long, value_name = "HZ", default_value = "100", value_parser = rate, allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "HZ", default_value = "500", value_parser = rate, allow_negative_numbers = true)]
     pub rate: f64,
     /// How long to record [default: until Ctrl-C, or the process ends]
     #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true)]

@@ -48,7 +48,10 @@ impl Row {
             (false, true) => text::duration(meta.duration.0),
             (false, false) => "cut".to_owned(),
         };
-        let cpu = meta.cpu.map_or("-".to_owned(), |cpu| text::duration(cpu.0));
+        let cpu = self
+            .overview
+            .cpu
+            .map_or("-".to_owned(), |cpu| text::duration(cpu.0));
         [
             format!("@{number}"),
             began.shown(),
@@ -68,7 +71,7 @@ impl Row {
             "command": self.overview.command,
             "began_unix_ns": meta.started_at_unix,
             "duration_ns": meta.duration.0,
-            "cpu_ns": meta.cpu.map(|cpu| cpu.0),
+            "cpu_ns": self.overview.cpu.map(|cpu| cpu.0),
             "kinds": kinds(&self.overview),
             "bytes": self.size,
             "is_being_written": self.is_being_written,
@@ -89,7 +92,7 @@ fn kinds(overview: &Overview) -> Vec<&'static str> {
         ..
     } = overview.holds;
     let time = match overview.meta.kind {
-        SampleKind::Wall => "wall",
+        SampleKind::Wall => "wall clock",
         _ => "CPU",
     };
     let is_traced = calls || lines;
@@ -97,7 +100,7 @@ fn kinds(overview: &Overview) -> Vec<&'static str> {
         (calls, "calls"),
         (lines, "lines"),
         (samples && !is_traced, time),
-        (waits, "waiting"),
+        (waits, "I/O"),
         (blocks && !exact_blocks, "memory"),
         (exact_blocks, "exact memory"),
     ];

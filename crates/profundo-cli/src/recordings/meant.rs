@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use profundo_formats::{begun_file, is_profundo};
+use profundo_formats::{Holds, begun_file, is_profundo, overview_file};
 
 use super::{ENDING, Folder};
 use crate::output::is_foreign;
@@ -34,6 +34,14 @@ pub fn meant(typed: Option<&Path>) -> Result<PathBuf> {
             bail!("there {count} in {shown}, and no @{number}; `profundo list` shows them")
         }
     }
+}
+
+/// What to type for the newest recording that is like this, such as `@2`.
+pub fn newest_with(is_wanted: impl Fn(&Holds) -> bool) -> Option<String> {
+    let files = newest_first(&Folder::here());
+    let has_it = |path: &PathBuf| overview_file(path).is_ok_and(|it| is_wanted(&it.holds));
+    let at = files.iter().position(has_it)?;
+    Some(format!("@{}", at + 1))
 }
 
 /// The recordings of a folder, the one that began last first.

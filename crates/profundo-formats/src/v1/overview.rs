@@ -3,7 +3,7 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-use profundo_model::Profile;
+use profundo_model::{Nanos, Profile};
 
 use super::chunk::{self, HEAD, Head, Unpacker};
 use super::read::Decoder;
@@ -20,7 +20,9 @@ pub(crate) fn overview(source: &mut (impl Read + Seek), offset: usize) -> Result
         unpacker: Unpacker::new(),
         holds: Holds::default(),
         is_whole: false,
+        last_processes: 0,
     };
+    reading.last_processes = last_processes(source, offset).unwrap_or(0);
     // A file that cannot be read further is one that ends there.
     if let Err(Stop::Error(error)) = reading.chunks(source, offset) {
         return Err(error);
@@ -29,6 +31,7 @@ pub(crate) fn overview(source: &mut (impl Read + Seek), offset: usize) -> Result
     Ok(Overview {
         meta: profile.meta.clone(),
         command: command_of(profile),
+        cpu: cpu_of(profile),
         holds: reading.holds,
         is_whole: reading.is_whole,
     })
@@ -59,6 +62,14 @@ fn command_of(profile: &Profile) -> Option<String> {
     (!command.is_empty()).then(|| command.to_owned())
 }
 
+/// The CPU time of all processes by the kernel's count, or that which the program's own clocks have seen.
+fn cpu_of(profile: &Profile) -> Option<Nanos> {
+    match profile.cpu_used() {
+        Some((user, system)) => Some(Nanos(user.0.saturating_add(system.0))),
+        None => profile.meta.cpu,
+    }
+}
+
 /// Why no more chunks are read.
 enum Stop {
     End,
@@ -71,11 +82,30 @@ impl From<io::Error> for Stop {
     }
 }
 
+/// Where the last chunk of processes begins.
+fn last_processes(source: &mut (impl Read + Seek), offset: usize) -> io::Result<usize> {
+    let length = source.seek(SeekFrom::End(0))?;
+    let (mut at, mut last) = (offset, 0);
+    while (at + HEAD) as u64 <= length {
+        source.seek(SeekFrom::Start(at as u64))?;
+        let mut first = [0; HEAD];
+        source.read_exact(&mut first)?;
+        let head = Head::read(&first);
+        if matches!(head.kind, chunk::PROCESSES | chunk::PROCESSES_AGAIN) {
+            last = at;
+        }
+        at += HEAD + head.stored_len;
+    }
+    Ok(last)
+}
+
 struct Reading {
     decoder: Decoder,
     unpacker: Unpacker,
     holds: Holds,
     is_whole: bool,
+    /// Where the last rows of processes begin: texts that come later are names of code.
+    last_processes: usize,
 }
 
 impl Reading {
@@ -93,7 +123,7 @@ impl Reading {
                 return Ok(());
             }
             self.count(head.kind);
-            if self.is_wanted(head.kind) {
+            if self.is_wanted(head.kind, at) {
                 bytes.resize(head.stored_len, 0);
                 source.read_exact(&mut bytes)?;
                 let chunk = head.with(at, &first, &bytes);
@@ -130,14 +160,11 @@ impl Reading {
         }
     }
 
-    /// Whether a chunk is to be decoded. Texts are, up to the name of the first program.
-    fn is_wanted(&self, kind: chunk::Kind) -> bool {
-        let has_command = command_of(&self.decoder.profile).is_some();
+    /// Whether a chunk is to be decoded. Texts are, as far as rows of processes have them.
+    fn is_wanted(&self, kind: chunk::Kind, at: usize) -> bool {
         match kind {
-            chunk::META => true,
-            chunk::STRINGS => !has_command,
-            chunk::PROCESSES => self.decoder.profile.processes.is_empty(),
-            chunk::PROCESSES_AGAIN => !has_command,
+            chunk::META | chunk::PROCESSES | chunk::PROCESSES_AGAIN => true,
+            chunk::STRINGS => at < self.last_processes,
             _ => false,
         }
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use profundo_formats::{
     begun_file, create_file, is_being_written, overview_file, read_file, write_file,
 };
-use profundo_model::Meta;
+use profundo_model::{Meta, Nanos};
 
 use crate::dump::dump;
 use crate::small;
@@ -133,6 +133,8 @@ fn a_recording_says_what_it_is_about() {
     let command = profile.strings.get(profile.processes[0].command);
     assert_eq!(overview.command.as_deref(), Some(command));
     assert!(overview.is_whole && overview.holds.samples);
+    let (user, system) = profile.cpu_used().unwrap();
+    assert_eq!(overview.cpu, Some(Nanos(user.0 + system.0)));
     assert!(!is_being_written(&path));
 
     // Wherever it is cut, it says what is in front of the cut.

@@ -223,7 +223,7 @@ fn library() -> Finding {
     match glibc() {
         Some(version) => Finding::works(
             TOPIC,
-            format!("glibc {version}, whose programs take the agent{musl}"),
+            format!("glibc {version}: its programs can be recorded from inside{musl}"),
         ),
         None => Finding::gap(
             TOPIC,

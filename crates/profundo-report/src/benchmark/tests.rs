@@ -123,7 +123,7 @@ fn of_several_there_is_a_verdict_only_where_it_is_one() {
     prints(
         &Benchmark::new(&three).agreed(Some(true)),
         &expect![[r#"
-                                            best of 20       mean ± std. dev.    times the first (interval)
+                                            best of 20       mean ± std. dev.   times the first (95 % sure)
             '-'.join(map(str, range(100)))   13.1 usec  13.1 usec ± 10.8 nsec                             1
             closed                              1 usec    1 usec ± 0.826 nsec  0.07634 (0.07634 to 0.07634)
             as the first …                   13.1 usec  13.1 usec ± 10.8 nsec        1.000 (1.000 to 1.000)
@@ -144,9 +144,9 @@ fn of_several_there_is_a_verdict_only_where_it_is_one() {
     prints(
         &Benchmark::new(&few),
         &expect![[r#"
-               best of 3  mean ± std. dev.  times the first (interval)
-            a      1 sec    1 sec ± 1 msec                           1
-            b      2 sec    2 sec ± 2 msec                           ?
+               best of 3  mean ± std. dev.  times the first (95 % sure)
+            a      1 sec    1 sec ± 1 msec                            1
+            b      2 sec    2 sec ± 2 msec                            ?
 
             3 runs cannot tell which is faster: it takes 6 at least.
         "#]],
@@ -161,9 +161,9 @@ fn of_several_there_is_a_verdict_only_where_it_is_one() {
     prints(
         &Benchmark::new(&near),
         &expect![[r#"
-               best of 20  mean ± std. dev.  times the first (interval)
-            a       1 sec  1 sec ± 826 usec                           1
-            b       1 sec  1 sec ± 829 usec      1.004 (1.004 to 1.004)
+               best of 20  mean ± std. dev.  times the first (95 % sure)
+            a       1 sec  1 sec ± 826 usec                            1
+            b       1 sec  1 sec ± 829 usec       1.004 (1.004 to 1.004)
 
             `a` is 1.004 (1.004 to 1.004) times faster than `b`. So little may come from where code and data lie in memory.
         "#]],
@@ -197,9 +197,9 @@ fn what_makes_it_doubtful_is_said() {
     prints(
         &Benchmark::new(&two),
         &expect![[r#"
-               best of 20      mean ± std. dev.  times the first (interval)
-            a    100 msec  120 msec ± 89.4 msec                           1
-            b    100 msec  100 msec ± 82.6 usec      1.000 (1.000 to 1.000)
+               best of 20      mean ± std. dev.  times the first (95 % sure)
+            a    100 msec  120 msec ± 89.4 msec                            1
+            b    100 msec  100 msec ± 82.6 usec       1.000 (1.000 to 1.000)
 
             No difference that can be told: `b` takes 1.000 (1.000 to 1.000) times as long as `a`.
             Warning: a: The test results are likely unreliable. The worst time (500 msec) was more than four times slower than the best time (100 msec).

@@ -23,6 +23,7 @@ pub struct Allocs {
     look: Look,
     quality: Option<bool>,
     limit: usize,
+    small_rows: bool,
     from_disk: bool,
 }
 
@@ -33,6 +34,7 @@ impl Default for Allocs {
             look: Look::default(),
             quality: None,
             limit: 20,
+            small_rows: false,
             from_disk: true,
         }
     }
@@ -49,6 +51,12 @@ impl Allocs {
     /// How many rows each table has at most.
     pub fn limit(mut self, rows: usize) -> Self {
         self.limit = rows;
+        self
+    }
+
+    /// Whether rows that only one or two samples support are shown one by one, as far as [`limit`](Self::limit) goes.
+    pub fn small_rows(mut self, small_rows: bool) -> Self {
+        self.small_rows = small_rows;
         self
     }
 

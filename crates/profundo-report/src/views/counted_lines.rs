@@ -9,7 +9,7 @@ use std::io;
 use profundo_analysis::{CountedLine, LinesOfFunction, Selection, traced_lines};
 use profundo_model::{Clock, FileId, Profile, Tracing};
 
-use super::{BOLD, GRAY, heat, view, write_next};
+use super::{BOLD, GRAY, NextStep, heat, view, write_next};
 use crate::general::general;
 use crate::json::Json;
 use crate::line::{Line, Style};
@@ -27,7 +27,7 @@ pub struct CountedLines {
     quality: Option<bool>,
     limit: usize,
     from_disk: bool,
-    next: Vec<String>,
+    next: Vec<NextStep>,
 }
 
 impl Default for CountedLines {
@@ -70,8 +70,8 @@ impl CountedLines {
     }
 
     /// The commands to type next, which only the caller knows.
-    pub fn next(mut self, commands: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.next = commands.into_iter().map(Into::into).collect();
+    pub fn next(mut self, steps: impl IntoIterator<Item = NextStep>) -> Self {
+        self.next = steps.into_iter().collect();
         self
     }
 

@@ -49,7 +49,7 @@ pub(super) fn write(page: &mut Page<'_>, launched: &Launched, whole: Mass) -> io
         false => "",
     };
     let text = format!(
-        " {}{others} only {verb} code of libraries, so lines of libraries have {}.{native}",
+        " {}{others} only {verb} library code, so {} is shown at lines of libraries.{native}",
         files.join(", "),
         said_of(&share, of),
     );

@@ -85,7 +85,7 @@ impl<'a> Pools<'a> {
         if role == Some(Role::Interpreter) {
             let doing = match row.phase {
                 Some(Phase::Start) => "starting",
-                Some(Phase::End) => "ending",
+                Some(Phase::End) => "shutting down",
                 // Mostly it waits for its lock.
                 None => "itself",
             };

@@ -12,6 +12,7 @@ mod lineless;
 mod lines;
 mod memory;
 mod memory_lines;
+mod next_steps;
 mod short_tree;
 mod stacks;
 mod statprof;
@@ -34,6 +35,8 @@ pub use heap::{HeapQuestion, HeapSnapshot};
 pub use lines::Lines;
 pub use memory::Memory;
 pub use memory_lines::MemoryLines;
+pub use next_steps::NextStep;
+use next_steps::write_next;
 pub use stacks::Stacks;
 pub use statprof::Statprof;
 pub use summary::Summary;
@@ -155,17 +158,6 @@ fn write_warnings(page: &mut Page<'_>, choices: &Choices, selection: &Selection)
     if page.profile.meta.buffer_was_full {
         let text = format!(" {}", Warning::BufferFull.text(true));
         page.marked("Warning:", Color::Yellow, &text)?;
-    }
-    Ok(())
-}
-
-/// Writes the commands to type next.
-fn write_next(page: &mut Page<'_>, commands: &[String]) -> io::Result<()> {
-    let mut line = Line::default();
-    for (at, command) in commands.iter().enumerate() {
-        line.push(if at == 0 { "Next: " } else { "      " }, BOLD);
-        line.push(command, Style::PLAIN);
-        page.line(&mut line)?;
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use super::lineless::Pools;
 use super::memory;
 use super::short_tree::{Limits, ShortTree, short_tree};
 use super::view;
-use super::{allocs, traffic};
+use super::{NextStep, allocs, traffic};
 use crate::names::Names;
 use crate::weighs::Weighs;
 use crate::{Choices, Look, SortBy};
@@ -36,7 +36,7 @@ pub struct Summary {
     functions: usize,
     tree: usize,
     table: usize,
-    next: Vec<String>,
+    next: Vec<NextStep>,
     from_disk: bool,
     by_command: bool,
     least: f64,
@@ -99,8 +99,8 @@ impl Summary {
     }
 
     /// The commands to type next, which only the caller knows.
-    pub fn next(mut self, commands: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.next = commands.into_iter().map(Into::into).collect();
+    pub fn next(mut self, steps: impl IntoIterator<Item = NextStep>) -> Self {
+        self.next = steps.into_iter().collect();
         self
     }
 

@@ -20,7 +20,7 @@ const NO_FILE: &str = "[file not known]";
 /// What has no line.
 const NO_LINE: &str = "[line not known]";
 /// What no sample was near to.
-const UNSEEN: &str = "[not seen in the act]";
+const UNSEEN: &str = "[without a sample]";
 
 /// How wide a number is.
 const NUMBER: usize = 9;
@@ -107,13 +107,23 @@ pub(super) fn of(profile: &Profile, selection: &Selection, choices: &Choices) ->
     answer(profile, selection, &choices.filter, choices.shown)
 }
 
-/// Writes both tables, as far as `limit`.
+/// Writes both tables, as far as `limit`; or a sentence, where no file and no line of it is known.
 pub(super) fn write(
     page: &mut Page<'_>,
     found: &Answer,
     names: &Names<'_>,
     limit: usize,
 ) -> io::Result<()> {
+    let is_known = found.files.iter().any(|row| row.of.is_some())
+        || found.lines.iter().any(|row| row.of.is_some());
+    if !is_known && found.unseen.read + found.unseen.written > 0 {
+        let text = format!(
+            " {} read and {} written, in calls too short to be sampled: their files and lines are not known.",
+            bytes_or_none(found.unseen.read),
+            bytes_or_none(found.unseen.written)
+        );
+        return page.marked("I/O:", Color::Cyan, &text);
+    }
     write_titles(page, "Files that are read and written")?;
     write_rows(page, &found.files, found, limit, |line, of, columns| {
         let Some(file) = of else {

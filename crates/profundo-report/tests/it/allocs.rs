@@ -133,12 +133,12 @@ fn lines_and_functions_have_a_table_each() {
     expect![[r#"
         Memory: 162 MB (±16.9 MB) allocated in about 26572 blocks, 31.7 MB of them live at the end; most at 8.75 s: 37.8 MB (±7.10 MB).
 
-        Size %     Size ±         Live     Peak  Trend     Lines that allocate
+        Size %     Size ±         Live  At peak  Trend     Lines that allocate
           65.1   105 MB ±15%    526 kB   526 kB  ████ ██   …idence.py:16  indices = [rn…
           20.8  33.6 MB ±4.6%  8.39 MB  16.8 MB  ▄██████▄  …idence.py:53  packed = zlib…
           14.1  22.8 MB ±33%   22.8 MB  20.5 MB  ▂▃▄▅▆███  …idence.py:17  return [value…
 
-        Size %     Size ±         Live     Peak  Functions that allocate
+        Size %     Size ±         Live  At peak  Functions that allocate
           79.2   128 MB ±13%   23.3 MB  21.1 MB  resample  confidence.py
           20.8  33.6 MB ±4.6%  8.39 MB  16.8 MB  main  confidence.py
 
@@ -159,12 +159,12 @@ fn lines_and_functions_have_a_table_each() {
     expect![[r#"
         Memory: 162 MB (±16.9 MB) allocated in about 26572 blocks, 31.7 MB of them live at the end; most at 8.75 s: 37.8 MB (±7.10 MB).
 
-        Size %     Size ±      Blocks     Live     Peak Temp% Lifetime  Py%  Trend         Lines that allocate
+        Size %     Size ±      Blocks     Live  At peak Temp% Lifetime  Py%  Trend         Lines that allocate
           65.1   105 MB ±15%    26315   526 kB   526 kB    50  15.0 ms  100  █ ██ █ ██ █   confidence.py:16  indices = [rng.randint(0, n …
           20.8  33.6 MB ±4.6%       4  8.39 MB  16.8 MB         4.00 s       ▄▄██▄█████▄▄  confidence.py:53  packed = zlib.compress(pickl…
           14.1  22.8 MB ±33%      254  22.8 MB  20.5 MB         6.62 s  100  ▁▂▃▄▅▅▆▇████  confidence.py:17  return [values[i] for i in i…
 
-        Size %     Size ±      Blocks     Live     Peak Temp% Lifetime  Py%  Functions that allocate
+        Size %     Size ±      Blocks     Live  At peak Temp% Lifetime  Py%  Functions that allocate
           79.2   128 MB ±13%    26568  23.3 MB  21.1 MB    41  78.1 ms  100  resample  confidence.py
           20.8  33.6 MB ±4.6%       4  8.39 MB  16.8 MB         4.00 s       main  confidence.py
 
@@ -185,11 +185,11 @@ fn lines_and_functions_have_a_table_each() {
     expect![[r#"
         Memory: 13.4 MB allocated in 200001 blocks, 1.39 MB of them live at the end; most at 5.00 s: 1.39 MB; 8 % are the kernel's pages.
 
-        Size %     Size  Blocks     Live     Peak Temp% Lifetime  Py%  Trend         Lines that allocate
+        Size %     Size  Blocks     Live  At peak Temp% Lifetime  Py%  Trend         Lines that allocate
           92.2  12.3 MB    200k   346 kB   346 kB    49  20.0 µs  100   ▃▃▃▃▃██████  confidence.py:16  indices = [rng.randint(0, n - 1) f…
            7.8  1.05 MB       1  1.05 MB  1.05 MB         9.00 s        ███████████  confidence.py:53  packed = zlib.compress(pickle.dump…
 
-        Size %     Size  Blocks     Live     Peak Temp% Lifetime  Py%  Functions that allocate
+        Size %     Size  Blocks     Live  At peak Temp% Lifetime  Py%  Functions that allocate
           92.2  12.3 MB    200k   346 kB   346 kB    49  20.0 µs  100  resample  confidence.py
            7.8  1.05 MB       1  1.05 MB  1.05 MB         9.00 s       main  confidence.py
 

@@ -25,13 +25,13 @@ fn files_and_lines_have_a_table_each() {
                     206 MB           20.0 ms        2  [file not known]
           67.1 MB                     300 ms       30  …v/data/2026/measurements.parquet
           40.0 kB            400 ms               400  pipe, descriptor 5
-          4.10 kB    812 B                             [not seen in the act]
+          4.10 kB    812 B                             [without a sample]
 
              Read  Written   Waited      CPU  Samples  Lines that read and write
                    1.23 GB            120 ms       12  confidence.py:33  store
           67.1 MB                     300 ms       30  confidence.py:21  load
           40.0 kB            400 ms               400  confidence.py:27  receive
-          4.10 kB    812 B                             [not seen in the act]
+          4.10 kB    812 B                             [without a sample]
 
           67.2 MB  1.23 GB   400 ms   420 ms      442  in all
         Storage: 33.6 MB fetched from it, 1.23 GB to be written to it.
@@ -46,12 +46,12 @@ fn files_and_lines_have_a_table_each() {
     expect![[r#"
              Read  Written   Waited      CPU  Samples  Files that are read and written
                    1.03 GB            100 ms       10  /tmp/out
-          4.10 kB    812 B                             [not seen in the act]
+          4.10 kB    812 B                             [without a sample]
           67.1 MB   206 MB   400 ms   320 ms      432  3 more
 
              Read  Written   Waited      CPU  Samples  Lines that read and write
                    1.23 GB            120 ms       12  confidence.py:33  store
-          4.10 kB    812 B                             [not seen in the act]
+          4.10 kB    812 B                             [without a sample]
           67.1 MB            400 ms   300 ms      430  2 more
 
           67.2 MB  1.23 GB   400 ms   420 ms      442  in all

@@ -3,7 +3,8 @@
 use expect_test::expect;
 use profundo_model::{Engine, FrameKey, Language, Nanos, ProcessEnd, Profile, State, Thread};
 use profundo_report::{
-    Callers, Choices, Filter, Format, Functions, Lines, Look, Report, Statprof, Summary, When,
+    Callers, Choices, Filter, Format, Functions, Lines, Look, NextStep, Report, Statprof, Summary,
+    When,
 };
 
 use crate::mixed::{APP, Maker, crowd, python};
@@ -20,7 +21,7 @@ fn everything(profile: &Profile, width: usize) -> Vec<(String, String)> {
     let texts = [
         Summary::new()
             .look(look.clone())
-            .next(["profundo view"])
+            .next([NextStep::new("profundo view", "")])
             .render(profile),
         Lines::new().look(look.clone()).render(profile),
         Lines::new()
@@ -64,7 +65,7 @@ fn no_samples_are_no_samples() {
         Quality: 0.000 ms of 1.000 ms CPU time sampled (0.0 %), in the kernel 0.000 ms of 0.100 ms; 0 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms.
         Next: profundo report x
     "#]]
-    .assert_eq(&Summary::new().look(look()).next(["profundo report x"]).render(&profile).unwrap());
+    .assert_eq(&Summary::new().look(look()).next([NextStep::new("profundo report x", "")]).render(&profile).unwrap());
     for (text, json) in everything(&profile, 80) {
         assert!(text.contains("no samples were"), "{text}");
         serde_json::from_str::<serde_json::Value>(&json).unwrap();

@@ -119,7 +119,7 @@ fn the_kernel_is_sampled_by_a_clock_of_its_own() {
     // This one sees both.
     profile.meta.engine = Engine::CpuTimer;
     let text = report().render(&profile).unwrap();
-    let wanted = "; cpu-timer every 50.000 ms, at the kernel's ticks (work in step with them is seen wrongly); ";
+    let wanted = "; cpu-timer every 50.000 ms, at the kernel's ticks (work that is timed by them may be over- or undercounted); ";
     assert!(text.contains(wanted), "{text}");
 }
 
@@ -128,8 +128,8 @@ fn threads_that_were_sampled_at_ticks_are_told_of() {
     let mut profile = in_ticks(&[(900_000_000, 100_000_000)]);
     profile.meta.by_ticks = Some(Nanos(250_000_000));
     let text = report().render(&profile).unwrap();
-    let wanted = ", 25 % at the kernel's ticks (threads that are short or are switched often; work in step with them is seen \
-                  wrongly); ";
+    let wanted = ", 25 % at the kernel's ticks (threads that are short or switch often; work that is timed by them may be over- or \
+                  undercounted); ";
     assert!(text.contains(wanted), "{text}");
     assert_eq!(told(&profile)["by_ticks_seconds"], 0.25);
     // That threads of one program wait longer for each other is in no figure.
@@ -143,7 +143,7 @@ fn threads_that_were_sampled_at_ticks_are_told_of() {
         });
     }
     let text = report().render(&profile).unwrap();
-    let wanted = "; own cost at least 2.0 % (what threads that are switched often wait longer for each other is not in it); ";
+    let wanted = "; own cost at least 2.0 % (not counted: threads that switch often may wait longer for each other); ";
     assert!(text.contains(wanted), "{text}");
     assert_eq!(told(&profile)["own_cost_is_least"], true);
     // Each thread begins so: what that is of a long one is not worth a word.
@@ -162,8 +162,7 @@ fn the_own_cost_of_many_short_processes_says_what_is_not_in_it() {
     let mut profile = in_ticks(&[(1_000_000, 1_000_000); 30]);
     profile.meta.own_cost = Some(Nanos(18_000_000));
     let text = report().render(&profile).unwrap();
-    let wanted = "own cost at least 30.0 % (longer forks, execs and ends of processes are not in it, nor what profundo \
-                  does beside the program); ";
+    let wanted = "own cost at least 30.0 % (not counted: processes start and end more slowly, and profundo's own process); ";
     assert!(text.contains(wanted), "{text}");
     assert_eq!(told(&profile)["own_cost_is_least"], true);
     // One program of the same length is measured whole.
@@ -236,7 +235,7 @@ fn what_is_not_known_is_not_said() {
         &profile,
         report(),
         expect![
-            "Quality: 998 samples, 0 lost, 0 truncated, 0 broken; cpu-timer, at the kernel's ticks (work in step with them is seen wrongly); shares are ± 3.1 points (95 %)."
+            "Quality: 998 samples, 0 lost, 0 truncated, 0 broken; cpu-timer, at the kernel's ticks (work that is timed by them may be over- or undercounted); shares are ± 3.1 points (95 %)."
         ],
     );
     check_end(&app(), report(), expect![[""]]);
@@ -298,8 +297,7 @@ fn the_first_screen_says_in_words_how_good_it_is() {
     let mut profile = in_ticks(&[(900_000_000, 100_000_000)]);
     assert_eq!(
         plainly(&profile),
-        "good. 998 samples cover 99.8 % of 1.00 s CPU time; shares are sure to ±3.1 points or better. Of the samples, 2 \
-         cut short (truncated). Own cost 0.6 %."
+        "good. 998 samples cover all of 1.00 s CPU time. Of the samples, 2 cut short (truncated). Own cost 0.6 %."
     );
     // More than a hundredth has no callers, then more than a twentieth.
     profile.meta.loss.broken = 30;
@@ -317,7 +315,7 @@ fn the_first_screen_says_in_words_how_good_it_is() {
     profile.processes[0].user = None;
     profile.processes[0].system = None;
     profile.meta.cpu = None;
-    assert!(plainly(&profile).starts_with("998 samples; shares"));
+    assert!(plainly(&profile).starts_with("998 samples. "));
     // What a ring gave up for newer samples is no flaw.
     let mut profile = in_ticks(&[(900_000_000, 100_000_000)]);
     profile.meta.loss.overwritten = 500;

@@ -27,7 +27,7 @@ fn calls_are_told_from_resumes() {
     check(
         Trace::new(),
         expect![[r#"
-            2055 function calls (2049 primitive calls) and 40 resumes in 0.127 seconds
+            2055 function calls (2049 primitive calls) and 40 generator resumes in 0.127 seconds
 
             Ordered by: internal time
 
@@ -51,7 +51,7 @@ fn callers_and_callees_have_a_block_each() {
             .neighbours(Neighbours::Callers)
             .sorted_by(order("cumulative")),
         expect![[r#"
-            2055 function calls (2049 primitive calls) and 40 resumes in 0.127 seconds
+            2055 function calls (2049 primitive calls) and 40 generator resumes in 0.127 seconds
 
             Ordered by: cumulative time
 
@@ -79,7 +79,7 @@ fn callers_and_callees_have_a_block_each() {
             .neighbours(Neighbours::Callees)
             .only(Only::Named("wait".into())),
         expect![[r#"
-            2055 function calls (2049 primitive calls) and 40 resumes in 0.127 seconds
+            2055 function calls (2049 primitive calls) and 40 generator resumes in 0.127 seconds
 
             Ordered by: internal time; 1 of 6 functions are shown
 
@@ -98,7 +98,7 @@ fn a_table_can_be_of_each_thread() {
         Trace::new().group_by(GroupBy::Thread).only(Only::First(2)),
         expect![[r#"
             Thread 1 (MainThread)
-            54 function calls (48 primitive calls) and 40 resumes in 0.120 seconds
+            54 function calls (48 primitive calls) and 40 generator resumes in 0.120 seconds
 
             Ordered by: internal time; 2 of 4 functions are shown
 
@@ -219,7 +219,7 @@ fn where_nothing_was_measured_no_times_are_shown() {
         &profile,
         Trace::new().only(Only::First(2)),
         expect![[r#"
-            2055 function calls (2049 primitive calls) and 40 resumes
+            2055 function calls (2049 primitive calls) and 40 generator resumes
 
             Ordered by: call count; 2 of 6 functions are shown
 
@@ -235,7 +235,7 @@ fn where_nothing_was_measured_no_times_are_shown() {
             .only(Only::First(1))
             .neighbours(Neighbours::Callers),
         expect![[r#"
-            2055 function calls (2049 primitive calls) and 40 resumes
+            2055 function calls (2049 primitive calls) and 40 generator resumes
 
             Ordered by: call count; 1 of 6 functions are shown
 
@@ -261,7 +261,7 @@ fn what_there_is_to_know_is_said() {
         &profile,
         Trace::new().only(Only::First(1)),
         expect![[r#"
-            2055 function calls (2049 primitive calls) and 40 resumes in 0.127 seconds of CPU time
+            2055 function calls (2049 primitive calls) and 40 generator resumes in 0.127 seconds of CPU time
 
             Ordered by: internal time; 1 of 6 functions are shown
 
@@ -277,7 +277,7 @@ fn what_there_is_to_know_is_said() {
         &profile,
         Trace::new().only(Only::Named("nothing".into())),
         expect![[r#"
-            2055 function calls (2049 primitive calls) and 40 resumes in 0.127 seconds of CPU time
+            2055 function calls (2049 primitive calls) and 40 generator resumes in 0.127 seconds of CPU time
 
             No function is left by the restrictions.
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
@@ -515,26 +515,26 @@ fn all_reports_speak_of_calls() {
     check(
         command.render(&profile),
         expect![[r#"
-        Own time ╎ [+additional indent] Time, calls File:Line  Function
-        ===============================================================
-        1.00 ms╎120 ms, 1×    app.py:1  <module>
-        10.0 ms╎ 100 ms, 1×    app.py:4  fib
-        30.0 ms╎  90.0 ms, 2×   app.py:4  fib
-        60.0 ms╎   60.0 ms, 4×   app.py:4  fib
-        18.5 ms╎ 19.0 ms, 3×   asyncio/tasks.py:655  wait
-         500 µs╎  500 µs, 43×   built-in method builtins.len
-        6.00 ms╎7.00 ms, 1×   lib/rows.py:10  read
-         200 µs╎ 200 µs, 1000× built-in method builtins.len
-         800 µs╎ 800 µs, 1000× method 'append' of 'list' objects
-        Total: 2055 function calls in 127 ms
-        Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
-    "#]],
+            Own time ╎ Time and calls, indented by depth File:Line  Function
+            ================================================================
+            1.00 ms╎120 ms, 1×    app.py:1  <module>
+            10.0 ms╎ 100 ms, 1×    app.py:4  fib
+            30.0 ms╎  90.0 ms, 2×   app.py:4  fib
+            60.0 ms╎   60.0 ms, 4×   app.py:4  fib
+            18.5 ms╎ 19.0 ms, 3×   asyncio/tasks.py:655  wait
+             500 µs╎  500 µs, 43×   built-in method builtins.len
+            6.00 ms╎7.00 ms, 1×   lib/rows.py:10  read
+             200 µs╎ 200 µs, 1000× built-in method builtins.len
+             800 µs╎ 800 µs, 1000× method 'append' of 'list' objects
+            Total: 2055 function calls in 127 ms
+            Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
+        "#]],
     );
     check(
         command.clone().recur(Recur::Flat).render(&profile),
         expect![[r#"
-            Own time ╎ [+additional indent] Time, calls File:Line  Function
-            ===============================================================
+            Own time ╎ Time and calls, indented by depth File:Line  Function
+            ================================================================
             1.00 ms╎120 ms, 1×    app.py:1  <module>
              100 ms╎ 100 ms, 7×    app.py:4  fib
             18.5 ms╎ 19.0 ms, 3×   asyncio/tasks.py:655  wait
@@ -614,8 +614,8 @@ fn all_reports_speak_of_calls() {
     check(
         command.choices(nobody).render(&profile),
         expect![[r#"
-            Own time ╎ [+additional indent] Time, calls File:Line  Function
-            ===============================================================
+            Own time ╎ Time and calls, indented by depth File:Line  Function
+            ================================================================
             Warning: no calls were counted of what was asked for.
         "#]],
     );

@@ -3,8 +3,8 @@
 use expect_test::{Expect, expect};
 use profundo_model::{LocationKind, Reason, Sample, State};
 use profundo_report::{
-    Callers, Choices, Filter, Functions, Libraries, Lines, Look, SortBy, Stacks, Statprof, Summary,
-    When,
+    Callers, Choices, Filter, Functions, Libraries, Lines, Look, NextStep, SortBy, Stacks,
+    Statprof, Summary, When,
 };
 
 use crate::mixed::{APP, Maker, crowd, metered, python, rust, waiting};
@@ -26,7 +26,8 @@ fn waiting_has_a_column_and_a_table() {
             34.9 s CPU · 1 process · 2 threads · CPython 3.12.1
             ██···············  █ Python 10.5 %  ▓ native 0 %  ░ system 0 %  · waiting 89.5 %
 
-            One thread waited 800 ms in confidence.py:12: sleeps. 100 % of 200 ms CPU time is spent in line 12 of confidence.py, nearly all in Python.
+            One thread waited 800 ms in confidence.py:12: sleeps.
+            100 % of 200 ms CPU time is spent in line 12 of confidence.py, nearly all in Python.
 
             Time %      Waited Threads  Where threads wait
               42.1      800 ms       1  confidence.py:12  pause  [sleeps]
@@ -53,7 +54,7 @@ fn waiting_has_a_column_and_a_table() {
               52.6     200 ms   11             42  1 MainThread
               47.4        0 s                  47  2 worker
 
-            Quality: 1900 samples; shares are sure to ±2.2 points or better.
+            Quality: 1900 samples.
         "#]],
     );
 }
@@ -127,9 +128,10 @@ fn the_share_of_garbage_is_not_cut_off() {
 
 #[test]
 fn a_summary_fits_on_a_screen() {
-    let summary = Summary::new()
-        .look(look())
-        .next(["profundo report x", "profundo flame x"]);
+    let summary = Summary::new().look(look()).next([
+        NextStep::new("profundo report x", "the source"),
+        NextStep::new("profundo flame x", "a picture"),
+    ]);
     check(
         summary.render(&python()),
         expect![[r#"
@@ -137,7 +139,7 @@ fn a_summary_fits_on_a_screen() {
             5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
             ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
 
-            60 % of 5.01 s CPU time is spent in line 16 of confidence.py, mostly in Python: indices = [rng.randint(0, n - 1) for _ in range(n)].
+            60 % of 5.02 s CPU time is spent in line 16 of confidence.py, mostly in Python: `indices = [rng.randint(0, n - 1) for _ in range(n)]`.
 
             Time %       Seconds  Py Nat Sys  Hottest lines
               59.8 ±0.1    3.000  46  14      confidence.py:16  indices = [rng.randint(0, n…
@@ -164,9 +166,9 @@ fn a_summary_fits_on_a_screen() {
                 5.0        ├ zlib_compress › …
                 1.2   1.2  └ __read
 
-            Quality: good. 4960 samples cover 99.9 % of 5.02 s CPU time; shares are sure to ±1.5 points or better. Own cost 0.6 %.
-            Next: profundo report x
-                  profundo flame x
+            Quality: good. 4960 samples cover all of 5.02 s CPU time. Own cost 0.6 %.
+            Next: profundo report x   # the source
+                  profundo flame x    # a picture
         "#]],
     );
     check(
@@ -193,9 +195,9 @@ fn a_summary_fits_on_a_screen() {
                92.0  12.0  └ wordcount::count  @wordcount/src/main.rs:21
                80.0  30.0    └ …ashMap<K,V,S>::insert › …  @std/collections/hash/map.rs:1200
 
-            Quality: good. 1000 samples cover 99.8 % of 1.00 s CPU time; shares are sure to ±3.1 points or better. Own cost not known.
-            Next: profundo report x
-                  profundo flame x
+            Quality: good. 1000 samples cover all of 1.00 s CPU time. Own cost not known.
+            Next: profundo report x   # the source
+                  profundo flame x    # a picture
         "#]],
     );
     check(
@@ -205,7 +207,7 @@ fn a_summary_fits_on_a_screen() {
             5.10 s wall · 4.78 s CPU (94 %) · 2 processes · 6 threads · CPython 3.12.1
             ███████████████████████████▓▓▓  █ Python 91.5 %  ▓ native 8.5 %  ░ system 0 %
 
-            91 % of 4.72 s CPU time is spent in line 16 of confidence.py, nearly all in Python.
+            91 % of 4.78 s CPU time is spent in line 16 of confidence.py, nearly all in Python.
 
             Time %       Seconds  Py Nat Sys  Hottest lines
               90.7 ±0.0    4.280  91          confidence.py:16                in worker
@@ -233,9 +235,9 @@ fn a_summary_fits_on_a_screen() {
                8.5     400 ms       8                   6 gzip  (process 4720)
                0.8    40.0 ms   1                       1 MainThread  (process 4711)
 
-            Quality: good. 4720 samples cover 98.7 % of 4.78 s CPU time; shares are sure to ±1.4 points or better. Own cost not known.
-            Next: profundo report x
-                  profundo flame x
+            Quality: good. 4720 samples cover all of 4.78 s CPU time. Own cost not known.
+            Next: profundo report x   # the source
+                  profundo flame x    # a picture
         "#]],
     );
 }
@@ -250,7 +252,7 @@ fn energy_has_a_column_and_a_sentence() {
             5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
             ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
 
-            60 % of 5.01 s CPU time is spent in line 16 of confidence.py, mostly in Python: indices = [rng.randint(0, n - 1) for _ in range(n)].
+            60 % of 5.02 s CPU time is spent in line 16 of confidence.py, mostly in Python: `indices = [rng.randint(0, n - 1) for _ in range(n)]`.
 
             Time %       Seconds  Py Nat Sys   Energy  Hottest lines
               59.8 ±0.1    3.000  46  14       23.9 J  confidence.py:16  indices = [rng.ran…
@@ -269,7 +271,7 @@ fn energy_has_a_column_and_a_sentence() {
                0.1 ±0.1    0.004  <1          31.9 mJ           1 other function
 
             Energy: 80.0 J by package-0 in 5.10 s (15.7 W, the whole machine); about 40.0 J of it is this program's, by its share of the CPU time of all that ran (50.0 %).
-            Quality: good. 4960 samples cover 99.9 % of 5.02 s CPU time; shares are sure to ±1.5 points or better. Own cost 0.6 %.
+            Quality: good. 4960 samples cover all of 5.02 s CPU time. Own cost 0.6 %.
         "#]],
     );
     // Of a part, its part: what it costs does not depend on what is selected.
@@ -322,7 +324,7 @@ fn a_wide_screen_shows_ranges() {
             5.10 s wall · 5.02 s CPU (98 %) · 1 process · 1 thread · CPython 3.12.1
             ████████████████████▓▓▓▓▓▓▓▓▓▓  █ Python 67.9 %  ▓ native 30.9 %  ░ system 1.2 %
 
-            60 % of 5.01 s CPU time is spent in line 16 of confidence.py, mostly in Python: indices = [rng.randint(0, n - 1) for _ in range(n)].
+            60 % of 5.02 s CPU time is spent in line 16 of confidence.py, mostly in Python: `indices = [rng.randint(0, n - 1) for _ in range(n)]`.
 
             Time %             Seconds  Py % Nat % Sys %  Hottest lines
               59.8 59.7–59.9     3.000  45.9  14.0        confidence.py:16  indices = [rng.randint(0, n - 1) for _ in range(n)]
@@ -349,7 +351,7 @@ fn a_wide_screen_shows_ranges() {
                 5.0        ├ zlib_compress › …
                 1.2   1.2  └ __read
 
-            Quality: good. 4960 samples cover 99.9 % of 5.02 s CPU time; shares are sure to ±1.5 points or better. Own cost 0.6 %.
+            Quality: good. 4960 samples cover all of 5.02 s CPU time. Own cost 0.6 %.
         "#]],
     );
 }

@@ -82,6 +82,8 @@ pub(super) struct Layout {
     pub blocks: Vec<Block>,
     pub total: u64,
     pub count: u64,
+    /// How many samples were taken, or what is counted in their place. One sample may count as several.
+    pub taken: u64,
     /// How many samples of equal weight tell as much as these.
     samples: f64,
     /// Whether there are too few samples for shares.
@@ -120,10 +122,16 @@ impl Layout {
         let each = profile.samples.iter().enumerate();
         let each = each.map(|(row, sample)| weights.of(&counts, row, sample));
         let all = Selection::new(profile, &Filter::default());
+        let measure = measured::of(profile);
+        let is_traced = profile.meta.kind == SampleKind::Traced;
         let mut layout = Self {
             blocks: Vec::new(),
             total,
             count,
+            taken: match measure.is_none() && !is_traced {
+                true => all.taken(profile),
+                false => count,
+            },
             samples: match measured::of(profile) {
                 None if !profile.gathered.is_any() => effective_samples(each),
                 _ => all.mass(profile).effective_samples(),
@@ -133,8 +141,8 @@ impl Layout {
             kinds: [0; Kind::ALL.len()],
             pruned: (0, 0),
             levels: 1,
-            measure: measured::of(profile),
-            is_traced: profile.meta.kind == SampleKind::Traced,
+            measure,
+            is_traced,
         };
         let drawn = layout.choose(view, calls, &totals, min_share, most_bytes);
         layout.place(view, calls, &totals, &drawn);

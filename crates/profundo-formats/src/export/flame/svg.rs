@@ -97,8 +97,8 @@ fn head(
         Weights::Time => format!(
             "{} of {clock} in {} {}",
             time(layout.total),
-            layout.count,
-            layout.counted(layout.count)
+            layout.taken,
+            layout.counted(layout.taken)
         ),
         Weights::Samples => format!("{} {}", layout.count, layout.counted(layout.count)),
     };

@@ -20,6 +20,9 @@ use crate::units::{bytes, counted, duration, percent, sparkline, whole_percent};
 use crate::views::{BOLD, GRAY, WIDE, heat};
 use crate::width::{keep_head, keep_tail, width};
 
+/// So many samples make a size more than a guess.
+const SUPPORT: u64 = 3;
+
 /// How wide a size is.
 const SIZE: usize = 9;
 
@@ -31,6 +34,7 @@ impl Allocs {
         };
         let names = names(page.profile, &found);
         let mut table = Table::new(page, &found, &names, self.from_disk);
+        table.small_rows |= self.small_rows;
         crate::quality::write_grave(page, self.quality, &[Whole::Allocated])?;
         write_total(page, &found)?;
         page.plain("")?;
@@ -39,16 +43,15 @@ impl Allocs {
         page.plain("")?;
         table.trend = 0;
         table.write_titles(page, "Functions that allocate")?;
-        for row in found.functions.iter().take(self.limit) {
+        let functions = found.functions.iter().map(|row| &row.held);
+        let shown = table.shown(self.limit, functions);
+        for row in found.functions.iter().take(shown) {
             table.write_row(page, &row.held, |page, line, columns| {
                 push_function(page, line, &names, row.of, columns);
                 Ok(())
             })?;
         }
-        table.write_rest(
-            page,
-            found.functions.iter().skip(self.limit).map(|it| it.held),
-        )?;
+        table.write_rest(page, found.functions.iter().skip(shown).map(|it| it.held))?;
         write_types(page, &found, &table, self.limit)?;
         write_peaks(page, &found, &mut table, self.limit.min(5))?;
         write_leaks(page, &found.leaks, &mut table, self.limit)?;
@@ -95,10 +98,11 @@ pub(in crate::views) fn write_memory(
     let mut table = Table::new(page, found, names, from_disk);
     table.write_titles(page, "Lines that allocate")?;
     let limit = limit.min(5);
-    for row in found.lines.iter().take(limit) {
+    let shown = table.shown(limit, found.lines.iter().map(|row| &row.held));
+    for row in found.lines.iter().take(shown) {
         table.write_line(page, row)?;
     }
-    let others = found.lines.get(limit..).unwrap_or_default();
+    let others = found.lines.get(shown..).unwrap_or_default();
     if !others.is_empty() {
         let sum = others.iter().map(|row| row.held.allocated.bytes().value);
         let all = found.total.allocated.bytes().value.max(1);
@@ -163,7 +167,8 @@ fn write_types(
     if !found.types.is_empty() {
         page.plain("")?;
         table.write_titles(page, "What the blocks hold")?;
-        for row in found.types.iter().take(limit) {
+        let shown = table.shown(limit, found.types.iter().map(|row| &row.held));
+        for row in found.types.iter().take(shown) {
             table.write_row(page, &row.held, |_, line, columns| {
                 line.push(&keep_head(&type_of(&row.of), columns), Style::PLAIN);
                 if row.of.is_buffer && !row.of.type_name.is_empty() {
@@ -172,7 +177,7 @@ fn write_types(
                 Ok(())
             })?;
         }
-        table.write_rest(page, found.types.iter().skip(limit).map(|it| it.held))?;
+        table.write_rest(page, found.types.iter().skip(shown).map(|it| it.held))?;
     }
     // What is said of little helps little.
     let untold = found.untold.bytes().value;
@@ -298,7 +303,7 @@ fn write_unreachable(
     let mut line = Line::default();
     let (column, title) = match found.sampling {
         Sampling::All => ("", "Unreachable at exit: no pointer leads to it"),
-        _ => ("±", "Unreachable at exit: nobody points to it"),
+        _ => ("±", "Unreachable at exit: no pointer leads to it"),
     };
     let title = format!(
         "{:>6}{:>SIZE$}{column:>6}{:>8}  {title}",
@@ -394,6 +399,8 @@ fn short_count(number: u64) -> String {
 struct Table<'a> {
     all: f64,
     is_exact: bool,
+    /// Whether rows of one or two samples are shown like others.
+    small_rows: bool,
     has_python: bool,
     is_wide: bool,
     /// How many columns a trend has; 0 for none.
@@ -409,6 +416,7 @@ impl<'a> Table<'a> {
         Self {
             all: found.total.allocated.bytes().value as f64,
             is_exact: found.total.allocated.bytes().is_exact(),
+            small_rows: false,
             has_python: found.total.share_of(Domain::Python) > 0.0,
             is_wide,
             trend: if is_wide { 12 } else { 8 },
@@ -427,7 +435,7 @@ impl<'a> Table<'a> {
         if self.is_wide {
             line.push_fmt(format_args!("{:>8}", "Blocks"), BOLD);
         }
-        line.push_fmt(format_args!("{:>SIZE$}{:>SIZE$}", "Live", "Peak"), BOLD);
+        line.push_fmt(format_args!("{:>SIZE$}{:>SIZE$}", "Live", "At peak"), BOLD);
         if self.is_wide {
             line.push_fmt(format_args!("{:>6}{:>SIZE$}", "Temp%", "Lifetime"), BOLD);
         }
@@ -503,10 +511,22 @@ impl<'a> Table<'a> {
         rows: &[HeapLine],
         limit: usize,
     ) -> io::Result<()> {
-        for row in rows.iter().take(limit) {
+        let shown = self.shown(limit, rows.iter().map(|row| &row.held));
+        for row in rows.iter().take(shown) {
             self.write_line(page, row)?;
         }
-        self.write_rest(page, rows.iter().skip(limit).map(|row| row.held))
+        self.write_rest(page, rows.iter().skip(shown).map(|row| row.held))
+    }
+
+    /// How many rows are shown, of these. A size that one or two samples support is hardly a guess, so the first few
+    /// rows are shown whatever they rest on, and others only with more samples than that.
+    fn shown<'h>(&self, limit: usize, rows: impl Iterator<Item = &'h Holding>) -> usize {
+        const ALWAYS: usize = 3;
+        let is_supported =
+            |held: &Holding| self.is_exact || self.small_rows || held.allocated.seen() >= SUPPORT;
+        let rows = rows.take(limit).enumerate();
+        rows.take_while(|(at, held)| *at < ALWAYS || is_supported(held))
+            .count()
     }
 
     fn write_line(&mut self, page: &mut Page<'_>, row: &HeapLine) -> io::Result<()> {

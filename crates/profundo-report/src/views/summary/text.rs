@@ -58,7 +58,9 @@ impl Summary {
         let verdict = verdict(profile, selection, &answers, &names);
         if !verdict.is_empty() {
             page.plain("")?;
-            page.sentence(&verdict.join(" "))?;
+            for sentence in &verdict {
+                page.sentence(sentence)?;
+            }
         }
         quality::write_grave(page, self.quality, &shown)?;
         write_nothing_sampled(page)?;

@@ -1,6 +1,8 @@
 //! The verdict: what the tables say, in a few sentences. They are chosen from the findings, the one that matters most first.
 
-use profundo_analysis::{Allocations, Place, Selection, Split, WaitRow, cpu_used, garbage};
+use profundo_analysis::{
+    Allocations, Cause, Place, Selection, Split, WaitRow, Whole, cpu_used, garbage, missing_of,
+};
 use profundo_model::{FileId, Profile, SampleKind};
 
 use super::Answers;
@@ -9,7 +11,7 @@ use crate::names::Names;
 use crate::source::Source;
 use crate::units::{bytes, duration};
 use crate::weighs::Weighs;
-use crate::width::{ELLIPSIS, keep_head};
+use crate::width::keep_head;
 
 /// A line that has less does not stand out.
 const HOT_LINE: f64 = 0.15;
@@ -25,6 +27,8 @@ const GARBAGE: f64 = 0.15;
 const BUSY: f64 = 0.5;
 /// A wait that takes less of the time is not named.
 const LONG_WAIT: f64 = 0.3;
+/// Less of the threads' time than this is not looked at, where the rest waits.
+const LITTLE_WORK: f64 = 0.05;
 /// Shorter programs have no time to wait.
 const SHORT: u64 = 200_000_000;
 /// So much of a line's text is shown.
@@ -44,12 +48,23 @@ pub(super) fn verdict(
         names,
         split,
         work,
+        at_least: match is_much_unread(profile) {
+            true => "At least ",
+            false => "",
+        },
+        cpu: cpu_used(profile)
+            .filter(|_| selection.is_whole(profile))
+            .map(|(cpu, _)| cpu.0)
+            // Where much was not sampled, the share is one of what was.
+            .filter(|&cpu| cpu > 0 && (work as f64 / cpu as f64 - 1.0).abs() < 0.25),
     };
     let mut sentences = Vec::new();
     let waits = looking.waits(selection, &answers.waits);
     let is_idle = waits.is_some()
         && (waited(&answers.waits) > work || split.waiting == 0 && !looking.is_busy());
-    if work > 0 && !selection.is_few(profile) {
+    // Where hardly any time was on the CPU, its lines are no finding.
+    let is_work = (work as f64) >= LITTLE_WORK * split.sum() as f64;
+    if is_work && work > 0 && !selection.is_few(profile) {
         sentences.extend(looking.hot(answers));
         sentences.extend(looking.short_processes(selection));
         sentences.extend(looking.system());
@@ -59,21 +74,39 @@ pub(super) fn verdict(
         true => sentences.splice(0..0, waits).for_each(drop),
         false => sentences.extend(waits),
     }
-    sentences.extend(
-        answers
-            .allocations
-            .as_ref()
-            .and_then(|it| looking.memory(it)),
-    );
+    if let Some(found) = &answers.allocations {
+        sentences.extend(looking.memory(found));
+        // What leaks is what the reader looks for.
+        if let Some(leak) = looking.leak(found) {
+            sentences.insert(0, leak);
+        }
+    }
     sentences
+}
+
+/// Whether so much of the time could not be read that a share may be far too small.
+fn is_much_unread(profile: &Profile) -> bool {
+    const MUCH: f64 = 0.15;
+    let missing = missing_of(profile, Whole::Cpu);
+    missing.is_some_and(|it| {
+        let unread = it
+            .causes
+            .iter()
+            .filter(|(cause, _)| *cause != Cause::Missed);
+        it.share(unread.map(|(_, part)| part).sum()) > MUCH
+    })
 }
 
 struct Looking<'a> {
     profile: &'a Profile,
     names: &'a Names<'a>,
     split: Split,
-    /// The time on the CPU.
+    /// The time on the CPU that was sampled.
     work: u64,
+    /// Said in front of a share that may be larger, because much could not be read.
+    at_least: &'static str,
+    /// The CPU time that the kernel counted, where that is known and all of it is looked at.
+    cpu: Option<u64>,
 }
 
 impl Looking<'_> {
@@ -81,13 +114,13 @@ impl Looking<'_> {
         weight as f64 / self.work.max(1) as f64
     }
 
-    /// `67 % of 20.8 s CPU time`.
+    /// `67 % of 20.8 s CPU time`. The whole is the one in the head of the page, where all samples are looked at.
     fn percent_of_work(&self, share: f64) -> String {
-        let of = match Weighs::of(self.profile) {
-            Weighs::Traced => "in function calls",
-            _ => "CPU time",
+        let (of, all) = match Weighs::of(self.profile) {
+            Weighs::Traced => ("in function calls", self.work),
+            _ => ("CPU time", self.cpu.unwrap_or(self.work)),
         };
-        format!("{:.0} % of {} {of}", share * 100.0, duration(self.work))
+        format!("{:.0} % of {} {of}", share * 100.0, duration(all))
     }
 
     /// The line that takes most; where none stands out, the function.
@@ -100,9 +133,9 @@ impl Looking<'_> {
             let share = self.share(on_cpu(split));
             if share >= HOT_LINE {
                 let text = self.text(*file, row.line);
-                let end = if text.ends_with(ELLIPSIS) { "" } else { "." };
                 return Some(format!(
-                    "{} is spent in line {} of {}{}{text}{end}",
+                    "{}{} is spent in line {} of {}{}{text}.",
+                    self.at_least,
                     self.percent_of_work(share),
                     row.line,
                     self.names.file(*file),
@@ -125,12 +158,13 @@ impl Looking<'_> {
         };
         Some(match share >= HOT_FUNCTION {
             true => format!(
-                "{} is spent in the function {name}{at} itself{}.",
+                "{}{} is spent in the function {name}{at} itself{}.",
+                self.at_least,
                 self.percent_of_work(share),
                 mostly(split)
             ),
             false => format!(
-                "No function stands out: the hottest, {name}{at}, has {}.",
+                "No line or function stands out: the hottest function, {name}{at}, has {}.",
                 self.percent_of_work(share)
             ),
         })
@@ -146,7 +180,7 @@ impl Looking<'_> {
         let source = Source::of(self.profile, file, false);
         let text = source.line(self.profile, file, line);
         match text.map(str::trim) {
-            Some(text) if !text.is_empty() => format!(": {}", keep_head(text, TEXT)),
+            Some(text) if !text.is_empty() => format!(": `{}`", keep_head(text, TEXT)),
             _ => String::new(),
         }
     }
@@ -173,12 +207,8 @@ impl Looking<'_> {
 
     fn garbage(&self, selection: &Selection) -> Option<String> {
         let share = self.share(garbage(self.profile, selection));
-        (share >= GARBAGE).then(|| {
-            format!(
-                "The collection of garbage takes {:.0} % of it.",
-                share * 100.0
-            )
-        })
+        (share >= GARBAGE)
+            .then(|| format!("Garbage collection takes {:.0} % of it.", share * 100.0))
     }
 
     /// Where threads wait; or that they do, where that was not recorded.
@@ -206,7 +236,8 @@ impl Looking<'_> {
                 "{}{at}{what}.",
                 match row.threads {
                     1 => format!("One thread waited {}", duration(row.weight)),
-                    several => format!("{several} threads waited {} in all", duration(row.weight)),
+                    several =>
+                        format!("{several} threads waited, {} in sum,", duration(row.weight)),
                 },
             ));
         }
@@ -214,7 +245,7 @@ impl Looking<'_> {
         let (cpu, _) = cpu_used(profile)?;
         (is_sampled && !self.is_busy() && wall >= SHORT).then(|| {
             format!(
-                "The program used the CPU for only {} of {}: it waited, or other programs had the CPU. `--wall` records which.",
+                "The program used the CPU for only {} of {}: it waited, or other programs had the CPU (`--wall` shows which).",
                 duration(cpu.0),
                 duration(wall)
             )
@@ -251,9 +282,6 @@ impl Looking<'_> {
             text += &format!("; at most {about}{} was in use at once", bytes(peak.value));
         }
         text.push('.');
-        if let Some(leak) = self.leak(found) {
-            text = format!("{text} {leak}");
-        }
         Some(text)
     }
 
@@ -261,9 +289,12 @@ impl Looking<'_> {
         let leak = found.leaks.first()?;
         let at = (leak.of).map_or(String::new(), |at| format!(" in {}", self.place(at)));
         let (leaked, rate) = (leak.bytes.value, leak.rate.max(0.0).round() as u64);
+        let mut lines = found.lines.iter();
+        let line = lines.find(|row| row.of == leak.of);
+        let live = line.map_or(0, |row| row.held.live.bytes().value);
         Some(format!(
-            "Memory seems to leak{at}: {} so far, {} a second.",
-            bytes(leaked),
+            "Memory seems to leak{at}: {} are left at the end, about {} more each second.",
+            bytes(live.max(leaked)),
             bytes(rate)
         ))
     }

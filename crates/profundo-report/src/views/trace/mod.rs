@@ -13,7 +13,7 @@ use std::io;
 use profundo_analysis::{CallsBetween, Group, GroupBy, Selection, groups};
 use profundo_model::{Clock, Profile, Tracing};
 
-use super::{view, write_filter, write_next};
+use super::{NextStep, view, write_filter, write_next};
 use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::palette::Color;
@@ -71,7 +71,7 @@ pub struct Trace {
     only: Vec<Only>,
     neighbours: Neighbours,
     group_by: GroupBy,
-    next: Vec<String>,
+    next: Vec<NextStep>,
     is_pstats: bool,
 }
 
@@ -132,8 +132,8 @@ impl Trace {
     }
 
     /// The commands to type next, which only the caller knows.
-    pub fn next(mut self, commands: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.next = commands.into_iter().map(Into::into).collect();
+    pub fn next(mut self, steps: impl IntoIterator<Item = NextStep>) -> Self {
+        self.next = steps.into_iter().collect();
         self
     }
 

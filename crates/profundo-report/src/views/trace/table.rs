@@ -69,7 +69,7 @@ pub(super) fn write_head(page: &mut Page<'_>, view: &Trace, sheet: &Sheet<'_>) -
     }
     if sum.begun.resumes > 0 {
         line.push(
-            &format!(" and {}", counted(sum.begun.resumes, "resume")),
+            &format!(" and {}", counted(sum.begun.resumes, "generator resume")),
             Style::PLAIN,
         );
     }
