@@ -315,7 +315,7 @@ fn the_first_screen_says_in_words_how_good_it_is() {
     profile.processes[0].user = None;
     profile.processes[0].system = None;
     profile.meta.cpu = None;
-    assert!(plainly(&profile).starts_with("998 samples. "));
+    assert!(plainly(&profile).starts_with("998 samples."));
     // What a ring gave up for newer samples is no flaw.
     let mut profile = in_ticks(&[(900_000_000, 100_000_000)]);
     profile.meta.loss.overwritten = 500;
