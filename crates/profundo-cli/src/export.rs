@@ -12,7 +12,7 @@ use profundo_model::Profile;
 use crate::options::{self, Export, Flame, OwnCode};
 use crate::own_code;
 use crate::reading::Samples;
-use crate::recordings::{meant, newest_with};
+use crate::recordings::{Other, meant, newest_with};
 use crate::report::is_untimed;
 use crate::{output, reading, say};
 
@@ -143,18 +143,19 @@ fn has_only_lines(profile: &Profile, format: Format, options: &Options) -> bool 
 
 /// Says that a count of lines is no picture, and which recording is one.
 fn without_samples(format: Format) -> String {
-    let other = match newest_with(|holds| holds.samples) {
-        Some(at) if format == Format::Flame => {
-            format!("`profundo flame {at}` draws one that has samples")
+    let other = newest_with(|holds| holds.samples && !holds.calls && !holds.lines);
+    let way_out = match (other, format) {
+        (Some(Other { number, name }), Format::Flame) => {
+            format!("`profundo flame {number}` draws {name}, which has samples")
         }
-        Some(at) => format!(
-            "`profundo export {at} --to {}` writes one that has samples",
-            format.name()
-        ),
-        None => "`profundo run` makes one that has samples".to_owned(),
+        (Some(Other { number, name }), _) => {
+            let format = format.name();
+            format!("`profundo export {number} --to {format}` writes {name}, which has samples")
+        }
+        (None, _) => "`profundo run` makes a recording that has samples".to_owned(),
     };
     format!(
-        "this recording has counts of lines, and no samples: {other}, and `profundo export --to lprof` writes the counts"
+        "the recording has counts of lines and no samples; {way_out}, and `profundo export --to lprof` writes the counts"
     )
 }
 

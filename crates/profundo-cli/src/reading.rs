@@ -105,7 +105,7 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
     let shown = path.display();
     match error {
         Error::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-            anyhow!("there is no recording {shown}; `profundo record` makes one")
+            anyhow!("there is no recording {shown}; `profundo list` shows those that there are")
         }
         Error::File { source, .. } => {
             anyhow!("cannot read {shown}: {}", say::reason(&source))

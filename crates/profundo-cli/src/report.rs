@@ -8,7 +8,9 @@ use anyhow::{Context, Result, bail};
 use profundo_analysis::{
     Filter, GroupBy, Whole, has_allocations, is_recorded, keep_only, measured, missing_of,
 };
-use profundo_model::{Clock, Engine, Language, ProcessEnd, Profile, SampleKind, State};
+use profundo_model::{
+    Clock, Engine, Language, ProcessEnd, Profile, SampleKind, State, StringId, Tracing,
+};
 use profundo_report::{
     Allocs, Callers, Choices, CountedLines, Format, Functions, Hidden, Io, Lines, Look, Memory,
     MemoryLines, Neighbours, NextStep, Only, Stacks, Statprof, Summary, Trace, When,
@@ -479,7 +481,7 @@ fn better_recording(profile: &Profile) -> Option<NextStep> {
     let wall = meta.duration.0 as f64;
     let (user, system) = profile.cpu_used()?;
     let cpu = user.0.saturating_add(system.0) as f64;
-    let is_traced = !profile.traced.calls.is_empty() || !profile.traced.lines.is_empty();
+    let is_traced = !profile.traced.is_empty() || profile.traced.tracing != Tracing::Unknown;
     if meta.kind != SampleKind::Cpu || is_traced {
         return None;
     }
@@ -554,7 +556,10 @@ fn next(recording: &Path, profile: &Profile) -> Vec<NextStep> {
     if is_untimed(profile) {
         return vec![
             report("trace", "how often each function was called"),
-            export("pstats", "a file for pstats and snakeviz"),
+            match profile.processes.iter().any(|it| it.runtime != StringId(0)) {
+                true => export("pstats", "a file for pstats and snakeviz"),
+                false => export("callgrind", "a file for KCachegrind"),
+            },
         ];
     }
     if profile.samples.is_empty() && !traced.lines.is_empty() {

@@ -10,6 +10,8 @@ pub struct Overview {
     pub meta: Meta,
     /// The command line of its first program, if that is in the file.
     pub command: Option<String>,
+    /// How long it lasted: up to the end of its last process, where nothing says more.
+    pub lasted: Nanos,
     /// The CPU time that all of its processes used, if that is in the file.
     pub cpu: Option<Nanos>,
     /// What was recorded.

@@ -193,6 +193,16 @@ pub(crate) struct Sites {
     rows: FxHashMap<(u32, u32), u32>,
     /// Sums of stacks that were not told of yet: their records come later.
     early: FxHashMap<(u32, u32), SiteSum>,
+    /// By process, the look at which it had most.
+    highest: FxHashMap<u32, Highest>,
+}
+
+/// What a process had at one look.
+#[derive(Debug, Default)]
+struct Highest {
+    bytes: u64,
+    /// What each stack had of it, by its row.
+    rows: Vec<(u32, Amount)>,
 }
 
 /// What is known of when sums were told.
@@ -210,6 +220,52 @@ impl Sites {
         Self {
             rows: rows.collect(),
             early: FxHashMap::default(),
+            highest: FxHashMap::default(),
+        }
+    }
+
+    /// A look at a process is over: remembers what each of its stacks had, if together they had more than at any look
+    /// before, and more than at the peak that the process has noticed itself.
+    pub(crate) fn looked(&mut self, key: u32, peak: u64, heap: &Heap) {
+        let of_process = self.rows.iter().filter(|((of, _), _)| *of == key);
+        let live =
+            of_process.filter_map(|(_, &row)| Some((row, heap.sites.get(row as usize)?.live())));
+        let rows: Vec<(u32, Amount)> = live.filter(|(_, live)| live.bytes > 0).collect();
+        let bytes = rows.iter().map(|(_, live)| live.bytes).sum();
+        let highest = self.highest.entry(key).or_default();
+        if bytes > peak && bytes > highest.bytes {
+            *highest = Highest { bytes, rows };
+        }
+    }
+
+    /// Earlier looks count no more.
+    pub(crate) fn forget_looks(&mut self) {
+        self.highest.clear();
+    }
+
+    /// Threads that allocate at one time notice a peak of all of them only roughly. Where a look saw more than that, its
+    /// amounts are those of the peak. A single thread's peak is exact.
+    pub(crate) fn mend_peaks(&mut self, has_threads: impl Fn(ProcessId) -> bool, heap: &mut Heap) {
+        for (key, highest) in std::mem::take(&mut self.highest) {
+            let rows = self.rows.iter().filter(|((of, _), _)| *of == key);
+            let rows: Vec<usize> = rows.map(|(_, &row)| row as usize).collect();
+            let known = rows.iter().filter_map(|&row| heap.sites.get(row));
+            let at_peak: u64 = known.map(|site| site.at_peak.bytes).sum();
+            let first = rows.first().and_then(|&row| heap.sites.get(row));
+            let is_shared = first.is_some_and(|site| has_threads(site.process));
+            if !is_shared || highest.bytes <= at_peak {
+                continue;
+            }
+            for row in rows {
+                if let Some(site) = heap.sites.get_mut(row) {
+                    site.at_peak = Amount::default();
+                }
+            }
+            for (row, live) in highest.rows {
+                if let Some(site) = heap.sites.get_mut(row as usize) {
+                    site.at_peak = live;
+                }
+            }
         }
     }
 

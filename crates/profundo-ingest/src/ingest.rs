@@ -297,8 +297,8 @@ impl Ingest {
                 process,
                 clock,
                 sites,
-                ..
-            } => self.sums(process, clock, &sites),
+                peak,
+            } => self.sums(process, clock, &sites, peak.bytes),
             Event::Energy(used) => self.profile.meta.energy = Some(energy(used)),
             Event::Gauge(told) => {
                 let id = self.program(told.process).0.0.id;
@@ -350,6 +350,7 @@ impl Ingest {
         };
         self.sites.retry(when, &mut self.profile.heap);
         self.take_in_unknown_sites();
+        self.mend_peaks();
         self.take_in_calls();
         self.settle_times();
         let meta = &mut self.profile.meta;

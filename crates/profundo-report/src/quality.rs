@@ -323,10 +323,11 @@ fn grade(quality: &Quality, overwritten: u64) -> Option<&'static str> {
     let lost = quality.lost.saturating_sub(overwritten);
     let flawed = lost + quality.truncated + quality.broken;
     let flawed = flawed as f64 / quality.samples.max(1) as f64;
+    let cost = quality.own_cost.unwrap_or(0.0);
     quality.margin?;
-    Some(match (covered, flawed) {
-        (covered, flawed) if covered <= 0.05 && flawed <= 0.01 => "good",
-        (covered, flawed) if covered <= 0.15 && flawed <= 0.05 => "fair",
+    Some(match (covered, flawed, cost) {
+        (covered, flawed, cost) if covered <= 0.05 && flawed <= 0.01 && cost <= 0.2 => "good",
+        (covered, flawed, cost) if covered <= 0.15 && flawed <= 0.05 && cost <= 0.5 => "fair",
         _ => "poor",
     })
 }

@@ -260,7 +260,7 @@ fn a_process_that_runs_already_is_looked_at() {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
-    assert!(said.contains("Memory over "), "{said}");
+    assert!(said.contains("RSS over "), "{said}");
     assert!(said.contains("allocations are not recorded"), "{said}");
     let found = memory(&file);
     let (start, end) = (mib(&found[0], "start_bytes"), mib(&found[0], "end_bytes"));

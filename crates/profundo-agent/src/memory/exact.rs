@@ -5,6 +5,7 @@
 //! share of a file that the command reads ([`rows`]). What a block was, is found by its address when it is freed
 //! ([`Shadow`]).
 
+use core::ops::RangeInclusive;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
@@ -28,8 +29,10 @@ use crate::memory::stacks;
 use crate::memory::state::FEW;
 use crate::{files, fork, own, process, session};
 
-/// While another thread may have a share, a thread looks for a new peak only after so many bytes more.
-const SLACK: u64 = 64 << 10;
+/// While another thread may have a share, a thread looks for a new peak only after so many bytes more: a part of the
+/// highest peak so far, within these limits.
+const SLACK: RangeInclusive<u64> = 1 << 10..=64 << 10;
+const SLACK_PART: u64 = 256;
 
 /// While nothing is recorded it is looked again whether that has changed after so many bytes.
 const AGAIN: u64 = 1 << 20;
@@ -484,7 +487,7 @@ fn grown(sums: &SumsHeader, local: &Local, share: usize, bytes: u64, now: u64) {
         sum.wrapping_add(net.load(Ordering::Relaxed))
     });
     let most = sums.peak_bytes.load(Ordering::Relaxed);
-    let is_alone = sums.owned.load(Ordering::Relaxed).count_ones() <= 2;
+    let owners = u64::from(sums.owned.load(Ordering::Relaxed).count_ones());
     let missing = if all > most && (all as i64) > 0 {
         sums.peak_bytes.store(all, Ordering::Relaxed);
         sums.peak_clock.store(now, Ordering::Relaxed);
@@ -493,9 +496,10 @@ fn grown(sums: &SumsHeader, local: &Local, share: usize, bytes: u64, now: u64) {
     } else {
         most.wrapping_sub(all)
     };
-    let missing = match is_alone {
-        true => missing,
-        false => missing.max(SLACK),
+    // All may grow at one time: if each has less than its part of what is missing, all of them have less than all of it.
+    let missing = match owners {
+        0..=2 => missing,
+        several => (missing / several).max((most / SLACK_PART).clamp(*SLACK.start(), *SLACK.end())),
     };
     // One more byte is a new peak.
     local.set_peak_from(own.wrapping_add(missing).wrapping_add(1));

@@ -362,15 +362,81 @@ pub fn wrong(error: clap::Error) -> std::process::ExitCode {
     std::process::ExitCode::from(crate::USAGE)
 }
 
-/// What was typed wrong, with what another name of it is here that no likeness tells.
+/// What was typed wrong, with what another name of it is here that no likeness tells, and without tips that are none.
 pub fn with_tip(mut error: clap::Error) -> clap::Error {
+    drop_far_tips(&mut error);
     let typed = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    if let Some(report) = typed.as_deref().and_then(|it| it.strip_prefix("--"))
+        && What::from_str(report, false).is_ok()
+    {
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Usage);
+        let tip = format!("`{report}` is a report: `profundo report {report}`");
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+        return error;
+    }
     if typed.is_some_and(|it| it.starts_with("--order")) {
         let tip = "the order of rows is `--sort`";
         let tips = ContextValue::StyledStrs(vec![tip.to_owned().into()]);
         error.insert(ContextKind::Suggested, tips);
     }
     error
+}
+
+/// Removes what is proposed in place of a word and is not like it: more than a third of the letters differ, or more than two.
+fn drop_far_tips(error: &mut clap::Error) {
+    let pairs = [
+        (
+            ContextKind::InvalidSubcommand,
+            ContextKind::SuggestedSubcommand,
+        ),
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+    ];
+    let words = |value: &ContextValue| match value {
+        ContextValue::String(word) => vec![word.clone()],
+        ContextValue::Strings(words) => words.clone(),
+        _ => Vec::new(),
+    };
+    for (typed, proposed) in pairs {
+        let (Some(word), Some(tips)) =
+            (error.get(typed).map(words), error.get(proposed).map(words))
+        else {
+            continue;
+        };
+        let word = word.concat();
+        let name = |word: &str| word.split([' ', '=']).next().unwrap_or_default().to_owned();
+        let is_near = |tip: &String| {
+            let (word, tip) = (name(&word), name(tip));
+            let letters = word.trim_start_matches('-').chars().count();
+            distance(&word, &tip) <= (letters / 3).clamp(1, 2)
+        };
+        if !tips.iter().any(is_near) {
+            error.remove(proposed);
+            error.remove(ContextKind::Suggested);
+            // It is written as if the proposal had been meant.
+            error.remove(ContextKind::Usage);
+        }
+    }
+}
+
+/// How many letters differ: put in, left out, replaced, or exchanged with the next.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -403,6 +469,32 @@ mod tests {
             "app.py",
         ];
         assert_eq!(parse(&finer), (sampled(4096, 0), 1));
+    }
+
+    #[test]
+    fn tips_are_near_or_absent() {
+        let says = |words: &[&str]| {
+            let error = super::Arguments::try_parse_from(words).unwrap_err();
+            super::with_tip(error).to_string()
+        };
+        assert!(says(&["profundo", "rpeort"]).contains("report"));
+        assert!(says(&["profundo", "run", "--memry", "a"]).contains("--memory"));
+        assert!(!says(&["profundo", "compare"]).contains("completions"));
+        let lines = says(&["profundo", "report", "--lines"]);
+        assert!(!lines.contains("--mine"), "{lines}");
+        assert!(says(&["profundo", "report", "--lines"]).contains("profundo report lines"));
+    }
+
+    #[test]
+    fn letters_that_differ_are_counted() {
+        for (a, b, letters) in [
+            ("", "ab", 2),
+            ("list", "lsit", 1),
+            ("flame", "frame", 1),
+            ("x", "x", 0),
+        ] {
+            assert_eq!(super::distance(a, b), letters, "{a} {b}");
+        }
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Row {
         let began = LocalTime::at((meta.started_at_unix / 1_000_000_000) as i64);
         let duration = match (self.is_being_written, self.overview.is_whole) {
             (true, _) => "running".to_owned(),
-            (false, true) => text::duration(meta.duration.0),
+            (false, true) => text::duration(self.overview.lasted.0),
             (false, false) => "cut".to_owned(),
         };
         let cpu = self
@@ -70,7 +70,7 @@ impl Row {
             "file": self.path.display().to_string(),
             "command": self.overview.command,
             "began_unix_ns": meta.started_at_unix,
-            "duration_ns": meta.duration.0,
+            "duration_ns": self.overview.lasted.0,
             "cpu_ns": self.overview.cpu.map(|cpu| cpu.0),
             "kinds": kinds(&self.overview),
             "bytes": self.size,

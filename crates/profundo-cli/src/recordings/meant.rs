@@ -15,7 +15,7 @@ pub fn meant(typed: Option<&Path>) -> Result<PathBuf> {
         None => 1,
         Some(path) => match number(path.as_os_str()) {
             Some(number) => number,
-            None => return Ok(path.to_owned()),
+            None => return Ok(by_name(path).unwrap_or_else(|| path.to_owned())),
         },
     };
     let folder = Folder::here();
@@ -36,12 +36,24 @@ pub fn meant(typed: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// What to type for the newest recording that is like this, such as `@2`.
-pub fn newest_with(is_wanted: impl Fn(&Holds) -> bool) -> Option<String> {
+/// A recording as it may be typed.
+#[derive(Debug)]
+pub struct Other {
+    /// Such as `@2`.
+    pub number: String,
+    /// Its file's name, without the ending.
+    pub name: String,
+}
+
+/// The newest recording that is like this.
+pub fn newest_with(is_wanted: impl Fn(&Holds) -> bool) -> Option<Other> {
     let files = newest_first(&Folder::here());
     let has_it = |path: &PathBuf| overview_file(path).is_ok_and(|it| is_wanted(&it.holds));
     let at = files.iter().position(has_it)?;
-    Some(format!("@{}", at + 1))
+    Some(Other {
+        number: format!("@{}", at + 1),
+        name: files[at].file_stem()?.to_string_lossy().into_owned(),
+    })
 }
 
 /// The recordings of a folder, the one that began last first.
@@ -51,6 +63,27 @@ pub fn newest_first(folder: &Folder) -> Vec<PathBuf> {
         .collect();
     files.sort_unstable_by(|a, b| b.cmp(a));
     files.into_iter().map(|(_, path)| path).collect()
+}
+
+/// A recording of the folder by its name, with or without the ending; or the newest one of a program of that name.
+/// What is there as a file is that file.
+fn by_name(typed: &Path) -> Option<PathBuf> {
+    let is_there = typed.exists() && !is_foreign(typed, is_profundo);
+    let is_bare = typed.components().count() == 1 && !is_there;
+    let name = typed.to_str().filter(|_| is_bare)?;
+    let files = newest_first(&Folder::here());
+    let stem = |path: &PathBuf| path.file_stem().and_then(OsStr::to_str).map(str::to_owned);
+    let wanted = name.strip_suffix(&format!(".{ENDING}")).unwrap_or(name);
+    let is_it = |path: &&PathBuf| stem(path).is_some_and(|it| it == wanted);
+    let begins = |path: &&PathBuf| {
+        let stem = stem(path).unwrap_or_default();
+        let rest = stem
+            .strip_prefix(wanted)
+            .and_then(|it| it.strip_prefix('-'));
+        rest.is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_digit()))
+    };
+    let found = files.iter().find(is_it);
+    found.or_else(|| files.iter().find(begins)).cloned()
 }
 
 /// The number in `@3`.

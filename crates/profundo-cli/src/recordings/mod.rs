@@ -14,7 +14,7 @@ pub use destination::Destination;
 pub use folder::Folder;
 pub use keep::Keep;
 pub use list::list;
-pub use meant::{is_meant_as_file, meant, newest_first, newest_with};
+pub use meant::{Other, is_meant_as_file, meant, newest_first, newest_with};
 use name::{Reserved, reserve};
 
 /// What the names of recordings end in.

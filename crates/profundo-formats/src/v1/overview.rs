@@ -31,6 +31,12 @@ pub(crate) fn overview(source: &mut (impl Read + Seek), offset: usize) -> Result
     Ok(Overview {
         meta: profile.meta.clone(),
         command: command_of(profile),
+        lasted: match profile.meta.duration {
+            Nanos(0) => {
+                (profile.processes.iter().filter_map(|it| it.ended).max()).unwrap_or_default()
+            }
+            known => known,
+        },
         cpu: cpu_of(profile),
         holds: reading.holds,
         is_whole: reading.is_whole,

@@ -17,6 +17,7 @@ impl Ingest {
         self.held_back.clear();
         self.traffic.clear();
         self.blocks.clear();
+        self.sites.forget_looks();
         for program in self.processes.values_mut() {
             program.lost_cleared = program.lost;
             program.people.clear(&mut self.profile);

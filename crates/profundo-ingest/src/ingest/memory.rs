@@ -1,14 +1,15 @@
 //! What is told of allocations: by the block, or in sums.
 
-use profundo_model::{LocationKind, Reason};
+use profundo_model::{LocationKind, ProcessId, Reason};
 use profundo_wire::recording::{SiteSum, Unreachable};
+use rustc_hash::FxHashMap;
 
 use super::Ingest;
 use crate::heap::{Moments, Told};
 
 impl Ingest {
     /// Takes in what was allocated.
-    pub(super) fn sums(&mut self, process: u32, now: u64, sums: &[SiteSum]) {
+    pub(super) fn sums(&mut self, process: u32, now: u64, sums: &[SiteSum], peak: u64) {
         let has_others = sums
             .iter()
             .any(|sum| sum.number == 0 && sum.allocated[0] > 0);
@@ -27,6 +28,18 @@ impl Ingest {
         {
             self.sites.sum(process, sum, when, heap);
         }
+        self.sites.looked(process, peak, heap);
+    }
+
+    /// Peaks that a look saw better than the process itself.
+    pub(super) fn mend_peaks(&mut self) {
+        let profile = &mut self.profile;
+        let mut threads: FxHashMap<ProcessId, u32> = FxHashMap::default();
+        for (_, thread) in profile.threads.iter() {
+            *threads.entry(thread.process).or_default() += 1;
+        }
+        let has_threads = |process| threads.get(&process).is_some_and(|&count| count > 1);
+        self.sites.mend_peaks(has_threads, &mut profile.heap);
     }
 
     /// It was looked which blocks of a process nobody points to.

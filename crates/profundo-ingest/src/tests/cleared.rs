@@ -2,7 +2,7 @@
 
 use profundo_model::{Amount, Nanos, Sampling};
 use profundo_wire::recording::{
-    Allocations, Engine, Event, Finish, Instant, ProcessInfo, SiteSum, Start, ThreadInfo,
+    Allocations, Engine, Event, Finish, Instant, Peak, ProcessInfo, SiteSum, Start, ThreadInfo,
 };
 use profundo_wire::{Block, End, Freed, Gil, PythonEnd, SampleHead, Site, State};
 
@@ -39,6 +39,10 @@ fn tell(ingest: &mut Ingest, words: &[&[u64]]) {
 }
 
 fn sample(state: State, clock: u64) -> Vec<u64> {
+    sample_of(1, state, clock)
+}
+
+fn sample_of(thread: u32, state: State, clock: u64) -> Vec<u64> {
     let head = SampleHead {
         state,
         end: End::Root,
@@ -49,8 +53,8 @@ fn sample(state: State, clock: u64) -> Vec<u64> {
         clock,
         weight: 10,
         task: 0,
-        thread: 1,
-        tid: 71,
+        thread,
+        tid: 70 + thread,
     };
     [&head.to_words()[..], &[0x10]].concat()
 }
@@ -231,4 +235,45 @@ fn who_goes_on_knows_stacks_by_their_numbers() {
     let profile = resumed.finish(end());
     assert_eq!(profile.heap.sites.len(), 1);
     assert_eq!(profile.heap.sites[0].allocated.bytes, 40);
+}
+
+#[test]
+fn a_look_that_saw_more_than_the_peak_of_several_threads_is_the_peak() {
+    let told = |threads: &[u32]| {
+        let mut ingest = begun(Allocations::All);
+        let site = Site {
+            clock: 2000,
+            number: 7,
+            ..Site::default()
+        };
+        tell(
+            &mut ingest,
+            &[&sample(State::Allocating, 2000), &site.to_words()],
+        );
+        for &thread in threads {
+            tell(&mut ingest, &[&sample_of(thread, State::Running, 2100)]);
+        }
+        let look = |clock, freed, at_peak| Event::Sites {
+            process: 1,
+            clock,
+            sites: vec![SiteSum {
+                number: 7,
+                allocated: [10, 100],
+                freed,
+                at_peak,
+                ..SiteSum::default()
+            }],
+            peak: Peak {
+                bytes: at_peak[1],
+                clock: 2000,
+            },
+        };
+        ingest.event(Event::Clock(at(2500)));
+        ingest.event(look(2500, [0, 0], [5, 50]));
+        ingest.event(look(2600, [9, 90], [5, 50]));
+        ingest.finish(end()).heap.sites[0].at_peak
+    };
+    let of = |count, bytes| Amount { count, bytes };
+    assert_eq!(told(&[1]), of(5, 50));
+    assert_eq!(told(&[1, 2]), of(10, 100));
 }

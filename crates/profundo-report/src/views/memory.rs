@@ -179,7 +179,7 @@ fn write_table(
         line.push_fmt(format_args!("{:>NUMBER$}", "Swapped"), BOLD);
     }
     line.push_fmt(format_args!("{:>8}  ", "Faults"), BOLD);
-    let title = format!("Memory over {}", duration(span.1.0 - span.0.0));
+    let title = format!("RSS over {}", duration(span.1.0 - span.0.0));
     line.push_fmt(format_args!("{title:<columns$}  Process"), BOLD);
     line.truncate(page.columns);
     page.line(&mut line)?;

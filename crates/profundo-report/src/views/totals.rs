@@ -3,7 +3,7 @@
 use std::io;
 
 use profundo_analysis::{Amount, Selection, Totals, command_name};
-use profundo_model::{ProcessEnd, ProcessId, Profile, Programs};
+use profundo_model::{Engine, ProcessEnd, ProcessId, Profile, Programs};
 
 use super::{BOLD, FEW, GRAY, KindColumns, heat};
 use crate::json::Json;
@@ -137,7 +137,10 @@ pub(super) fn write_threads(
 ) -> io::Result<()> {
     let profile = page.profile;
     let is_traced = Weighs::of(profile) == Weighs::Traced;
-    let waits = (totals.threads.iter()).any(|total| total.gil_wait.is_some());
+    // From outside, waits for the lock are not measured.
+    let is_outside = matches!(profile.meta.engine, Engine::PerfRing | Engine::ProcPoll);
+    let mut gil_waits = totals.threads.iter().filter_map(|total| total.gil_wait);
+    let waits = gil_waits.any(|wait| wait.0 > 0 || !is_outside);
     let mut line = Line::default();
     push_titles(&mut line, kinds, waits, profile, "Thread");
     page.line(&mut line)?;
@@ -159,7 +162,7 @@ pub(super) fn write_threads(
             };
             line.push_fmt(format_args!("{wait:>DURATION$}  "), style);
         }
-        line.push_fmt(format_args!("{} ", thread.number), Style::PLAIN);
+        line.push_fmt(format_args!("#{} ", thread.number), Style::PLAIN);
         line.push(profile.strings.get(thread.name), Style::PLAIN);
         if totals.processes.len() > 1 {
             let pid = profile.processes[thread.process.index()].pid;

@@ -114,9 +114,7 @@ pub(super) fn write(
     names: &Names<'_>,
     limit: usize,
 ) -> io::Result<()> {
-    let is_known = found.files.iter().any(|row| row.of.is_some())
-        || found.lines.iter().any(|row| row.of.is_some());
-    if !is_known && found.unseen.read + found.unseen.written > 0 {
+    if !is_known(found) && found.unseen.read + found.unseen.written > 0 {
         let text = format!(
             " {} read and {} written, in calls too short to be sampled: their files and lines are not known.",
             bytes_or_none(found.unseen.read),
@@ -145,6 +143,11 @@ pub(super) fn write(
         }
         line.push(names.function(at), Style::PLAIN);
     })
+}
+
+/// Whether any file or any line is known.
+fn is_known(found: &Answer) -> bool {
+    found.files.iter().any(|row| row.of.is_some()) || found.lines.iter().any(|row| row.of.is_some())
 }
 
 fn write_titles(page: &mut Page<'_>, what: &str) -> io::Result<()> {
@@ -253,7 +256,10 @@ fn tell_amount(json: &mut Json<'_>, amount: &IoAmount) {
 
 /// Whether it is worth a table among others.
 pub(super) fn matters(found: &Answer, all: u64) -> bool {
-    const BYTES: u64 = 1_000_000;
+    /// A program reads as much of its own libraries, without any wait that would tell by which line.
+    const UNKNOWN: u64 = 32_000_000;
+    const KNOWN: u64 = 1_000_000;
+    let least = if is_known(found) { KNOWN } else { UNKNOWN };
     let bytes = found.total.read.saturating_add(found.total.written);
-    bytes >= BYTES || found.total.time() > all / 100
+    bytes >= least || found.total.time() > all / 100
 }

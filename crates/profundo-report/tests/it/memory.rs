@@ -42,7 +42,7 @@ fn the_largest_has_a_picture_and_each_has_a_row() {
           84.8 MB   11.9 s  84.8 MB  ▂▃▅▆▆▆▆▆▇▇▇▇▇▇▇▇▇███  its part of that (PSS)
           7.39k/s   1.19 s    19.5k  ▇██▄▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  page faults
 
-             Peak       at      End      PSS  Faults  Memory over 11.9 s    Process
+             Peak       at      End      PSS  Faults  RSS over 11.9 s       Process
           87.8 MB   11.9 s  87.8 MB  84.8 MB   19.5k  ▂▄▅▆▆▆▇▇▇▇▇▇▇▇▇█████  4711 python…
           29.0 MB   5.90 s  10.0 MB  7.00 MB       0        ▁▂▂▃▃▂▂▁        4720 gzip -…
         Growth: process 4711 grew by 2.00 MB/s (2.00 MB/s to 2.00 MB/s with 95 % certainty) in its last 5.95 s.
@@ -110,7 +110,7 @@ fn filters_choose_processes_and_time() {
           72.8 MB   5.90 s  72.8 MB            ▇█████████  its part of that (PSS)
             490/s   4.20 s      927  ▁███████████████████  page faults
 
-             Peak       at      End      PSS  Faults  Memory over 2.00 s    Process
+             Peak       at      End      PSS  Faults  RSS over 2.00 s       Process
           75.8 MB   5.90 s  75.8 MB  72.8 MB     927  ████████████████████  4711 python…
           29.0 MB   5.90 s  29.0 MB  26.0 MB   4.64k  ▁▁▁▁▁▂▂▂▂▂▂▂▂▂▃▃▃▃▃▃  4720 gzip -…
 
@@ -154,7 +154,7 @@ fn a_peak_before_it_was_looked_at_and_what_was_moved_out_are_said() {
            812 MB   before  30.0 MB  ▁                                         in memory (RSS)
               0/s      0 s        0  ▁                                         page faults
 
-             Peak       at      End      PSS  Swapped  Faults  Memory over 5.10 s                        Process
+             Peak       at      End      PSS  Swapped  Faults  RSS over 5.10 s                           Process
            812 MB   before  30.0 MB           5.00 MB       0  ▁                                         4711 python3 confidenc…
 
     "#]].assert_eq(&text);
@@ -165,16 +165,16 @@ fn the_summary_has_it_among_others() {
     let summary = |profile: &Profile| Summary::new().look(look(80)).render(profile).unwrap();
     let with = summary(&growing());
     assert!(
-        with.contains("  Memory over 11.9 s") && with.contains("Growth: process"),
+        with.contains("  RSS over 11.9 s") && with.contains("Growth: process"),
         "{with}"
     );
-    assert!(!summary(&python()).contains("Memory over"));
+    assert!(!summary(&python()).contains("RSS over"));
     // Without a sample too.
     let mut asleep = growing();
     asleep.samples.clear();
     let text = summary(&asleep);
     assert!(
-        text.contains("no samples were taken") && text.contains("Memory over"),
+        text.contains("no samples were taken") && text.contains("RSS over"),
         "{text}"
     );
 }

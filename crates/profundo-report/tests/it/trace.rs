@@ -436,11 +436,11 @@ fn all_reports_speak_of_calls() {
                78.7  78.7  ├ fib  app.py:4
                15.0  14.6  └ wait  asyncio/tasks.py:655
                 5.5   4.7  read  lib/rows.py:10
-                            … cooler calls are left out
+                            … smaller shares are left out
 
             Time %       Time  Py Nat  Thread
-              94.5     120 ms  94  <1  1 MainThread
-               5.5    7.00 ms   5   1  2 reader
+              94.5     120 ms  94  <1  #1 MainThread
+               5.5    7.00 ms   5   1  #2 reader
 
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
         "#]],

@@ -25,6 +25,7 @@ fn waiting_has_a_column_and_a_table() {
             python3 confidence.py 600000
             34.9 s CPU · 1 process · 2 threads · CPython 3.12.1
             ██···············  █ Python 10.5 %  ▓ native 0 %  ░ system 0 %  · waiting 89.5 %
+              100 % is 1.90 s: the time of 2 threads, with their waits
 
             One thread waited 800 ms in confidence.py:12: sleeps.
             100 % of 200 ms CPU time is spent in line 12 of confidence.py, nearly all in Python.
@@ -51,8 +52,8 @@ fn waiting_has_a_column_and_a_table() {
                21.1  21.1    └ [reads /tmp/fifo]
 
             Time %        CPU   Py  Nat  Sys Wait  Thread
-              52.6     200 ms   11             42  1 MainThread
-              47.4        0 s                  47  2 worker
+              52.6     200 ms   11             42  #1 MainThread
+              47.4        0 s                  47  #2 worker
 
             Quality: 1900 samples.
         "#]],
@@ -228,12 +229,12 @@ fn a_summary_fits_on_a_screen() {
                8.5     420 ms       8      4720   gzip -9 /nowhere/confi…  killed by SIGKILL
 
             Time %        CPU  Py Nat Sys     GIL wait  Thread
-              23.3     1.10 s  23               3.50 s  5 worker-5  (process 4711)
-              22.9     1.08 s  23               2.80 s  4 worker-4  (process 4711)
-              22.5     1.06 s  22               2.10 s  3 worker-3  (process 4711)
-              22.0     1.04 s  22               1.40 s  2 worker-2  (process 4711)
-               8.5     400 ms       8                   6 gzip  (process 4720)
-               0.8    40.0 ms   1                       1 MainThread  (process 4711)
+              23.3     1.10 s  23               3.50 s  #5 worker-5  (process 4711)
+              22.9     1.08 s  23               2.80 s  #4 worker-4  (process 4711)
+              22.5     1.06 s  22               2.10 s  #3 worker-3  (process 4711)
+              22.0     1.04 s  22               1.40 s  #2 worker-2  (process 4711)
+               8.5     400 ms       8                   #6 gzip  (process 4720)
+               0.8    40.0 ms   1                       #1 MainThread  (process 4711)
 
             Quality: good. 4720 samples cover all of 4.78 s CPU time. Own cost not known.
             Next: profundo report x   # the source

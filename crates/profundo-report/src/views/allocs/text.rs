@@ -20,6 +20,9 @@ use crate::units::{bytes, counted, duration, percent, sparkline, whole_percent};
 use crate::views::{BOLD, GRAY, WIDE, heat};
 use crate::width::{keep_head, keep_tail, width};
 
+/// Seconds in which a leak would show.
+const LONG_ENOUGH: f64 = 1.0;
+
 /// So many samples make a size more than a guess.
 const SUPPORT: u64 = 3;
 
@@ -120,7 +123,7 @@ pub(in crate::views) fn write_memory(
 fn write_total(page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
     let held = &found.total;
     let mut text = format!(
-        " {} allocated in {}, {} of them live at the end",
+        " {} allocated in {}, {} of them live when the program began to end",
         figure(held.allocated.bytes()),
         blocks(&held.allocated),
         bytes(held.live.bytes().value),
@@ -136,6 +139,9 @@ fn write_total(page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
         let share = whole_percent(held.share_of(Domain::Mapped));
         text += &format!("; {share} % are the kernel's pages");
     }
+    if found.leaks.is_empty() && found.seconds >= LONG_ENOUGH {
+        text += "; no line seems to leak";
+    }
     page.marked("Memory:", Color::Cyan, &format!("{text}."))
 }
 
@@ -145,8 +151,20 @@ fn highest(peaks: &[Peak]) -> Option<&Peak> {
 
 fn blocks(sum: &Sum) -> String {
     let count = sum.count();
-    let about = if count.is_exact() { "" } else { "about " };
-    format!("{about}{}", counted(count.value, "block"))
+    match count.is_exact() {
+        true => counted(count.value, "block"),
+        false => format!("about {} blocks", rounded(count.value)),
+    }
+}
+
+/// An estimated number, in three digits.
+fn rounded(number: u64) -> String {
+    match number {
+        0..10_000 => number.to_string(),
+        10_000..1_000_000 => format!("{} thousand", number / 1_000),
+        1_000_000..1_000_000_000 => format!("{:.1} million", number as f64 / 1e6),
+        _ => format!("{:.1} billion", number as f64 / 1e9),
+    }
 }
 
 /// A size with how far the truth may be from it.
@@ -615,8 +633,9 @@ fn plus_minus(figure: Figure) -> String {
     match share {
         none if none <= 0.0 => String::new(),
         tiny if tiny < 9.95 => format!("±{tiny:.1}%"),
-        some if some < 999.5 => format!("±{some:.0}%"),
-        _ => "±…".to_owned(),
+        some if some < 99.5 => format!("±{some:.0}%"),
+        // The truth may be twice as much, or hardly anything.
+        _ => "rough".to_owned(),
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) fn write_tree(
         page.line(&mut line)?;
     }
     if tree.is_cut {
-        line.push("                … cooler calls are left out", GRAY);
+        line.push("                … smaller shares are left out", GRAY);
         line.truncate(page.columns);
         page.line(&mut line)?;
     }

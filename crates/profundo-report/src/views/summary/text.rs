@@ -11,12 +11,14 @@ use super::hot::{write_functions, write_lines};
 use super::verdict::verdict;
 use super::waiting::{waited, write_waits};
 use super::{Answers, Summary};
+use crate::line::Line;
 use crate::names::Names;
 use crate::palette::Color;
 use crate::printer::Page;
 use crate::quality;
+use crate::units::duration;
 use crate::views::totals::{Rows, write_commands, write_processes, write_threads};
-use crate::views::{KindColumns, write_empty, write_next, write_warnings};
+use crate::views::{GRAY, KindColumns, write_empty, write_next, write_warnings};
 use crate::views::{allocs, launched, memory, traffic};
 use crate::warning::Warning;
 
@@ -47,6 +49,7 @@ impl Summary {
         let is_few = kinds.few.is_some();
         if !is_few {
             write_kinds(page, selection, kinds)?;
+            write_whole(page, selection)?;
         }
         let answers = self.answers(profile, selection);
         let all = selection.weight(profile);
@@ -159,4 +162,21 @@ fn write_nothing_sampled(page: &mut Page<'_>) -> io::Result<()> {
     }
     let text = format!(" {}", Warning::NoSamples.said(profile, true));
     page.marked("Warning:", Color::Yellow, &text)
+}
+
+/// Writes what 100 % is where waiting counts: a sum that stands nowhere else.
+fn write_whole(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
+    let profile = page.profile;
+    if selection.split(profile).waiting == 0 {
+        return Ok(());
+    }
+    let of = match profile.thread_count() {
+        1 => "the thread's time, with its waits".to_owned(),
+        several => format!("the time of {several} threads, with their waits"),
+    };
+    let mut line = Line::default();
+    let text = format!("  100 % is {}: {of}", duration(selection.weight(profile)));
+    line.push(&text, GRAY);
+    line.truncate(page.columns);
+    page.line(&mut line)
 }

@@ -293,7 +293,7 @@ impl Looking<'_> {
         let line = lines.find(|row| row.of == leak.of);
         let live = line.map_or(0, |row| row.held.live.bytes().value);
         Some(format!(
-            "Memory seems to leak{at}: {} are left at the end, about {} more each second.",
+            "Memory seems to leak{at}: {} of it were not freed while the program ran, about {} more each second.",
             bytes(live.max(leaked)),
             bytes(rate)
         ))
