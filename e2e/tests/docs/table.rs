@@ -93,7 +93,7 @@ pub const STAND_INS: &[StandIn] = &[
         LONG,
     ),
     other(
-        "profundo attach PID -r 200 -d 5",
+        "profundo attach PID -r 100 -d 5",
         "profundo attach PID -r 200 -d 1",
         LONG,
     ),

@@ -137,7 +137,7 @@ fn what_is_asked_for_is_drawn() {
     let python = "python3 app.py --name &quot;a;b&quot; &lt;x&gt; &amp; ]]&gt; (4001)";
     assert_eq!(at(1.0), [python, "/srv/my app/bin/server (4100)"]);
     assert_eq!(at(2.0)[0], "thread 1 MainThread (tid 4001)");
-    let summary = "818.7 ms of CPU time in 690 samples: \
+    let summary = "818.7 ms of CPU time in 816 samples: \
                    Python 14.0 %, native 68.9 %, system 17.1 % · 3 samples lost<";
     assert!(svg.contains(summary));
     assert!(svg.contains(">processes and threads<"));

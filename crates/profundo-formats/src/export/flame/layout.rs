@@ -128,7 +128,7 @@ impl Layout {
             blocks: Vec::new(),
             total,
             count,
-            taken: match measure.is_none() && !is_traced {
+            taken: match measure.is_none() && !is_traced && profile.meta.settled.is_some() {
                 true => all.taken(profile),
                 false => count,
             },
