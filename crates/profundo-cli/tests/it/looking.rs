@@ -268,7 +268,10 @@ fn the_report_after_a_run_goes_to_stderr_or_to_a_file() {
         "{report}"
     );
     let said = folder.said(&["run", "--format", "tree", python, "spin.py", "0.3"]);
-    assert!(said.succeeded().err.contains("indented by depth"), "{said:#?}");
+    assert!(
+        said.succeeded().err.contains("indented by depth"),
+        "{said:#?}"
+    );
 }
 
 /// How many seconds of CPU time were sampled.

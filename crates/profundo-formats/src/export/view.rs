@@ -290,8 +290,13 @@ impl<'a> Naming<'a> {
                 _ if is_kernel => Side::Kernel,
                 Language::Python => Side::Python,
                 Language::Runtime => Side::Runtime,
-                // Of a recording, only what is waited for has such a frame.
-                Language::Synthetic => Side::Waits,
+                // Of a recording, reasons and what is waited for have such a frame.
+                Language::Synthetic => {
+                    let name = strings.get(frame.function);
+                    let mut reasons = Reason::ALL.iter();
+                    let reason = reasons.find(|reason| reason.name() == name);
+                    reason.map_or(Side::Waits, |&reason| side_of(reason))
+                }
                 Language::JavaScript | Language::Julia | Language::Generated => Side::Generated,
                 _ => Side::Native,
             },
@@ -309,11 +314,7 @@ impl<'a> Naming<'a> {
             name: name.into(),
             signature: "",
             file: FileId(0),
-            side: match reason {
-                Reason::Collecting => Side::Collects,
-                Reason::Unread => Side::Waits,
-                _ => Side::Missing,
-            },
+            side: side_of(reason),
         });
         self.reasons.insert(name, row);
         row
@@ -377,4 +378,13 @@ fn says_nothing(frame: &Frame) -> bool {
     frame.function == StringId(0)
         && frame.file == FileId(0)
         && frame.language != Language::Synthetic
+}
+
+/// What a reason in place of a function stands for.
+fn side_of(reason: Reason) -> Side {
+    match reason {
+        Reason::Collecting => Side::Collects,
+        Reason::Unread => Side::Waits,
+        _ => Side::Missing,
+    }
 }
