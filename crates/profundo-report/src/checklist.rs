@@ -148,7 +148,7 @@ impl Checklist {
                         json.text("heading", heading);
                         json.array("checks", |json| {
                             for check in checks {
-                                json.row("", |json| tell(json, check));
+                                json.row("", |json| members(json, check));
                             }
                         });
                     });
@@ -232,7 +232,7 @@ fn said_before(before: &[Check], check: &Check) -> Option<Check> {
     })
 }
 
-fn tell(json: &mut Json<'_>, check: &Check) {
+fn members(json: &mut Json<'_>, check: &Check) {
     json.text("topic", &check.topic);
     json.text("verdict", check.mark.name());
     json.is("essential", check.essential);

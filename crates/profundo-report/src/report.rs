@@ -10,7 +10,7 @@ use profundo_model::Profile;
 use crate::choices::name_of;
 use crate::json::Json;
 use crate::printer::Printer;
-use crate::{Choices, Error, Format, Look, SortBy, Unit, When, callers, section, told};
+use crate::{Choices, Error, Format, Look, SortBy, Unit, When, callers, json_report, section};
 
 /// A report: what to show, and how. The defaults are Julia's: a tree of all samples, C frames
 /// hidden, in the order of the source.
@@ -250,7 +250,7 @@ impl Report {
     /// Writes the report on `profile` as JSON: the schema is in `docs/json.md`.
     pub fn write_json(&self, profile: &Profile, mut out: impl Write) -> Result<(), Error> {
         self.check()?;
-        Json::document(&mut out, |json| told::tell(self, profile, json))?;
+        Json::document(&mut out, |json| json_report::members(self, profile, json))?;
         Ok(out.flush()?)
     }
 

@@ -2,8 +2,8 @@
 //! table with a sentence for each pair that one wants to know about.
 
 mod figures;
+mod json;
 mod machine;
-mod told;
 mod verdict;
 mod warned;
 
@@ -182,7 +182,7 @@ impl<'a> Benchmark<'a> {
 
     /// Writes it as JSON: the schema is in `docs/json.md`.
     pub fn write_json(&self, mut out: impl Write) -> io::Result<()> {
-        Json::document(&mut out, |json| self.tell(json))?;
+        Json::document(&mut out, |json| self.members(json))?;
         out.flush()
     }
 

@@ -1,8 +1,8 @@
 //! What runs of a program have taken of the machine: the three lines of POSIX, a table that explains itself, or JSON.
 
+mod json;
 mod said;
 mod text;
-mod told;
 
 use std::io::{self, Write};
 
@@ -66,7 +66,7 @@ impl Time {
 
     /// Writes it as JSON: the schema is in `docs/json.md`.
     pub fn write_json(&self, mut out: impl Write) -> io::Result<()> {
-        told::write(self, &mut out)?;
+        json::write(self, &mut out)?;
         out.flush()
     }
 }

@@ -1,7 +1,7 @@
 //! What was allocated: by line and by function, who held it at the peak, and what seems to leak.
 
+mod json;
 mod text;
-mod told;
 
 use profundo_analysis::{
     Allocations, HeapOptions, Libraries, LinesOptions, Place, Selection, allocations,
@@ -13,8 +13,8 @@ use super::view;
 use crate::names::Names;
 use crate::{Choices, Look};
 
+pub(super) use json::memory_members;
 pub(super) use text::write_memory;
-pub(super) use told::tell_memory;
 
 /// What was allocated, by line and by function.
 #[derive(Debug, Clone)]

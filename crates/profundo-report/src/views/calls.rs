@@ -6,9 +6,9 @@ use profundo_analysis::{Call, Calls, Estimate, Pattern, Selection, calls, neares
 use profundo_model::Profile;
 
 use super::functions::push_name;
-use super::told::tell_share;
+use super::json::share_members;
 use super::{
-    BOLD, FEW, GRAY, KindColumns, push_share, share_width, tell_amounts, view, write_empty,
+    BOLD, FEW, GRAY, KindColumns, amounts_members, push_share, share_width, view, write_empty,
     write_end,
 };
 use crate::json::Json;
@@ -184,7 +184,7 @@ impl Callers {
         }
     }
 
-    fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+    fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
         let calls = calls(profile, selection, &self.name, self.choices.shown);
         let all = selection.weight(profile);
         json.object("function", |json| {
@@ -204,7 +204,7 @@ impl Callers {
                     names.into_iter().for_each(|name| json.text("", name));
                 }
             });
-            tell_amounts(
+            amounts_members(
                 json,
                 (&calls.own, &calls.own_amount),
                 (&calls.total, &calls.total_amount),
@@ -214,7 +214,7 @@ impl Callers {
         let mut table = |key: &str, rows: &[Call]| {
             json.array(key, |json| {
                 for call in rows {
-                    json.row("", |json| tell_call(json, profile, call, all));
+                    json.row("", |json| call_members(json, profile, call, all));
                 }
             });
         };
@@ -227,14 +227,14 @@ impl Callers {
     }
 }
 
-fn tell_call(json: &mut Json<'_>, profile: &Profile, call: &Call, all: u64) {
+fn call_members(json: &mut Json<'_>, profile: &Profile, call: &Call, all: u64) {
     match call.place {
         Some(place) => super::place(json, profile, place),
         None => ["function", "file", "line", "language"]
             .into_iter()
             .for_each(|key| json.null(key)),
     }
-    tell_share(json, "", &call.of_all, &call.amount, all);
+    share_members(json, "", &call.of_all, &call.amount, all);
     json.share("share_of_function", Some(call.of_function.share));
     let interval = call.of_function.known();
     json.share("share_of_function_low", interval.map(|it| it.low));

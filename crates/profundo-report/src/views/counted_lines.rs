@@ -236,7 +236,7 @@ impl CountedLines {
         "counted_lines"
     }
 
-    fn tell(&self, profile: &Profile, _: &Selection, json: &mut Json<'_>) {
+    fn members(&self, profile: &Profile, _: &Selection, json: &mut Json<'_>) {
         let (functions, left_out) = self.functions(profile);
         json.array("functions", |json| {
             for function in &functions {

@@ -8,7 +8,7 @@ use profundo_analysis::{FunctionShare, Place, Selection, shares, traced};
 use profundo_model::{Profile, python_name};
 
 use super::{
-    BOLD, GRAY, KindColumns, push_share, share_width, tell_amounts, view, write_empty, write_end,
+    BOLD, GRAY, KindColumns, amounts_members, push_share, share_width, view, write_empty, write_end,
 };
 use crate::json::Json;
 use crate::line::{Line, Style};
@@ -152,12 +152,12 @@ impl Functions {
         "functions"
     }
 
-    fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+    fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
         let all = selection.weight(profile);
         let rows = self.rows(profile, selection);
         json.array("functions", |json| {
             for row in &rows.shown {
-                json.row("", |json| tell_function(json, profile, row, all));
+                json.row("", |json| function_members(json, profile, row, all));
             }
         });
         json.number("functions_left_out", rows.left_out as u64);
@@ -173,9 +173,14 @@ struct Rows {
 }
 
 /// The members of a function.
-pub(super) fn tell_function(json: &mut Json<'_>, profile: &Profile, row: &FunctionShare, all: u64) {
+pub(super) fn function_members(
+    json: &mut Json<'_>,
+    profile: &Profile,
+    row: &FunctionShare,
+    all: u64,
+) {
     super::place(json, profile, row.place);
-    tell_amounts(
+    amounts_members(
         json,
         (&row.own, &row.own_amount),
         (&row.total, &row.total_amount),

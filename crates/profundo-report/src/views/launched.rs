@@ -9,7 +9,7 @@ use crate::json::Json;
 use crate::palette::Color;
 use crate::printer::Page;
 use crate::units::said_of;
-use crate::views::told::tell_share;
+use crate::views::json::share_members;
 use crate::weighs::Weighs;
 
 /// So many files are named.
@@ -56,11 +56,11 @@ pub(super) fn write(page: &mut Page<'_>, launched: &Launched, whole: Mass) -> io
     page.marked("Note:", Color::Cyan, &text)
 }
 
-/// Tells what was started, and by which lines.
-pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, launched: &Launched, whole: Mass) {
+/// Writes what was started, and by which lines.
+pub(super) fn members(json: &mut Json<'_>, profile: &Profile, launched: &Launched, whole: Mass) {
     let all = whole.weight as u64;
     let share = |json: &mut Json<'_>, amount: &Amount| {
-        tell_share(json, "", &amount.share(whole), amount, all);
+        share_members(json, "", &amount.share(whole), amount, all);
     };
     json.object("launched", |json| {
         share(json, &launched.amount);

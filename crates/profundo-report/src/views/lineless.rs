@@ -8,8 +8,8 @@ use crate::json::Json;
 use crate::label::Label;
 use crate::names::Names;
 use crate::units::{counted, percent};
+use crate::views::json::share_members;
 use crate::views::place;
-use crate::views::told::tell_share;
 
 /// So many libraries are named.
 const NAMED: usize = 3;
@@ -174,8 +174,8 @@ fn name<'a>(profile: &'a Profile, row: &Lineless) -> &'a str {
     }
 }
 
-/// Tells all parts, and which line waited for which.
-pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, rows: &[Lineless], whole: Mass) {
+/// Writes all parts, and which line waited for which.
+pub(super) fn members(json: &mut Json<'_>, profile: &Profile, rows: &[Lineless], whole: Mass) {
     let all = whole.weight as u64;
     json.array("lineless", |json| {
         for row in rows {
@@ -187,12 +187,12 @@ pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, rows: &[Lineless], wh
                     None => {}
                 }
                 json.number("threads", row.threads.len() as u64);
-                tell_share(json, "", &row.amount.share(whole), &row.amount, all);
+                share_members(json, "", &row.amount.share(whole), &row.amount, all);
                 json.array("waited_for_at", |json| {
                     for (frame, amount) in &row.lines {
                         json.row("", |json| {
                             json.row("at", |json| place(json, profile, Place::Frame(*frame)));
-                            tell_share(json, "", &amount.share(whole), amount, all);
+                            share_members(json, "", &amount.share(whole), amount, all);
                         });
                     }
                 });

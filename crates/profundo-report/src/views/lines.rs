@@ -1,7 +1,7 @@
 //! The source with a share per line, the hottest files first.
 
+mod json;
 mod text;
-mod told;
 
 use profundo_analysis::{
     FileLines, Libraries, LineShare, LinesOptions, Selection, SourceShares, lines,

@@ -90,8 +90,8 @@ impl Memory {
         write_end(page, &self.choices, selection, self.quality)
     }
 
-    fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
-        tell(json, profile, &of(profile, selection, &self.choices));
+    fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+        members(json, profile, &of(profile, selection, &self.choices));
     }
 }
 
@@ -269,8 +269,8 @@ fn push_process(line: &mut Line, profile: &Profile, memory: &ProcessMemory<'_>, 
     line.push(&keep_head(command, room), Style::PLAIN);
 }
 
-/// Tells all of it.
-pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, found: &[ProcessMemory<'_>]) {
+/// Writes all of it.
+pub(super) fn members(json: &mut Json<'_>, profile: &Profile, found: &[ProcessMemory<'_>]) {
     /// So many looks are told of each process.
     const LOOKS: usize = 200;
     json.array("memory", |json| {
@@ -311,7 +311,7 @@ pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, found: &[ProcessMemor
                     }),
                     None => json.null("growth"),
                 }
-                json.array("looks", |json| tell_looks(json, memory, LOOKS));
+                json.array("looks", |json| looks_members(json, memory, LOOKS));
             });
         }
     });
@@ -325,7 +325,7 @@ const USES: [(&str, Field); 3] = [
     ("most_mapped_bytes", |used| used.mapped),
 ];
 
-fn tell_looks(json: &mut Json<'_>, memory: &ProcessMemory<'_>, most: usize) {
+fn looks_members(json: &mut Json<'_>, memory: &ProcessMemory<'_>, most: usize) {
     let (Some(first), Some(last)) = (memory.looks.first(), memory.looks.last()) else {
         return;
     };

@@ -167,7 +167,7 @@ impl MemoryLines {
         page.plain("")
     }
 
-    fn tell(&self, profile: &Profile, _: &Selection, json: &mut Json<'_>) {
+    fn members(&self, profile: &Profile, _: &Selection, json: &mut Json<'_>) {
         json.array("functions", |json| {
             for function in &self.functions(profile) {
                 let path = profile.strings.get(profile.files.get(function.file).path);
@@ -178,7 +178,7 @@ impl MemoryLines {
                     json.array("lines", |json| {
                         for line in &function.lines {
                             let text = source.line(profile, function.file, line.line);
-                            json.row("", |json| tell_line(json, line, text));
+                            json.row("", |json| line_members(json, line, text));
                         }
                     });
                 });
@@ -187,7 +187,7 @@ impl MemoryLines {
     }
 }
 
-fn tell_line(json: &mut Json<'_>, line: &LineMemory, text: Option<&str>) {
+fn line_members(json: &mut Json<'_>, line: &LineMemory, text: Option<&str>) {
     json.number("line", u64::from(line.line));
     json.number("heap_bytes", line.heap);
     json.number("increment_bytes", line.increment.value);

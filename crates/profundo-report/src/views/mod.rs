@@ -7,6 +7,7 @@ mod chart;
 mod counted_lines;
 mod functions;
 mod heap;
+mod json;
 mod launched;
 mod lineless;
 mod lines;
@@ -17,7 +18,6 @@ mod short_tree;
 mod stacks;
 mod statprof;
 mod summary;
-mod told;
 mod totals;
 mod trace;
 mod traffic;
@@ -32,6 +32,7 @@ pub use calls::Callers;
 pub use counted_lines::CountedLines;
 pub use functions::Functions;
 pub use heap::{HeapQuestion, HeapSnapshot};
+pub(crate) use json::{SCHEMA, amounts_members, head_members, place};
 pub use lines::Lines;
 pub use memory::Memory;
 pub use memory_lines::MemoryLines;
@@ -40,7 +41,6 @@ use next_steps::write_next;
 pub use stacks::Stacks;
 pub use statprof::Statprof;
 pub use summary::Summary;
-pub(crate) use told::{SCHEMA, place, tell_amounts, tell_head};
 pub use trace::{CallOrder, Neighbours, Only, Trace};
 pub use traffic::Io;
 
@@ -55,7 +55,7 @@ use crate::{Choices, Unit};
 /// What all of these reports can do. They have to bring
 /// `fn report(&self) -> &'static str`, the name that JSON has for it,
 /// `fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()>` and
-/// `fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>)`.
+/// `fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>)`.
 macro_rules! view {
     ($name:ident) => {
         impl $name {
@@ -109,14 +109,14 @@ macro_rules! view {
             ) -> Result<(), $crate::Error> {
                 let selection = self.choices.select(profile);
                 $crate::json::Json::document(&mut out, |json| {
-                    $crate::views::tell_head(
+                    $crate::views::head_members(
                         json,
                         self.report(),
                         profile,
                         &self.choices,
                         &selection,
                     );
-                    self.tell(profile, &selection, json);
+                    self.members(profile, &selection, json);
                 })?;
                 Ok(out.flush()?)
             }

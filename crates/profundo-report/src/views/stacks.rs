@@ -100,7 +100,7 @@ impl Stacks {
         "stacks"
     }
 
-    fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+    fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
         json.array("threads", |json| {
             for sample in self.samples(profile, selection) {
                 let thread = profile.threads.get(sample.thread);

@@ -6,7 +6,7 @@ use std::io;
 use profundo_analysis::{FunctionShare, Selection, line_shares};
 use profundo_model::Profile;
 
-use super::functions::{sort, tell_function};
+use super::functions::{function_members, sort};
 use super::{view, write_empty, write_filter};
 use crate::json::Json;
 use crate::line::{Line, Style};
@@ -98,11 +98,11 @@ impl Statprof {
         "statprof"
     }
 
-    fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+    fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
         let all = selection.weight(profile);
         json.array("lines", |json| {
             for row in &self.rows(profile, selection) {
-                json.row("", |json| tell_function(json, profile, row, all));
+                json.row("", |json| function_members(json, profile, row, all));
             }
         });
     }

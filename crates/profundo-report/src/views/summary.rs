@@ -5,8 +5,8 @@
 mod calls;
 mod head;
 mod hot;
+mod json;
 mod text;
-mod told;
 mod verdict;
 mod waiting;
 

@@ -295,11 +295,16 @@ pub(crate) fn signal_name(signal: u8) -> String {
     name.to_owned()
 }
 
-/// Tells both tables.
-pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, totals: &Totals, selection: &Selection) {
+/// Writes both tables.
+pub(super) fn members(
+    json: &mut Json<'_>,
+    profile: &Profile,
+    totals: &Totals,
+    selection: &Selection,
+) {
     let (all, mass) = (selection.weight(profile), selection.mass(profile));
     let amount = |json: &mut Json<'_>, amount: &Amount| {
-        super::told::tell_share(json, "", &amount.share(mass), amount, all);
+        super::json::share_members(json, "", &amount.share(mass), amount, all);
     };
     let programs = profile.programs();
     json.array("processes", |json| {

@@ -96,9 +96,9 @@ impl Io {
         write_end(page, &self.choices, selection, self.quality)
     }
 
-    fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+    fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
         let found = of(profile, selection, &self.choices);
-        tell(json, profile, &found);
+        members(json, profile, &found);
     }
 }
 
@@ -218,9 +218,9 @@ fn bytes_or_none(number: u64) -> String {
     }
 }
 
-/// Tells all of it.
-pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, found: &Answer) {
-    tell_amount(json, &found.total);
+/// Writes all of it.
+pub(super) fn members(json: &mut Json<'_>, profile: &Profile, found: &Answer) {
+    amount_members(json, &found.total);
     json.number("unseen_read_bytes", found.unseen.read);
     json.number("unseen_written_bytes", found.unseen.written);
     json.number("fetched_bytes", found.storage.fetched);
@@ -229,7 +229,7 @@ pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, found: &Answer) {
         for row in &found.files {
             json.row("", |json| {
                 json.text_or_null("file", row.of.as_deref().unwrap_or(""));
-                tell_amount(json, &row.amount);
+                amount_members(json, &row.amount);
             });
         }
     });
@@ -240,13 +240,13 @@ pub(super) fn tell(json: &mut Json<'_>, profile: &Profile, found: &Answer) {
                     Some(at) => json.row("at", |json| place(json, profile, at)),
                     None => json.null("at"),
                 }
-                tell_amount(json, &row.amount);
+                amount_members(json, &row.amount);
             });
         }
     });
 }
 
-fn tell_amount(json: &mut Json<'_>, amount: &IoAmount) {
+fn amount_members(json: &mut Json<'_>, amount: &IoAmount) {
     json.number("read_bytes", amount.read);
     json.number("written_bytes", amount.written);
     json.seconds("waited_seconds", Some(amount.waited));

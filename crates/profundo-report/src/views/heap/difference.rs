@@ -10,10 +10,10 @@ use profundo_model::graph::{Graph, NodeId};
 
 use rustc_hash::FxHashMap;
 
+use super::json::{head_members, snapshot_members};
 use super::object;
 use super::sheet::Sheet;
 use super::text::write_more;
-use super::told::{tell_head, tell_snapshot};
 use crate::json::Json;
 use crate::units::{bytes, counted, short_count};
 
@@ -169,12 +169,12 @@ fn signed(number: i128, shown: fn(u64) -> String) -> String {
     }
 }
 
-pub(super) fn tell(json: &mut Json<'_>, compared: &Compared<'_>, limit: usize) {
+pub(super) fn members(json: &mut Json<'_>, compared: &Compared<'_>, limit: usize) {
     let found = compared.by_type();
     let (before, now) = (&compared.before, &compared.now);
-    tell_head(json, "heap_difference");
+    head_members(json, "heap_difference");
     for (key, side) in [("before", before), ("now", now)] {
-        json.row(key, |json| tell_snapshot(json, side.graph));
+        json.row(key, |json| snapshot_members(json, side.graph));
     }
     json.is("has_stable_ids", found.has_stable_ids);
     let parts: FxHashMap<&str, (&str, Option<&str>)> = before.parts().chain(now.parts()).collect();
@@ -187,7 +187,7 @@ pub(super) fn tell(json: &mut Json<'_>, compared: &Compared<'_>, limit: usize) {
         for row in found.types.iter().take(limit) {
             json.object("", |json| {
                 json.text("type", &row.name);
-                tell_change(json, row, found.has_stable_ids);
+                change_members(json, row, found.has_stable_ids);
                 let rows = owners.get(&*row.name).map_or(&[][..], Vec::as_slice);
                 // A type that nobody owns is one part, which says nothing.
                 let has_owners = rows.iter().any(|(owner, _)| owner.is_some());
@@ -195,7 +195,7 @@ pub(super) fn tell(json: &mut Json<'_>, compared: &Compared<'_>, limit: usize) {
                     for (owner, row) in rows.iter().filter(|_| has_owners) {
                         json.row("", |json| {
                             json.text_or_null("owner", owner.unwrap_or(""));
-                            tell_change(json, row, found.has_stable_ids);
+                            change_members(json, row, found.has_stable_ids);
                         });
                     }
                 });
@@ -204,12 +204,14 @@ pub(super) fn tell(json: &mut Json<'_>, compared: &Compared<'_>, limit: usize) {
     });
     json.array("largest_new", |json| {
         for node in &found.largest_new {
-            json.row("", |json| object::tell(json, now.graph, &now.types, *node));
+            json.row("", |json| {
+                object::members(json, now.graph, &now.types, *node)
+            });
         }
     });
 }
 
-fn tell_change(json: &mut Json<'_>, row: &TypeChange, has_stable_ids: bool) {
+fn change_members(json: &mut Json<'_>, row: &TypeChange, has_stable_ids: bool) {
     json.number("objects_before", row.count[0]);
     json.number("objects_now", row.count[1]);
     json.number("bytes_before", row.bytes[0]);

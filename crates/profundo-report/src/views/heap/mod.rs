@@ -2,10 +2,10 @@
 //! since an earlier snapshot.
 
 mod difference;
+mod json;
 mod object;
 mod sheet;
 mod text;
-mod told;
 
 use std::io::{self, Write};
 
@@ -143,7 +143,7 @@ impl HeapSnapshot {
     pub fn write_json(&self, graph: &Graph, mut out: impl Write) -> Result<(), Error> {
         let known = Known::new(graph);
         let answer = self.answer(&known)?;
-        Json::document(&mut out, |json| told::tell(json, &known, &answer, self))?;
+        Json::document(&mut out, |json| json::members(json, &known, &answer, self))?;
         Ok(out.flush()?)
     }
 
@@ -171,7 +171,7 @@ impl HeapSnapshot {
         let compared = Compared::new(before, now, self.rows(100));
         let limit = self.rows(usize::MAX);
         Json::document(&mut out, |json| {
-            difference::tell(json, &compared, limit);
+            difference::members(json, &compared, limit);
         })?;
         Ok(out.flush()?)
     }

@@ -71,7 +71,7 @@ fn path(known: &Known<'_>, node: NodeId) -> Option<String> {
 }
 
 /// Whose a container is: what `owner` says in JSON.
-fn tell_owner(json: &mut Json<'_>, known: &Known<'_>, node: NodeId) {
+fn owner_members(json: &mut Json<'_>, known: &Known<'_>, node: NodeId) {
     let owner = known.owners.of(node);
     json.text_or_null("owner", owner.map_or("", |owner| known.owners.name(owner)));
 }
@@ -98,7 +98,7 @@ pub(super) fn label(graph: &Graph, edge: EdgeId) -> String {
     }
 }
 
-pub(super) fn tell(json: &mut Json<'_>, graph: &Graph, types: &Types, node: NodeId) {
+pub(super) fn members(json: &mut Json<'_>, graph: &Graph, types: &Types, node: NodeId) {
     json.number("id", graph.id(node));
     json.text("type", types.name(types.of(node)));
     let name = String::from_utf8_lossy(graph.text(graph.name(node)));
@@ -106,13 +106,13 @@ pub(super) fn tell(json: &mut Json<'_>, graph: &Graph, types: &Types, node: Node
     json.number("bytes", graph.size(node));
 }
 
-pub(super) fn tell_placed(json: &mut Json<'_>, known: &Known<'_>, node: NodeId) {
-    tell(json, known.graph, &known.types, node);
-    tell_owner(json, known, node);
+pub(super) fn placed_members(json: &mut Json<'_>, known: &Known<'_>, node: NodeId) {
+    members(json, known.graph, &known.types, node);
+    owner_members(json, known, node);
     json.text_or_null("path", &path(known, node).unwrap_or_default());
 }
 
-pub(super) fn tell_step(json: &mut Json<'_>, known: &Known<'_>, step: Step) {
+pub(super) fn step_members(json: &mut Json<'_>, known: &Known<'_>, step: Step) {
     let graph = known.graph;
     match step.edge {
         Some(edge) => {
@@ -134,6 +134,6 @@ pub(super) fn tell_step(json: &mut Json<'_>, known: &Known<'_>, step: Step) {
             json.null("by_index");
         }
     }
-    tell(json, graph, &known.types, step.node);
-    tell_owner(json, known, step.node);
+    members(json, graph, &known.types, step.node);
+    owner_members(json, known, step.node);
 }

@@ -1,12 +1,12 @@
 //! The table of calls, each of them counted: in our own words, or in those of Python's `pstats`.
 
+mod json;
 mod neighbours;
 mod only;
 mod order;
 mod pstats;
 mod sheet;
 mod table;
-mod told;
 
 use std::io;
 
@@ -202,8 +202,8 @@ impl Trace {
         "trace"
     }
 
-    fn tell(&self, profile: &Profile, _: &Selection, json: &mut Json<'_>) {
-        told::tell(self, profile, json);
+    fn members(&self, profile: &Profile, _: &Selection, json: &mut Json<'_>) {
+        json::members(self, profile, json);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::weighs::Weighs;
 pub(crate) const SCHEMA: u64 = 2;
 
 /// The members that every document starts with.
-pub(crate) fn tell_head(
+pub(crate) fn head_members(
     json: &mut Json<'_>,
     report: &str,
     profile: &Profile,
@@ -30,7 +30,9 @@ pub(crate) fn tell_head(
         json.number("schema", SCHEMA);
         json.text("report", report);
     });
-    json.object("recording", |json| tell_recording(json, profile, selection));
+    json.object("recording", |json| {
+        recording_members(json, profile, selection)
+    });
     json.object("selection", |json| {
         match choices.words() {
             Some(words) => json.text("filter", &words),
@@ -39,7 +41,7 @@ pub(crate) fn tell_head(
         json.number("samples", selection.taken(profile));
         let weight = selection.weight(profile);
         json.weight("", weight);
-        tell_kinds(json, "", selection.split(profile).shares(weight));
+        kinds_members(json, "", selection.split(profile).shares(weight));
         let garbage = garbage(profile, selection);
         if garbage > 0 {
             json.share("garbage_share", Some(garbage as f64 / weight.max(1) as f64));
@@ -48,7 +50,7 @@ pub(crate) fn tell_head(
     });
 }
 
-fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection) {
+fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selection) {
     let meta = &profile.meta;
     let quality = quality(profile, selection);
     let command = profile.processes.first();
@@ -102,11 +104,11 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
         "cpu_sampled_share",
         quality.sampled_share().filter(|_| is_time),
     );
-    tell_missing(json, profile);
+    missing_members(json, profile);
     json.array("missing", |json| {
         for whole in Whole::ALL {
             if let Some(missing) = missing_of(profile, whole) {
-                json.row("", |json| tell_missing_of(json, &missing));
+                json.row("", |json| missing_of_members(json, &missing));
             }
         }
     });
@@ -124,7 +126,7 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
     json.seconds("recorder_cpu_seconds", quality.recorder_cpu);
     json.seconds("by_ticks_seconds", quality.by_ticks);
     match &meta.energy {
-        Some(recorded) => json.object("energy", |json| tell_energy(json, profile, recorded)),
+        Some(recorded) => json.object("energy", |json| energy_members(json, profile, recorded)),
         None => json.null("energy"),
     }
     json.is("buffer_was_full", meta.buffer_was_full);
@@ -141,7 +143,7 @@ fn tell_recording(json: &mut Json<'_>, profile: &Profile, selection: &Selection)
 }
 
 /// The CPU time of which nothing is known, and why.
-fn tell_missing(json: &mut Json<'_>, profile: &Profile) {
+fn missing_members(json: &mut Json<'_>, profile: &Profile) {
     let Some(missing) = missing(profile).filter(|_| json.weighs == Weighs::Time) else {
         return json.null("cpu_missing");
     };
@@ -162,7 +164,7 @@ fn tell_missing(json: &mut Json<'_>, profile: &Profile) {
 }
 
 /// What is missing of one whole, and why.
-fn tell_missing_of(json: &mut Json<'_>, missing: &Missing) {
+fn missing_of_members(json: &mut Json<'_>, missing: &Missing) {
     let of = match missing.of {
         Whole::Cpu => "cpu_seconds",
         Whole::Threads => "thread_seconds",
@@ -204,7 +206,7 @@ fn measured(measure: Measure) -> &'static str {
     }
 }
 
-fn tell_energy(json: &mut Json<'_>, profile: &Profile, recorded: &Energy) {
+fn energy_members(json: &mut Json<'_>, profile: &Profile, recorded: &Energy) {
     let used = energy(profile);
     json.share("joules", used.map(|it| it.joules));
     json.seconds("seconds", Some(recorded.duration.0));
@@ -259,7 +261,7 @@ fn language(language: Language) -> &'static str {
 }
 
 /// The members of a share, each with `name` before it. `all` is the weight of what was selected.
-pub(crate) fn tell_share(
+pub(crate) fn share_members(
     json: &mut Json<'_>,
     name: &str,
     estimate: &Estimate,
@@ -272,22 +274,22 @@ pub(crate) fn tell_share(
     let interval = estimate.known();
     json.share(&format!("{name}share_low"), interval.map(|it| it.low));
     json.share(&format!("{name}share_high"), interval.map(|it| it.high));
-    tell_kinds(json, name, amount.split.shares(all));
+    kinds_members(json, name, amount.split.shares(all));
 }
 
 /// The members of something's own time and of its total time.
-pub(crate) fn tell_amounts(
+pub(crate) fn amounts_members(
     json: &mut Json<'_>,
     own: (&Estimate, &Amount),
     total: (&Estimate, &Amount),
     all: u64,
 ) {
-    tell_share(json, "self_", own.0, own.1, all);
-    tell_share(json, "total_", total.0, total.1, all);
+    share_members(json, "self_", own.0, own.1, all);
+    share_members(json, "total_", total.0, total.1, all);
 }
 
 /// The members of the kinds of time.
-pub(crate) fn tell_kinds(json: &mut Json<'_>, name: &str, shares: KindShares) {
+pub(crate) fn kinds_members(json: &mut Json<'_>, name: &str, shares: KindShares) {
     json.share(&format!("{name}python_share"), Some(shares.python));
     json.share(&format!("{name}native_share"), Some(shares.native));
     json.share(&format!("{name}system_share"), Some(shares.system));

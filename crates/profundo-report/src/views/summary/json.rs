@@ -7,16 +7,16 @@ use super::verdict::verdict;
 use super::{Others, Summary};
 use crate::json::Json;
 use crate::source::Source;
-use crate::views::functions::tell_function;
-use crate::views::told::tell_share;
-use crate::views::{allocs, launched, lineless, memory, place, tell_amounts, totals, traffic};
+use crate::views::functions::function_members;
+use crate::views::json::share_members;
+use crate::views::{allocs, amounts_members, launched, lineless, memory, place, totals, traffic};
 
 impl Summary {
     pub(super) fn report(&self) -> &'static str {
         "summary"
     }
 
-    pub(super) fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+    pub(super) fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
         let answers = self.answers(profile, selection);
         let all = selection.weight(profile);
         let verdict = verdict(profile, selection, &answers, &answers.names(profile));
@@ -29,7 +29,7 @@ impl Summary {
                     json.text("file", path);
                     json.number("line", u64::from(row.line));
                     json.text_or_null("function", profile.function_name(row.frame));
-                    tell_amounts(
+                    amounts_members(
                         json,
                         (&row.own, &row.own_amount),
                         (&row.total, &row.total_amount),
@@ -43,23 +43,23 @@ impl Summary {
             }
         });
         let whole = selection.mass(profile);
-        let tell_others = |json: &mut Json<'_>, name: &str, others: Others| {
+        let others_members = |json: &mut Json<'_>, name: &str, others: Others| {
             json.row(name, |json| {
                 json.number("count", others.count as u64);
-                tell_share(json, "", &others.amount.share(whole), &others.amount, all);
+                share_members(json, "", &others.amount.share(whole), &others.amount, all);
             });
         };
-        tell_others(json, "other_lines", answers.other_lines);
-        lineless::tell(json, profile, &answers.lineless, whole);
+        others_members(json, "other_lines", answers.other_lines);
+        lineless::members(json, profile, &answers.lineless, whole);
         if answers.launched.amount.weight > 0 {
-            launched::tell(json, profile, &answers.launched, whole);
+            launched::members(json, profile, &answers.launched, whole);
         }
         json.array("functions", |json| {
             for row in &answers.functions {
-                json.row("", |json| tell_function(json, profile, row, all));
+                json.row("", |json| function_members(json, profile, row, all));
             }
         });
-        tell_others(json, "other_functions", answers.other_functions);
+        others_members(json, "other_functions", answers.other_functions);
         if !answers.waits.is_empty() {
             json.array("waits", |json| {
                 for row in &answers.waits {
@@ -93,16 +93,16 @@ impl Summary {
             });
         }
         if !profile.traffic.is_empty() {
-            json.object("io", |json| traffic::tell(json, profile, &answers.io));
+            json.object("io", |json| traffic::members(json, profile, &answers.io));
         }
         if !profile.heap.gauges.is_empty() {
-            memory::tell(json, profile, &answers.memory);
+            memory::members(json, profile, &answers.memory);
         }
         if let Some(found) = &answers.allocations {
             json.object("allocations", |json| {
-                allocs::tell_memory(json, profile, found)
+                allocs::memory_members(json, profile, found)
             });
         }
-        totals::tell(json, profile, &answers.totals, selection);
+        totals::members(json, profile, &answers.totals, selection);
     }
 }

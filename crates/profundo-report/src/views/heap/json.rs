@@ -7,7 +7,12 @@ use super::{Answer, HeapSnapshot, Known, Rows, object};
 use crate::json::Json;
 use crate::views::SCHEMA;
 
-pub(super) fn tell(json: &mut Json<'_>, known: &Known<'_>, answer: &Answer, report: &HeapSnapshot) {
+pub(super) fn members(
+    json: &mut Json<'_>,
+    known: &Known<'_>,
+    answer: &Answer,
+    report: &HeapSnapshot,
+) {
     let name = match answer {
         Answer::Summary(..) => "heap",
         Answer::Types(_) => "heap_types",
@@ -16,34 +21,34 @@ pub(super) fn tell(json: &mut Json<'_>, known: &Known<'_>, answer: &Answer, repo
         Answer::Path(_) => "heap_path",
         Answer::Duplicates(_) => "heap_duplicates",
     };
-    tell_head(json, name);
+    head_members(json, name);
     json.row("snapshot", |json| {
-        tell_snapshot(json, known.graph);
+        snapshot_members(json, known.graph);
         json.number("unheld_objects", known.dominators.unreached() as u64);
     });
     match answer {
         Answer::Summary(types, most) => {
-            tell_types(json, known, types, report.rows(usize::MAX));
-            tell_biggest(json, known, most);
+            types_members(json, known, types, report.rows(usize::MAX));
+            biggest_members(json, known, most);
         }
-        Answer::Types(types) => tell_types(json, known, types, report.rows(usize::MAX)),
-        Answer::Biggest(most) => tell_biggest(json, known, most),
-        Answer::Dominators(branches) => tell_tree(json, known, branches),
-        Answer::Path(found) => tell_paths(json, known, found, report.rows(usize::MAX)),
+        Answer::Types(types) => types_members(json, known, types, report.rows(usize::MAX)),
+        Answer::Biggest(most) => biggest_members(json, known, most),
+        Answer::Dominators(branches) => tree_members(json, known, branches),
+        Answer::Path(found) => paths_members(json, known, found, report.rows(usize::MAX)),
         Answer::Duplicates(found) => {
-            tell_duplicates(json, known.graph, found, report.rows(usize::MAX));
+            duplicates_members(json, known.graph, found, report.rows(usize::MAX));
         }
     }
 }
 
-pub(super) fn tell_head(json: &mut Json<'_>, name: &str) {
+pub(super) fn head_members(json: &mut Json<'_>, name: &str) {
     json.row("profundo", |json| {
         json.number("schema", SCHEMA);
         json.text("report", name);
     });
 }
 
-pub(super) fn tell_snapshot(json: &mut Json<'_>, graph: &Graph) {
+pub(super) fn snapshot_members(json: &mut Json<'_>, graph: &Graph) {
     json.number("objects", graph.node_count() as u64);
     json.number("references", graph.edge_count() as u64);
     let sizes = graph.size_column().iter();
@@ -53,12 +58,12 @@ pub(super) fn tell_snapshot(json: &mut Json<'_>, graph: &Graph) {
     );
 }
 
-fn tell_types(json: &mut Json<'_>, known: &Known<'_>, types: &Rows, limit: usize) {
+fn types_members(json: &mut Json<'_>, known: &Known<'_>, types: &Rows, limit: usize) {
     json.array("types", |json| {
         for row in types.whole.iter().take(limit) {
             json.object("", |json| {
                 json.text("type", known.types.name(row.of));
-                tell_figures(json, known, row);
+                figures_members(json, known, row);
                 let parts = types.split.iter().filter_map(|part| {
                     let (whole, owner) = known.split.whole(part.of);
                     (whole == row.of).then_some((part, owner))
@@ -71,7 +76,7 @@ fn tell_types(json: &mut Json<'_>, known: &Known<'_>, types: &Rows, limit: usize
                         json.row("", |json| {
                             let owner = owner.map_or("", |owner| known.owners.name(owner));
                             json.text_or_null("owner", owner);
-                            tell_figures(json, known, part);
+                            figures_members(json, known, part);
                         });
                     }
                 });
@@ -80,34 +85,34 @@ fn tell_types(json: &mut Json<'_>, known: &Known<'_>, types: &Rows, limit: usize
     });
 }
 
-fn tell_figures(json: &mut Json<'_>, known: &Known<'_>, row: &TypeRow) {
+fn figures_members(json: &mut Json<'_>, known: &Known<'_>, row: &TypeRow) {
     json.number("objects", row.count);
     json.number("bytes", row.bytes);
     json.number("retained_bytes", row.retained);
     json.share("retained_share", Some(known.share(row.retained)));
 }
 
-fn tell_biggest(json: &mut Json<'_>, known: &Known<'_>, most: &[NodeId]) {
+fn biggest_members(json: &mut Json<'_>, known: &Known<'_>, most: &[NodeId]) {
     json.array("biggest", |json| {
         for node in most {
-            json.row("", |json| tell_retaining(json, known, *node));
+            json.row("", |json| retaining_members(json, known, *node));
         }
     });
 }
 
-fn tell_retaining(json: &mut Json<'_>, known: &Known<'_>, node: NodeId) {
-    object::tell_placed(json, known, node);
+fn retaining_members(json: &mut Json<'_>, known: &Known<'_>, node: NodeId) {
+    object::placed_members(json, known, node);
     let retained = known.retained(node);
     json.number("retained_bytes", retained);
     json.share("retained_share", Some(known.share(retained)));
 }
 
-fn tell_tree(json: &mut Json<'_>, known: &Known<'_>, branches: &[Branch]) {
+fn tree_members(json: &mut Json<'_>, known: &Known<'_>, branches: &[Branch]) {
     json.array("dominators", |json| {
         for branch in branches {
             json.row("", |json| {
                 json.number("depth", u64::from(branch.depth));
-                tell_retaining(json, known, branch.node);
+                retaining_members(json, known, branch.node);
                 json.number("children", branch.children);
                 json.number("hidden_children", branch.hidden);
                 json.number("hidden_bytes", branch.hidden_bytes);
@@ -116,7 +121,7 @@ fn tell_tree(json: &mut Json<'_>, known: &Known<'_>, branches: &[Branch]) {
     });
 }
 
-fn tell_paths(json: &mut Json<'_>, known: &Known<'_>, found: &Paths, limit: usize) {
+fn paths_members(json: &mut Json<'_>, known: &Known<'_>, found: &Paths, limit: usize) {
     json.number("objects", found.count);
     json.number("unheld_objects", found.unreached);
     json.array("ways", |json| {
@@ -130,7 +135,7 @@ fn tell_paths(json: &mut Json<'_>, known: &Known<'_>, found: &Paths, limit: usiz
                 json.array("steps", |json| {
                     for step in &held.steps {
                         json.row("", |json| {
-                            object::tell_step(json, known, *step);
+                            object::step_members(json, known, *step);
                         });
                     }
                 });
@@ -139,7 +144,7 @@ fn tell_paths(json: &mut Json<'_>, known: &Known<'_>, found: &Paths, limit: usiz
     });
 }
 
-fn tell_duplicates(json: &mut Json<'_>, graph: &Graph, found: &Duplicates, limit: usize) {
+fn duplicates_members(json: &mut Json<'_>, graph: &Graph, found: &Duplicates, limit: usize) {
     let (rows, strings) = match found {
         Duplicates::Hidden => {
             json.is("texts_are_hidden", true);

@@ -7,7 +7,7 @@ use super::sheet::Sheet;
 use super::{Neighbours, Trace};
 use crate::json::Json;
 
-pub(super) fn tell(view: &Trace, profile: &Profile, json: &mut Json<'_>) {
+pub(super) fn members(view: &Trace, profile: &Profile, json: &mut Json<'_>) {
     json.text(
         "clock",
         match profile.traced.clock {
@@ -22,23 +22,25 @@ pub(super) fn tell(view: &Trace, profile: &Profile, json: &mut Json<'_>) {
                 json.number_or_null("process", group.process.map(|it| u64::from(it.0)));
                 let thread = group.thread.map(|it| profile.threads.get(it).number);
                 json.number_or_null("thread", thread);
-                tell_table(view, profile, &group.selection, json);
+                table_members(view, profile, &group.selection, json);
             });
         }
     });
 }
 
-fn tell_table(view: &Trace, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+fn table_members(view: &Trace, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
     let sheet = Sheet::new(profile, selection, view);
     let functions = &sheet.table.functions;
-    json.row("all", |json| tell_counted(json, &sheet, &sheet.table.sum()));
+    json.row("all", |json| {
+        counted_members(json, &sheet, &sheet.table.sum())
+    });
     json.array("functions", |json| {
         for &row in &sheet.rows {
             let function = &functions[row];
             json.row("", |json| {
                 crate::views::place(json, profile, function.place);
                 json.text("name", &sheet.standard[row]);
-                tell_counted(json, &sheet, &function.counted);
+                counted_members(json, &sheet, &function.counted);
                 for (key, neighbours) in [
                     ("callers", Neighbours::Callers),
                     ("callees", Neighbours::Callees),
@@ -47,7 +49,7 @@ fn tell_table(view: &Trace, profile: &Profile, selection: &Selection, json: &mut
                         for (other, between) in neighbours.of(&sheet, row) {
                             json.row("", |json| {
                                 json.text("name", &sheet.standard[other]);
-                                tell_counted(json, &sheet, &between.counted);
+                                counted_members(json, &sheet, &between.counted);
                             });
                         }
                     });
@@ -61,7 +63,7 @@ fn tell_table(view: &Trace, profile: &Profile, selection: &Selection, json: &mut
     );
 }
 
-fn tell_counted(json: &mut Json<'_>, sheet: &Sheet<'_>, counted: &Counted) {
+fn counted_members(json: &mut Json<'_>, sheet: &Sheet<'_>, counted: &Counted) {
     let time = |nanos| sheet.is_timed.then_some(nanos);
     json.number("calls", counted.begun.calls);
     json.number("primitive_calls", counted.outermost.calls);

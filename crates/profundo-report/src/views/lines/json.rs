@@ -6,35 +6,35 @@ use profundo_model::Profile;
 use super::Lines;
 use crate::json::Json;
 use crate::source::Source;
-use crate::views::told::tell_share;
-use crate::views::{launched, lineless, tell_amounts};
+use crate::views::json::share_members;
+use crate::views::{amounts_members, launched, lineless};
 
 impl Lines {
     pub(super) fn report(&self) -> &'static str {
         "lines"
     }
 
-    pub(super) fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+    pub(super) fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
         let shares = self.shares(profile, selection);
         let all = selection.weight(profile);
         let files = self.hot_files(&shares);
         json.array("files", |json| {
             for file in &files {
-                json.object("", |json| self.tell_file(json, profile, file, all));
+                json.object("", |json| self.file_members(json, profile, file, all));
             }
         });
         json.number("files_left_out", (shares.files.len() - files.len()) as u64);
         json.row("without_line", |json| {
             let share = shares.elsewhere.share(shares.whole);
-            tell_share(json, "", &share, &shares.elsewhere, all);
+            share_members(json, "", &share, &shares.elsewhere, all);
         });
-        lineless::tell(json, profile, &shares.lineless, shares.whole);
+        lineless::members(json, profile, &shares.lineless, shares.whole);
         if shares.launched.amount.weight > 0 {
-            launched::tell(json, profile, &shares.launched, shares.whole);
+            launched::members(json, profile, &shares.launched, shares.whole);
         }
     }
 
-    fn tell_file(&self, json: &mut Json<'_>, profile: &Profile, file: &FileLines, all: u64) {
+    fn file_members(&self, json: &mut Json<'_>, profile: &Profile, file: &FileLines, all: u64) {
         let source = Source::of(profile, file.file, self.from_disk);
         let path = profile.strings.get(profile.files.get(file.file).path);
         json.text("file", path);
@@ -43,7 +43,7 @@ impl Lines {
             "source",
             source.problem.map_or("found", |problem| problem.name()),
         );
-        tell_share(json, "self_", &file.own, &file.own_amount, all);
+        share_members(json, "self_", &file.own, &file.own_amount, all);
         json.array("lines", |json| {
             for row in &file.lines {
                 if !self.all_lines && !self.is_hot(row) {
@@ -52,7 +52,7 @@ impl Lines {
                 json.row("", |json| {
                     json.number("line", u64::from(row.line));
                     json.text_or_null("function", profile.function_name(row.frame));
-                    tell_amounts(
+                    amounts_members(
                         json,
                         (&row.own, &row.own_amount),
                         (&row.total, &row.total_amount),

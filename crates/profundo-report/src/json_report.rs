@@ -12,11 +12,11 @@ use crate::json::Json;
 use crate::label::address;
 use crate::order::Order;
 use crate::section::Body;
-use crate::views::{place, tell_amounts, tell_head};
+use crate::views::{amounts_members, head_members, place};
 use crate::{Format, Report};
 
-/// Tells the whole report.
-pub(crate) fn tell(report: &Report, profile: &Profile, json: &mut Json<'_>) {
+/// Writes the whole report.
+pub(crate) fn members(report: &Report, profile: &Profile, json: &mut Json<'_>) {
     let order = Order::new(
         profile,
         report.sorted_by.unwrap_or_default(),
@@ -34,20 +34,20 @@ pub(crate) fn tell(report: &Report, profile: &Profile, json: &mut Json<'_>) {
         Format::Flat => "flat",
         Format::Functions => "function_groups",
     };
-    tell_head(json, name, profile, &choices, &all);
+    head_members(json, name, profile, &choices, &all);
     json.array("groups", |json| {
         for group in &groups {
             json.object("", |json| {
-                tell_group(json, profile, group, report.group_by);
+                group_members(json, profile, group, report.group_by);
                 match Body::new(report, profile, &order, &group.selection) {
-                    Body::Tree(tree) => tell_tree(json, report, profile, &tree),
-                    Body::Flat(rows) => tell_flat(json, report, profile, &rows),
+                    Body::Tree(tree) => tree_members(json, report, profile, &tree),
+                    Body::Flat(rows) => flat_members(json, report, profile, &rows),
                     Body::Functions(rows) => json.array("functions", |json| {
                         let weight = group.selection.weight(profile);
                         for row in rows.iter().filter(|row| row.count >= report.mincount) {
                             json.row("", |json| {
                                 place(json, profile, row.place);
-                                tell_amounts(
+                                amounts_members(
                                     json,
                                     (&row.own, &row.own_amount),
                                     (&row.total, &row.total_amount),
@@ -63,7 +63,7 @@ pub(crate) fn tell(report: &Report, profile: &Profile, json: &mut Json<'_>) {
 }
 
 /// The members that say which samples a group has.
-fn tell_group(json: &mut Json<'_>, profile: &Profile, group: &Group, by: GroupBy) {
+fn group_members(json: &mut Json<'_>, profile: &Profile, group: &Group, by: GroupBy) {
     let selection = &group.selection;
     match (by, group.process) {
         (GroupBy::Command, Some(first)) => {
@@ -92,7 +92,7 @@ fn tell_group(json: &mut Json<'_>, profile: &Profile, group: &Group, by: GroupBy
     json.share("utilization", utilization(profile, selection));
 }
 
-fn tell_tree(json: &mut Json<'_>, report: &Report, profile: &Profile, tree: &Tree) {
+fn tree_members(json: &mut Json<'_>, report: &Report, profile: &Profile, tree: &Tree) {
     let mut number = 0;
     let mut pending: Vec<(NodeId, u64)> = Vec::new();
     let push = |pending: &mut Vec<(NodeId, u64)>, of: NodeId, caller: u64| {
@@ -114,7 +114,7 @@ fn tell_tree(json: &mut Json<'_>, report: &Report, profile: &Profile, tree: &Tre
                 json.number("overhead", node.overhead);
                 json.weight("self_", node.own_weight);
                 place(json, profile, node.place);
-                tell_address(json, profile, node.location);
+                address_members(json, profile, node.location);
             });
             if node.level as usize <= report.maxdepth {
                 push(&mut pending, id, number);
@@ -123,20 +123,20 @@ fn tell_tree(json: &mut Json<'_>, report: &Report, profile: &Profile, tree: &Tre
     });
 }
 
-fn tell_flat(json: &mut Json<'_>, report: &Report, profile: &Profile, rows: &[FlatRow]) {
+fn flat_members(json: &mut Json<'_>, report: &Report, profile: &Profile, rows: &[FlatRow]) {
     json.array("rows", |json| {
         for row in rows.iter().filter(|row| row.count >= report.mincount) {
             json.row("", |json| {
                 json.number("count", row.count);
                 json.number("overhead", row.overhead);
                 place(json, profile, row.place);
-                tell_address(json, profile, row.location);
+                address_members(json, profile, row.location);
             });
         }
     });
 }
 
-fn tell_address(json: &mut Json<'_>, profile: &Profile, location: Option<LocationId>) {
+fn address_members(json: &mut Json<'_>, profile: &Profile, location: Option<LocationId>) {
     if let Some(location) = location {
         match address(profile, location) {
             Some(address) => json.text("address", &format!("{address:#x}")),

@@ -18,7 +18,7 @@ pub(super) fn write(time: &Time, out: &mut dyn Write) -> io::Result<()> {
         json.number("warmups", time.warmups);
         json.array("runs", |json| {
             for run in &time.runs {
-                json.object("", |json| tell(json, run));
+                json.object("", |json| members(json, run));
             }
         });
         json.array("figures", |json| {
@@ -48,7 +48,7 @@ pub(super) fn write(time: &Time, out: &mut dyn Write) -> io::Result<()> {
     })
 }
 
-fn tell(json: &mut Json<'_>, run: &Run) {
+fn members(json: &mut Json<'_>, run: &Run) {
     for quantity in Quantity::ALL {
         let value = quantity.of(run);
         match quantity.measured() {

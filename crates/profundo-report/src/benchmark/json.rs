@@ -7,7 +7,7 @@ use crate::json::Json;
 use crate::views::SCHEMA;
 
 impl Benchmark<'_> {
-    pub(super) fn tell(&self, json: &mut Json<'_>) {
+    pub(super) fn members(&self, json: &mut Json<'_>) {
         json.row("profundo", |json| {
             json.number("schema", SCHEMA);
             json.text("report", "bench");
@@ -35,7 +35,7 @@ impl Benchmark<'_> {
         }
         json.array("candidates", |json| {
             for candidate in &bench.candidates {
-                json.object("", |json| tell_candidate(json, candidate));
+                json.object("", |json| candidate_members(json, candidate));
             }
         });
         json.array("comparisons", |json| {
@@ -44,7 +44,7 @@ impl Benchmark<'_> {
                     json.row("", |json| {
                         json.text("one", &bench.candidates[one].name);
                         json.text("other", &bench.candidates[other].name);
-                        tell_ratio(json, bench.ratio(one, other));
+                        ratio_members(json, bench.ratio(one, other));
                     });
                 }
             }
@@ -70,7 +70,7 @@ impl Benchmark<'_> {
                         let ratio = bench.ratio_to(index, against.bench);
                         json.row("", |json| {
                             json.text("one", &now.name);
-                            tell_ratio(json, ratio);
+                            ratio_members(json, ratio);
                             let is_past = ratio.is_some_and(|ratio| against.is_past(&ratio));
                             json.is("too_slow", is_past);
                         });
@@ -99,7 +99,7 @@ fn subject(subject: Subject) -> &'static str {
     }
 }
 
-fn tell_candidate(json: &mut Json<'_>, candidate: &Candidate) {
+fn candidate_members(json: &mut Json<'_>, candidate: &Candidate) {
     let spread = candidate.spread();
     json.text("name", &candidate.name);
     json.text("text", &candidate.text);
@@ -128,7 +128,7 @@ fn tell_candidate(json: &mut Json<'_>, candidate: &Candidate) {
     });
 }
 
-fn tell_ratio(json: &mut Json<'_>, ratio: Option<Ratio>) {
+fn ratio_members(json: &mut Json<'_>, ratio: Option<Ratio>) {
     json.exactly("ratio", ratio.map(|ratio| ratio.value));
     json.exactly("ratio_low", ratio.map(|ratio| ratio.low));
     json.exactly("ratio_high", ratio.map(|ratio| ratio.high));

@@ -8,16 +8,20 @@ use crate::json::Json;
 use crate::views::place;
 
 impl Allocs {
-    pub(super) fn tell(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
+    pub(super) fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
         match self.found(profile, selection) {
-            Some(found) => json.object("allocations", |json| tell_memory(json, profile, &found)),
+            Some(found) => json.object("allocations", |json| memory_members(json, profile, &found)),
             None => json.null("allocations"),
         }
     }
 }
 
 /// All of it.
-pub(in crate::views) fn tell_memory(json: &mut Json<'_>, profile: &Profile, found: &Allocations) {
+pub(in crate::views) fn memory_members(
+    json: &mut Json<'_>,
+    profile: &Profile,
+    found: &Allocations,
+) {
     let mean = |sampling| match sampling {
         Sampling::Bytes(mean) => Some(mean),
         _ => None,
@@ -33,23 +37,23 @@ pub(in crate::views) fn tell_memory(json: &mut Json<'_>, profile: &Profile, foun
     json.number_or_null("most_bytes_between_samples", mean(found.coarsest));
     json.number("samples", found.total.allocated.seen());
     json.share("seconds", Some(found.seconds));
-    json.row("total", |json| tell_held(json, &found.total));
+    json.row("total", |json| held_members(json, &found.total));
     json.array("peaks", |json| {
         for peak in &found.peaks {
             json.row("", |json| {
                 let process = profile.processes.get(peak.process.index());
                 json.number_or_null("pid", process.map(|it| u64::from(it.pid)));
                 json.seconds("at_seconds", Some(peak.time.0));
-                tell_figure(json, "bytes", peak.held.bytes());
-                tell_figure(json, "blocks", peak.held.count());
+                figure_members(json, "bytes", peak.held.bytes());
+                figure_members(json, "blocks", peak.held.count());
             });
         }
     });
     json.array("lines", |json| {
         for row in &found.lines {
             json.object("", |json| {
-                tell_place(json, profile, row.of);
-                tell_held(json, &row.held);
+                place_members(json, profile, row.of);
+                held_members(json, &row.held);
                 json.share("growth_bytes_per_second", Some(row.growth));
                 json.row("trend", |json| {
                     json.array("live_bytes", |json| {
@@ -64,8 +68,8 @@ pub(in crate::views) fn tell_memory(json: &mut Json<'_>, profile: &Profile, foun
     json.array("functions", |json| {
         for row in &found.functions {
             json.object("", |json| {
-                tell_place(json, profile, row.of);
-                tell_held(json, &row.held);
+                place_members(json, profile, row.of);
+                held_members(json, &row.held);
             });
         }
     });
@@ -74,12 +78,12 @@ pub(in crate::views) fn tell_memory(json: &mut Json<'_>, profile: &Profile, foun
             json.object("", |json| {
                 json.text_or_null("type", &row.of.type_name);
                 json.is("is_growing_buffer", row.of.is_buffer);
-                tell_held(json, &row.held);
+                held_members(json, &row.held);
             });
         }
     });
     json.row("types_untold", |json| {
-        tell_figure(json, "bytes", found.untold.bytes());
+        figure_members(json, "bytes", found.untold.bytes());
     });
     json.array("threads", |json| {
         for row in &found.threads {
@@ -87,7 +91,7 @@ pub(in crate::views) fn tell_memory(json: &mut Json<'_>, profile: &Profile, foun
                 let thread = profile.threads.get(row.of);
                 json.number("thread", thread.number);
                 json.text_or_null("name", profile.strings.get(thread.name));
-                tell_held(json, &row.held);
+                held_members(json, &row.held);
             });
         }
     });
@@ -96,29 +100,31 @@ pub(in crate::views) fn tell_memory(json: &mut Json<'_>, profile: &Profile, foun
             json.row("", |json| {
                 let process = profile.processes.get(row.of.index());
                 json.number_or_null("pid", process.map(|it| u64::from(it.pid)));
-                tell_held(json, &row.held);
+                held_members(json, &row.held);
             });
         }
     });
-    json.row("copied", |json| tell_copied(json, found, &found.copied));
+    json.row("copied", |json| copied_members(json, found, &found.copied));
     json.array("copies", |json| {
         for row in &found.copies {
             json.object("", |json| {
-                tell_place(json, profile, row.of);
-                tell_copied(json, found, &row.copied);
+                place_members(json, profile, row.of);
+                copied_members(json, found, &row.copied);
             });
         }
     });
-    json.object("unreachable", |json| tell_unreachable(json, profile, found));
+    json.object("unreachable", |json| {
+        unreachable_members(json, profile, found)
+    });
     json.array("leaks", |json| {
         for leak in &found.leaks {
             json.object("", |json| {
-                tell_place(json, profile, leak.of);
+                place_members(json, profile, leak.of);
                 let process = profile.processes.get(leak.process.index());
                 json.number_or_null("pid", process.map(|it| u64::from(it.pid)));
                 json.share("probability", Some(leak.probability));
-                tell_figure(json, "bytes", leak.bytes);
-                tell_figure(json, "blocks", leak.count);
+                figure_members(json, "bytes", leak.bytes);
+                figure_members(json, "blocks", leak.count);
                 json.share("bytes_per_second", Some(leak.rate));
                 json.seconds(
                     "usual_lifetime_seconds",
@@ -130,40 +136,40 @@ pub(in crate::views) fn tell_memory(json: &mut Json<'_>, profile: &Profile, foun
 }
 
 /// What nobody pointed to when its process ended.
-fn tell_unreachable(json: &mut Json<'_>, profile: &Profile, found: &Allocations) {
+fn unreachable_members(json: &mut Json<'_>, profile: &Profile, found: &Allocations) {
     json.number("searched_processes", found.searched as u64);
     // Where all blocks are known, also what only lost ones point to.
     json.is("with_chains", found.sampling == Sampling::All);
     let figures = |json: &mut Json<'_>, held: &Holding| {
-        tell_figure(json, "bytes", held.unreachable.bytes());
-        tell_figure(json, "blocks", held.unreachable.count());
+        figure_members(json, "bytes", held.unreachable.bytes());
+        figure_members(json, "blocks", held.unreachable.count());
     };
     figures(json, &found.total);
     json.array("lines", |json| {
         for row in super::text::unreachable(found) {
             json.object("", |json| {
-                tell_place(json, profile, row.of);
+                place_members(json, profile, row.of);
                 figures(json, &row.held);
             });
         }
     });
 }
 
-fn tell_copied(json: &mut Json<'_>, found: &Allocations, copied: &Sum) {
-    tell_figure(json, "bytes", copied.bytes());
-    tell_figure(json, "copies", copied.count());
+fn copied_members(json: &mut Json<'_>, found: &Allocations, copied: &Sum) {
+    figure_members(json, "bytes", copied.bytes());
+    figure_members(json, "copies", copied.count());
     let rate = copied.bytes().value as f64 / found.seconds.max(1e-9);
     json.share("bytes_per_second", Some(rate));
 }
 
-fn tell_place(json: &mut Json<'_>, profile: &Profile, of: Option<Place>) {
+fn place_members(json: &mut Json<'_>, profile: &Profile, of: Option<Place>) {
     match of {
         Some(at) => json.row("at", |json| place(json, profile, at)),
         None => json.null("at"),
     }
 }
 
-fn tell_held(json: &mut Json<'_>, held: &Holding) {
+fn held_members(json: &mut Json<'_>, held: &Holding) {
     let parts = [
         ("allocated", held.allocated),
         ("live", held.live),
@@ -171,8 +177,8 @@ fn tell_held(json: &mut Json<'_>, held: &Holding) {
         ("temporary", held.temporary),
     ];
     for (name, sum) in parts {
-        tell_figure(json, &format!("{name}_bytes"), sum.bytes());
-        tell_figure(json, &format!("{name}_blocks"), sum.count());
+        figure_members(json, &format!("{name}_bytes"), sum.bytes());
+        figure_members(json, &format!("{name}_blocks"), sum.count());
     }
     json.number("samples", held.allocated.seen());
     json.seconds("lifetime_seconds", held.lifetime());
@@ -182,7 +188,7 @@ fn tell_held(json: &mut Json<'_>, held: &Holding) {
 }
 
 /// A number, and its range where it is a guess.
-fn tell_figure(json: &mut Json<'_>, name: &str, figure: Figure) {
+fn figure_members(json: &mut Json<'_>, name: &str, figure: Figure) {
     json.number(name, figure.value);
     if !figure.is_exact() {
         json.number(&format!("{name}_low"), figure.low);
