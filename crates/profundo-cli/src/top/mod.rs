@@ -14,6 +14,7 @@ mod guardian;
 mod keeper;
 mod keys;
 mod live;
+mod messages;
 mod nameless;
 mod naming;
 mod output;
@@ -23,7 +24,6 @@ mod processes;
 mod recording;
 mod state;
 mod terminal;
-mod told;
 mod window;
 
 use std::io::IsTerminal;

@@ -13,7 +13,7 @@ use profundo_wire::recording::{Event, HowEnded, Start};
 
 use super::bell::Bell;
 use super::keeper::Message;
-use super::told::Told;
+use super::messages::Told;
 use crate::launch::{Ended, Program, Signals, Streams, Unstarted, bury, fork_recorded, has_ended};
 use crate::{carried, options};
 
