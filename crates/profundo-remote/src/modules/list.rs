@@ -8,8 +8,8 @@ use profundo_wire::recording::ModuleInfo;
 
 use super::called;
 use super::file::FileEntry;
+use super::mapping_history::Told;
 use super::store::Store;
-use super::told::Told;
 
 /// A module that is mapped.
 #[derive(Debug, Clone)]
