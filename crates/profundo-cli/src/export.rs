@@ -116,7 +116,14 @@ fn write(
             false if options.measure.is_some() => ", which is empty: there was nothing of this",
             false => ", which is empty: no samples were taken",
         };
-        say::note(&format!("wrote {}{empty}", output.display()));
+        // A number may mean another recording than a moment ago.
+        let command = profile.processes.first();
+        let command = command.map_or("", |it| profile.strings.get(it.command));
+        let of = match command {
+            "" => String::new(),
+            command => format!(" (of {})", profundo_report::text::keep_head(command, 50)),
+        };
+        say::note(&format!("wrote {}{of}{empty}", output.display()));
     }
     Ok(ExitCode::SUCCESS)
 }

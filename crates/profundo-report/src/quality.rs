@@ -264,11 +264,13 @@ pub(crate) fn how_copies(heap: &Heap, records: u64) -> String {
 
 /// The sentences for who has never read such a line.
 fn plain(quality: &Quality, overwritten: u64) -> String {
-    let few = match quality.margin {
-        Some(margin) if margin > WIDE_MARGIN => ", but there are few samples",
-        _ => "",
+    let is_sparse = quality.margin.is_some_and(|margin| margin > WIDE_MARGIN);
+    let grade = match (grade(quality, overwritten), is_sparse) {
+        (Some("good"), true) => "good, but there are few samples. ".to_owned(),
+        (Some(grade), true) => format!("{grade}, and there are few samples. "),
+        (Some(grade), false) => format!("{grade}. "),
+        (None, _) => String::new(),
     };
-    let grade = grade(quality, overwritten).map_or(String::new(), |it| format!("{it}{few}. "));
     let mut text = format!("{grade}{}", counted(quality.samples, "sample"));
     if let Some(share) = quality.sampled_share() {
         let verb = if quality.samples == 1 {

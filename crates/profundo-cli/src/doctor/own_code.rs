@@ -57,7 +57,7 @@ fn project(root: &Path, is_library: bool) -> Finding {
     match is_library {
         false => Finding::fact(
             OWN,
-            format!("{shown}: what you work on. All else counts as own code, too, except these libraries"),
+            format!("{shown}: what you work on. All code counts as yours unless it lies in a folder of libraries"),
         ),
         true => Finding::gap(
             OWN,

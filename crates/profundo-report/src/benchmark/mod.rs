@@ -284,7 +284,7 @@ impl<'a> Benchmark<'a> {
         if self.bench.subject == Subject::Command {
             head.extend(["user".into(), "system".into()]);
         }
-        head.push("times the first (95 % sure)".into());
+        head.push("time, first = 1 (95 % sure)".into());
         head
     }
 

@@ -123,7 +123,7 @@ fn of_several_there_is_a_verdict_only_where_it_is_one() {
     prints(
         &Benchmark::new(&three).agreed(Some(true)),
         &expect![[r#"
-                                            best of 20       mean ± std. dev.   times the first (95 % sure)
+                                            best of 20       mean ± std. dev.   time, first = 1 (95 % sure)
             '-'.join(map(str, range(100)))   13.1 usec  13.1 usec ± 10.8 nsec                             1
             closed                              1 usec    1 usec ± 0.826 nsec  0.07634 (0.07634 to 0.07634)
             as the first …                   13.1 usec  13.1 usec ± 10.8 nsec        1.000 (1.000 to 1.000)
@@ -144,7 +144,7 @@ fn of_several_there_is_a_verdict_only_where_it_is_one() {
     prints(
         &Benchmark::new(&few),
         &expect![[r#"
-               best of 3  mean ± std. dev.  times the first (95 % sure)
+               best of 3  mean ± std. dev.  time, first = 1 (95 % sure)
             a      1 sec    1 sec ± 1 msec                            1
             b      2 sec    2 sec ± 2 msec                            ?
 
@@ -161,7 +161,7 @@ fn of_several_there_is_a_verdict_only_where_it_is_one() {
     prints(
         &Benchmark::new(&near),
         &expect![[r#"
-               best of 20  mean ± std. dev.  times the first (95 % sure)
+               best of 20  mean ± std. dev.  time, first = 1 (95 % sure)
             a       1 sec  1 sec ± 826 usec                            1
             b       1 sec  1 sec ± 829 usec       1.004 (1.004 to 1.004)
 
@@ -197,7 +197,7 @@ fn what_makes_it_doubtful_is_said() {
     prints(
         &Benchmark::new(&two),
         &expect![[r#"
-               best of 20      mean ± std. dev.  times the first (95 % sure)
+               best of 20      mean ± std. dev.  time, first = 1 (95 % sure)
             a    100 msec  120 msec ± 89.4 msec                            1
             b    100 msec  100 msec ± 82.6 usec       1.000 (1.000 to 1.000)
 

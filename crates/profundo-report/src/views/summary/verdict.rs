@@ -56,7 +56,7 @@ pub(super) fn verdict(
             .filter(|_| selection.is_whole(profile))
             .map(|(cpu, _)| cpu.0)
             // Where much was not sampled, the share is one of what was.
-            .filter(|&cpu| cpu > 0 && (work as f64 / cpu as f64 - 1.0).abs() < 0.25),
+            .filter(|&cpu| cpu > 0 && (work as f64 / cpu as f64 - 1.0).abs() < 0.05),
     };
     let mut sentences = Vec::new();
     let waits = looking.waits(selection, &answers.waits);
@@ -293,7 +293,7 @@ impl Looking<'_> {
         let line = lines.find(|row| row.of == leak.of);
         let live = line.map_or(0, |row| row.held.live.bytes().value);
         Some(format!(
-            "Memory seems to leak{at}: {} of it were not freed while the program ran, about {} more each second.",
+            "Memory seems to leak{at}: {} from there were not freed while the program ran, about {} more each second.",
             bytes(live.max(leaked)),
             bytes(rate)
         ))
