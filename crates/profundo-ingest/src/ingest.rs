@@ -24,9 +24,9 @@ use crate::gauge::Gauges;
 use crate::generated::{Extents, Owners, Split, is_kernels, name_all, name_unnamed};
 use crate::heap::{Blocks, Moments, NO_TIME, Sites, Told, sampling};
 use crate::modules::Registry;
-use crate::people::{Numbering, Numbers, People, root_task_of};
 use crate::qualified::Qualified;
 use crate::stacks::Stacks;
+use crate::threads_and_tasks::{Numbering, Numbers, People, root_task_of};
 use crate::traffic::traffic_of;
 use crate::waits::{Waits, waiting};
 

@@ -22,9 +22,9 @@ mod ingest;
 mod merge;
 mod modules;
 mod objects;
-mod people;
 mod qualified;
 mod stacks;
+mod threads_and_tasks;
 mod traced;
 mod traffic;
 mod waits;
@@ -35,8 +35,8 @@ use profundo_wire::recording::{Event, Finish, ProcessInfo, Recording, Start};
 pub use generated::Split;
 pub use ingest::{Ingest, MOST_STACKS};
 pub use objects::Objects;
-pub use people::PARKED;
 pub use qualified::QualifiedNames;
+pub use threads_and_tasks::PARKED;
 
 /// Turns a recording into a profile whose locations are addresses.
 ///

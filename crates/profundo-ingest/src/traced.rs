@@ -15,8 +15,8 @@ use profundo_wire::traced::{
 };
 
 use crate::clock::Clock as Cycles;
-use crate::people::{Numbers, People};
 use crate::stacks::Stacks;
+use crate::threads_and_tasks::{Numbers, People};
 use costs::Costs;
 
 /// Takes in what a process has called.
