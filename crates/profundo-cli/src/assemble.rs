@@ -9,7 +9,7 @@ use profundo_formats::{Error, heapsnapshot};
 
 use crate::options::Assemble;
 use crate::output::{self, Detour};
-use crate::{heap, reading, say};
+use crate::{heap, reading, stderr};
 
 /// What the name of a snapshot ends with: DevTools open no other.
 const ENDING: &str = "heapsnapshot";
@@ -36,12 +36,12 @@ pub fn assemble(options: &Assemble) -> Result<ExitCode> {
         heapsnapshot::assemble(&options.prefix, detour.path()).map_err(|error| why(&out, error))?;
     let shown = detour.shown();
     detour.arrive()?;
-    say::note(&format!(
+    stderr::note(&format!(
         "wrote {shown}: {}",
-        say::graph(counts.nodes, counts.edges)
+        stderr::graph(counts.nodes, counts.edges)
     ));
     if counts.string_bytes > MOST_TEXT {
-        say::note(&format!(
+        stderr::note(&format!(
             "its texts are longer together than what Chrome's DevTools can open; `profundo heap {}` can",
             out.display()
         ));
@@ -89,7 +89,11 @@ fn why(out: &Path, error: Error) -> anyhow::Error {
             action: "read",
             path,
             source,
-        } => anyhow!("cannot read {}: {}", path.display(), say::reason(&source)),
+        } => anyhow!(
+            "cannot read {}: {}",
+            path.display(),
+            stderr::reason(&source)
+        ),
         Error::File { .. } => reading::why_not_written(out, error),
         other => other.into(),
     }

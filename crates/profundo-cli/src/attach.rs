@@ -19,7 +19,7 @@ use crate::qualified;
 use crate::recordings::Destination;
 use crate::report::{Shape, Stream};
 use crate::sink::Sink;
-use crate::{naming, own_code, reading, say};
+use crate::{naming, own_code, reading, stderr};
 
 pub fn attach(options: &Attach) -> Result<ExitCode> {
     if options.dump {
@@ -58,12 +58,12 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     sink.take_place()?;
     let what = processes(pid, others);
     if recording.duration.is_none() {
-        say::note(&format!(
+        stderr::note(&format!(
             "recording {what} to {}; Ctrl-C ends it and prints the report",
-            say::path(&path)
+            stderr::path(&path)
         ));
     } else if std::io::stderr().is_terminal() {
-        say::note(&format!("recording {what} to {}", say::path(&path)));
+        stderr::note(&format!("recording {what} to {}", stderr::path(&path)));
     }
     let began = Instant::now();
     let progress = Progress::start(how_far(pid, Duration::ZERO, recording.duration));
@@ -87,9 +87,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     destination.tidy(recording.keep);
     if let Some(failure) = &done.failure {
         let path = path.display();
-        say::note(&format!(
+        stderr::note(&format!(
             "the recording {path} ends early: {}; what is in it can be read",
-            say::chain(failure)
+            stderr::chain(failure)
         ));
     }
     let profile = reading::open_quietly(&path, shape.samples())?;

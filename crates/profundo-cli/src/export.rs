@@ -14,7 +14,7 @@ use crate::own_code;
 use crate::reading::Samples;
 use crate::recordings::{Other, meant, newest_with};
 use crate::report::is_untimed;
-use crate::{output, reading, say};
+use crate::{output, reading, stderr};
 
 pub fn export(options: &Export) -> Result<ExitCode> {
     let (format, until) = options.format().unwrap_or_else(|why| options::refuse(&why));
@@ -123,7 +123,7 @@ fn write(
             "" => String::new(),
             command => format!(" (of {})", profundo_report::text::keep_head(command, 50)),
         };
-        say::note(&format!("wrote {}{of}{empty}", output.display()));
+        stderr::note(&format!("wrote {}{of}{empty}", output.display()));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -16,7 +16,7 @@ use profundo_wire::recording::{Collection, Event};
 use crate::attach::{HEED, is_over};
 use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, mind};
 use crate::options::GcLog;
-use crate::{carried, output, say};
+use crate::{carried, output, stderr};
 
 pub fn gc_log(options: &GcLog) -> Result<ExitCode> {
     match options.pid {
@@ -36,7 +36,7 @@ fn of_process(options: &GcLog, pid: u32) -> Result<ExitCode> {
     let mut door = Door::of(pid, &library, options.through.filtered).map_err(why)?;
     let signals = Signals::take()?;
     if options.duration.is_none() {
-        say::note(&format!(
+        stderr::note(&format!(
             "logging the collections of process {pid}; Ctrl-C ends it"
         ));
     }
@@ -109,15 +109,15 @@ fn of_program(options: &GcLog) -> Result<ExitCode> {
         ..
     } = listener;
     if let (false, Some(python)) = (is_told, unknown) {
-        say::note(&format!(
+        stderr::note(&format!(
             "{python} tells nobody of its collections: CPython 3.8 to 3.13 do"
         ));
     } else if !has_python {
-        say::note(
+        stderr::note(
             "no Python interpreter that is known (CPython 3.8 to 3.13) was met, so there was nothing to log",
         );
     } else if !is_told {
-        say::note(
+        stderr::note(
             "the program has an interpreter in it that never began, or could not be entered as it did: no collection was seen; \
              `profundo gc-log PID` logs those of a process that runs",
         );
@@ -192,7 +192,7 @@ impl<'a> Listener<'a> {
             None => self.log.finish(took.min(self.duration)),
         };
         if let Err(error) = finished {
-            say::error(&error);
+            stderr::error(&error);
         }
     }
 
@@ -319,7 +319,7 @@ impl Log {
     /// Writes what they add up to.
     fn finish(&mut self, took: Duration) -> Result<()> {
         if self.json && self.lost > 0 {
-            say::note(&format!(
+            stderr::note(&format!(
                 "{} collections came too fast to be told of, and have no line",
                 self.lost
             ));

@@ -13,7 +13,7 @@ use profundo_report::{HeapSnapshot, Look, When};
 use crate::options::Heap;
 use crate::progress::Progress;
 use crate::snapshot::Asked;
-use crate::{say, snapshot};
+use crate::{snapshot, stderr};
 
 pub fn heap(options: &Heap) -> Result<ExitCode> {
     let (graph, later) = match options.pid() {
@@ -116,7 +116,7 @@ fn why(path: &Path, error: Error) -> anyhow::Error {
         Error::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
             anyhow!("there is no heap snapshot {shown}")
         }
-        Error::File { source, .. } => anyhow!("cannot read {shown}: {}", say::reason(&source)),
+        Error::File { source, .. } => anyhow!("cannot read {shown}: {}", stderr::reason(&source)),
         Error::Content { source, .. } => why(path, *source),
         Error::NotASnapshot if is_recording(path) => anyhow!(
             "{shown} is a recording and no heap snapshot; `profundo report {shown}` prints what it says"

@@ -35,10 +35,10 @@ mod recover;
 mod report;
 mod roots;
 mod run;
-mod say;
 mod sink;
 mod snapshot;
 mod sources;
+mod stderr;
 mod tallies;
 mod time;
 mod top;
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     let given = match config::with_defaults(words) {
         Ok(given) => given,
         Err(why) => {
-            say::note(&why);
+            stderr::note(&why);
             return ExitCode::from(USAGE);
         }
     };
@@ -95,7 +95,10 @@ fn main() -> ExitCode {
                         launch::end_by_broken_pipe()
                     }
                     Err(error) => {
-                        say::note(&format!("cannot write the help: {}", say::reason(&error)));
+                        stderr::note(&format!(
+                            "cannot write the help: {}",
+                            stderr::reason(&error)
+                        ));
                         ExitCode::from(FAILURE)
                     }
                 };
@@ -106,9 +109,9 @@ fn main() -> ExitCode {
     arguments.set(given.set, given.mine);
     match answer(arguments) {
         Ok(code) => code,
-        Err(error) if say::is_broken_pipe(&error) => launch::end_by_broken_pipe(),
+        Err(error) if stderr::is_broken_pipe(&error) => launch::end_by_broken_pipe(),
         Err(error) => {
-            say::error(&error);
+            stderr::error(&error);
             if error.downcast_ref::<output::Refused>().is_some() {
                 return ExitCode::from(USAGE);
             }

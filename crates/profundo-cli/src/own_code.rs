@@ -4,7 +4,7 @@ use profundo_analysis::Rules;
 use profundo_model::Profile;
 
 use crate::options::OwnCode;
-use crate::say;
+use crate::stderr;
 
 /// Adds patterns to those of a profile. They come last, so they decide.
 pub fn add(profile: &mut Profile, mine: &[String]) {
@@ -21,7 +21,7 @@ pub fn add_said(profile: &mut Profile, said: &OwnCode) {
         let pattern = pattern.strip_prefix('!').unwrap_or(pattern);
         if !fits_any(profile, pattern) {
             let typed = pattern.split_once("/./").map_or(pattern, |(_, it)| it);
-            say::note(&format!(
+            stderr::note(&format!(
                 "`--mine {typed}` fits no file of this recording; a name that may be anywhere begins with `**/`"
             ));
         }

@@ -15,7 +15,7 @@ use crate::launch::Signals;
 use crate::options::{self, Peek, period_of};
 use crate::qualified;
 use crate::report::{Shape, Stream};
-use crate::{naming, own_code, say};
+use crate::{naming, own_code, stderr};
 
 pub fn peek(options: &Peek) -> Result<ExitCode> {
     if options.signal {
@@ -87,7 +87,7 @@ fn signal(pid: u32) -> Result<()> {
         );
     }
     crate::launch::send(pid, libc::SIGUSR1)?;
-    say::note(&format!(
+    stderr::note(&format!(
         "process {pid} prints its stacks and its report on its own stderr"
     ));
     Ok(())

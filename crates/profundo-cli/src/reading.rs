@@ -13,7 +13,7 @@ use crate::heap;
 use crate::naming;
 use crate::output;
 use crate::progress::Progress;
-use crate::say;
+use crate::stderr;
 
 /// Why there is nothing to say about memory.
 pub const NO_MEMORY: &str =
@@ -92,7 +92,7 @@ pub fn why_not_written(path: &Path, error: Error) -> anyhow::Error {
             anyhow!(
                 "cannot write {} ({}); name a place in a folder other than {} with -o FILE",
                 path.display(),
-                say::reason(&source),
+                stderr::reason(&source),
                 folder.display()
             )
         }
@@ -108,7 +108,7 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
             anyhow!("there is no recording {shown}; `profundo list` shows those that there are")
         }
         Error::File { source, .. } => {
-            anyhow!("cannot read {shown}: {}", say::reason(&source))
+            anyhow!("cannot read {shown}: {}", stderr::reason(&source))
         }
         Error::Content { source, .. } => why(path, *source),
         Error::NotAProfile if heap::is_snapshot(path) => anyhow!(
@@ -127,13 +127,13 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
 fn tell(path: &Path, warning: &Warning) {
     let shown = path.display();
     match warning {
-        Warning::Cut { samples, .. } if profundo_formats::is_being_written(path) => say::note(
+        Warning::Cut { samples, .. } if profundo_formats::is_being_written(path) => stderr::note(
             &format!("{shown} is still being recorded: this is what it has now, {samples} samples"),
         ),
-        Warning::Cut { samples, .. } => say::note(&format!(
+        Warning::Cut { samples, .. } => stderr::note(&format!(
             "{shown} has no end: its writer was stopped, or it was cut; {samples} samples were read \
              (`profundo recover {shown}` may find more)"
         )),
-        other => say::note(&format!("{shown}: {other}")),
+        other => stderr::note(&format!("{shown}: {other}")),
     }
 }

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use crate::options::Recover;
 use crate::output::{self, Detour};
 use crate::qualified;
-use crate::{naming, reading, say, sink, sources};
+use crate::{naming, reading, sink, sources, stderr};
 
 pub fn recover(options: &Recover) -> Result<ExitCode> {
     let path = &options.file;
@@ -32,7 +32,7 @@ pub fn recover(options: &Recover) -> Result<ExitCode> {
         fs::canonicalize(path).with_context(|| format!("cannot find {}", path.display()))?;
     let remains = find_remains(&absolute);
     if !is_cut && remains.is_none() {
-        say::note(&format!(
+        stderr::note(&format!(
             "{} is whole; there is nothing to recover",
             path.display()
         ));
@@ -60,7 +60,7 @@ pub fn recover(options: &Recover) -> Result<ExitCode> {
 }
 
 fn tell(output: &str, samples: usize, found: usize) {
-    say::note(&format!(
+    stderr::note(&format!(
         "{samples} samples in {output}, {found} of them from memory; `profundo report {output}` \
          shows them"
     ));

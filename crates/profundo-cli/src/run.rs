@@ -18,7 +18,7 @@ use crate::options::{self, Record, Recording, Run, What};
 use crate::recordings::{Destination, Keep};
 use crate::report::{Shape, Stream};
 use crate::sink::{Done, Sink};
-use crate::{carried, perf_map, reading, say};
+use crate::{carried, perf_map, reading, stderr};
 
 pub fn run(options: &Run) -> Result<ExitCode> {
     let what = options.format.unwrap_or_default();
@@ -44,9 +44,9 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let shown = reading::open_quietly(&recorded.path, shape.samples())
         .and_then(|profile| shape.print(&profile, &recorded.path, Stream::Error));
     if let Err(error) = shown
-        && !say::is_broken_pipe(&error)
+        && !stderr::is_broken_pipe(&error)
     {
-        say::error(&error);
+        stderr::error(&error);
     }
     recorded.arrive()
 }
@@ -56,12 +56,12 @@ pub fn record(options: &Record) -> Result<ExitCode> {
     let own = (options.force, &mine[..]);
     let recorded = whole(&options.recording, own, &options.command.words)?;
     for note in &recorded.done.notes {
-        say::note(note);
+        stderr::note(note);
     }
     if !tell_failure(&recorded) {
         let (samples, path) = (recorded.done.samples, &recorded.path);
-        let path = say::path(path);
-        say::note(&match recorded.goes_to_stdout() {
+        let path = stderr::path(path);
+        stderr::note(&match recorded.goes_to_stdout() {
             true => format!("{samples} samples in the standard output"),
             // The newest recording of the folder need not be named.
             false if recorded.has_name_of_ours() => {
@@ -104,9 +104,9 @@ impl Recorded {
     pub fn arrive(self) -> Result<ExitCode> {
         // The program has ended as it has, whatever becomes of the recording.
         if let Err(error) = self.destination.arrive()
-            && !say::is_broken_pipe(&error)
+            && !stderr::is_broken_pipe(&error)
         {
-            say::error(&error);
+            stderr::error(&error);
         }
         Ok(end_as(self.ended))
     }
@@ -118,9 +118,9 @@ pub fn tell_failure(recorded: &Recorded) -> bool {
         return false;
     };
     let path = recorded.path.display();
-    say::note(&format!(
+    stderr::note(&format!(
         "the recording {path} ends early: {}; what is in it can be read (`profundo report {path}`)",
-        say::chain(failure)
+        stderr::chain(failure)
     ));
     true
 }
@@ -237,10 +237,10 @@ pub fn carry_out(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
     let watch = signals.watch(move || wake.wake())?;
     // Said before the program says anything, and only to somebody who looks.
     if std::io::stderr().is_terminal() {
-        say::note(&format!(
+        stderr::note(&format!(
             "recording {} to {}",
             program.name,
-            say::path(&path)
+            stderr::path(&path)
         ));
     }
     if let Err(error) = child.release() {
@@ -324,7 +324,7 @@ fn outlast(recorder: &mut Recorder, sink: &mut Sink, signals: &Signals, pid: i32
         }
         if !living.is_empty() && !std::mem::replace(&mut has_said, true) {
             let names = named(&living);
-            say::note(&format!(
+            stderr::note(&format!(
                 "the program has ended, and is recorded until {names} has, too; Ctrl-C ends it"
             ));
         }

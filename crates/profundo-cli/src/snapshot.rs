@@ -22,7 +22,7 @@ use crate::launch::Signals;
 use crate::options::{Snapshot, Through};
 use crate::output::{self, Detour};
 use crate::progress::Progress;
-use crate::{carried, say};
+use crate::{carried, stderr};
 
 pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
     if options.pages {
@@ -74,11 +74,11 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
     signals.release();
     let seconds = began.elapsed().as_secs_f64();
     let milliseconds = told.held_up.as_secs_f64() * 1e3;
-    say::note(&format!(
+    stderr::note(&format!(
         "{}; the program was held up for {milliseconds:.1} ms, and all took {seconds:.1} s",
-        say::graph(told.nodes, told.edges),
+        stderr::graph(told.nodes, told.edges),
     ));
-    say::note(&match options.streaming {
+    stderr::note(&match options.streaming {
         true => format!(
             "wrote {0}.nodes, .edges, .strings and .metadata.json; make one file of them with `profundo assemble {0}`",
             out.display()

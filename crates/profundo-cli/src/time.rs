@@ -13,7 +13,7 @@ use crate::launch::{
     Child, Ended, Environment, Eve, Patience, Program, Signals, Unstarted, end_as, heed,
 };
 use crate::options::Time;
-use crate::say;
+use crate::stderr;
 use input::Input;
 use output::Output;
 
@@ -68,9 +68,9 @@ pub fn time(options: &Time) -> Result<ExitCode> {
         .gap(gap);
     // The program has ended as it has, whatever becomes of the report.
     if let Err(error) = output.write(report, options)
-        && !say::is_broken_pipe(&error)
+        && !stderr::is_broken_pipe(&error)
     {
-        say::error(&error);
+        stderr::error(&error);
     }
     match broken {
         Some(error) => Err(error),

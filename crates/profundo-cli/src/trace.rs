@@ -14,7 +14,7 @@ use crate::options::Trace;
 use crate::reading::Samples;
 use crate::report::{Shape, Stream};
 use crate::run::{Plan, Schedule, carry_out, tell_failure};
-use crate::{carried, options, reading, say};
+use crate::{carried, options, reading, stderr};
 
 /// A tree of calls is far smaller.
 const MOST: u64 = 4 << 30;
@@ -71,7 +71,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
     // The program has ended as it has, whatever becomes of the report.
     let shown = reading::open_quietly(&recorded.path, Samples::Each).and_then(|profile| {
         if functions.is_none() && is_out_of_sight(&profile) {
-            say::note(match options.lines.is_empty() {
+            stderr::note(match options.lines.is_empty() {
                 true => HOW_CALLS,
                 false => HOW_LINES,
             });
@@ -79,14 +79,14 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
         if let Some(counted) = &recorded.instructions
             && !has_interpreter(&profile)
         {
-            say::note(&instructions(counted));
+            stderr::note(&instructions(counted));
         }
         shape.print(&profile, &recorded.path, Stream::Error)
     });
     if let Err(error) = shown
-        && !say::is_broken_pipe(&error)
+        && !stderr::is_broken_pipe(&error)
     {
-        say::error(&error);
+        stderr::error(&error);
     }
     recorded.arrive()
 }

@@ -19,7 +19,7 @@ use crate::launch::{Program, end_as};
 use crate::options::{Recording, Scope, TrackAllocation};
 use crate::output::{Kind, Text};
 use crate::reading::Samples;
-use crate::{code_lines, reading, run, say};
+use crate::{code_lines, reading, run, stderr};
 
 pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
     if !options.analyze.is_empty() {
@@ -110,13 +110,13 @@ fn write_all(
     }
     if let Some((target, error)) = refused {
         let io = error.root_cause().downcast_ref::<io::Error>();
-        say::note(&match io {
+        stderr::note(&match io {
             Some(io) => format!(
                 "cannot write {} ({}); --output DIR writes elsewhere",
                 target.display(),
-                say::reason(io)
+                stderr::reason(io)
             ),
-            None => say::chain(error.as_ref()),
+            None => stderr::chain(error.as_ref()),
         });
     }
     let unknown: BTreeMap<ProcessId, u64> = (tracked.iter())
@@ -124,7 +124,7 @@ fn write_all(
         .collect();
     let unknown: u64 = unknown.into_values().sum();
     if unknown > 0 {
-        say::note(&format!(
+        stderr::note(&format!(
             "it is not known which lines allocated {}: there was no room for all frames of their stacks. Numbers are too \
              low by that, and `?` stands where there is none",
             text::bytes(unknown)
@@ -139,7 +139,7 @@ fn write_all(
         some => format!("; {some} sources are not there, or have changed"),
     };
     let plural = if written == 1 { "" } else { "s" };
-    say::note(&format!(
+    stderr::note(&format!(
         "wrote {written} .mem file{plural} {place}{missing}"
     ));
     Ok(())

@@ -29,7 +29,7 @@ use crate::launch::{Ended, Interrupt, Interrupted, end_as};
 use crate::options::{self, Bench as Options};
 use crate::output::{Kind, Text};
 use crate::progress::Progress;
-use crate::say;
+use crate::stderr;
 use check::Found;
 use commands::Runs;
 use machine::Watch;
@@ -92,7 +92,7 @@ pub fn bench(options: &Options) -> Result<ExitCode> {
     print(&report, options)?;
     if let Some(cut) = measured.cut {
         if saving.is_some() {
-            say::note(match cut {
+            stderr::note(match cut {
                 Cut::Interrupted(_) => "what was measured before the interruption is not saved",
                 Cut::Failed(_) => "what was measured before a run failed is not saved",
             });
@@ -148,7 +148,7 @@ fn verdict(report: &Benchmark<'_>, options: &Options) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if options.paper.json {
-        say::note("it has become too slow");
+        stderr::note("it has become too slow");
     }
     ExitCode::from(TOO_SLOW)
 }
@@ -199,7 +199,7 @@ fn measure(
     match (measured, runs.clean_up()) {
         (Ok(Some(Measured { cut: None, .. })), Err(error)) => Err(error),
         (measured, Err(error)) => {
-            say::error(&error);
+            stderr::error(&error);
             measured
         }
         (measured, Ok(())) => measured,
@@ -225,7 +225,7 @@ fn measure_between(
             Found::Same => agreed = Some(true),
             Found::Nothing(what) => notes.push(what.to_owned()),
             Found::Differs(how) => {
-                say::note(&format!("they do not give the same: {how}"));
+                stderr::note(&format!("they do not give the same: {how}"));
                 return Ok(None);
             }
         }

@@ -10,7 +10,7 @@ use profundo_remote::permits::{Finding, Gap, Verdict};
 use profundo_remote::{EngineChoice, Options, Recorder};
 
 use crate::launch::{Program, Signals, bury, fork_recorded, has_ended};
-use crate::{carried, say};
+use crate::{carried, stderr};
 
 /// Some tens of milliseconds of every system's own shell.
 const WORK: [&str; 3] = [
@@ -29,7 +29,7 @@ pub fn record_something() -> Finding {
             let gap = match gap {
                 Some(profundo_remote::Error::Refused(gap)) => gap.clone(),
                 _ => Gap {
-                    why: say::chain(error.as_ref()),
+                    why: stderr::chain(error.as_ref()),
                     mend: None,
                 },
             };

@@ -235,7 +235,7 @@ fn shown(word: &OsStr) -> String {
 
 /// Why, without the number.
 fn said(error: &io::Error) -> String {
-    crate::say::reason(error)
+    crate::stderr::reason(error)
 }
 
 #[cfg(test)]

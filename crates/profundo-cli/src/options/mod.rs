@@ -334,7 +334,7 @@ pub fn refuse(why: &str) -> ! {
         Some(_) => format!(" {verb}"),
         None => String::new(),
     };
-    crate::say::note(&format!("{why} (see `profundo{of_verb} --help`)"));
+    crate::stderr::note(&format!("{why} (see `profundo{of_verb} --help`)"));
     std::process::exit(2)
 }
 
@@ -346,7 +346,7 @@ pub fn wrong(error: clap::Error) -> std::process::ExitCode {
     {
         let words: Vec<_> = std::env::args().skip(1).collect();
         let words = words.join(" ");
-        crate::say::note(&format!(
+        crate::stderr::note(&format!(
             "`{word}` is no command of profundo's; to record this program, type: profundo run {words}"
         ));
         return std::process::ExitCode::from(crate::USAGE);
@@ -358,7 +358,7 @@ pub fn wrong(error: clap::Error) -> std::process::ExitCode {
         let _ = std::io::Write::write_all(&mut std::io::stderr(), help::ROOT.as_bytes());
         return std::process::ExitCode::from(crate::USAGE);
     }
-    crate::say::usage(&with_tip(error));
+    crate::stderr::usage(&with_tip(error));
     std::process::ExitCode::from(crate::USAGE)
 }
 

@@ -11,7 +11,7 @@ use profundo_report::text;
 
 use super::{Folder, name};
 use crate::options::Size;
-use crate::say;
+use crate::stderr;
 
 /// A file that was written to so shortly ago may still be written where files cannot be locked.
 const SETTLED: Duration = Duration::from_secs(30);
@@ -87,7 +87,7 @@ impl Keep {
             ),
             false => "the newest stay, as `--keep` says".to_owned(),
         };
-        say::note(&format!(
+        stderr::note(&format!(
             "old recordings are removed from {shown}: {which}; `--keep all` keeps every one, and `-o FILE` names one that is \
              never removed"
         ));

@@ -15,7 +15,7 @@ use super::Folder;
 use super::meant::newest_first;
 use crate::launch::LocalTime;
 use crate::options::List;
-use crate::say;
+use crate::stderr;
 
 /// The version of the list as JSON.
 const SCHEMA: u32 = 1;
@@ -140,7 +140,7 @@ pub fn list(options: &List) -> Result<ExitCode> {
     }
     if rows.is_empty() {
         let shown = folder.path().display();
-        say::note(&format!(
+        stderr::note(&format!(
             "there are no recordings in {shown}; `profundo run CMD` makes one"
         ));
         return Ok(ExitCode::SUCCESS);

@@ -13,7 +13,7 @@ use super::{AllTold, Asked, why_not};
 use crate::attach::is_over;
 use crate::launch::Signals;
 use crate::progress::Progress;
-use crate::say;
+use crate::stderr;
 
 /// Why nothing was told.
 pub enum Failed {
@@ -95,7 +95,7 @@ where
         Untold::Sink(why) => Failed::Other(anyhow!(why)),
     })?;
     if is_forked {
-        say::note(&format!(
+        stderr::note(&format!(
             "process {pid} is the child of a fork: the blocks that it has inherited are not known and not in it, only those \
              that it has asked for itself"
         ));

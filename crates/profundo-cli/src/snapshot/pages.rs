@@ -13,7 +13,7 @@ use super::{Asked, tell};
 use crate::attach::name_of;
 use crate::options::Snapshot;
 use crate::output::{Kind, Text};
-use crate::say;
+use crate::stderr;
 
 /// What stands for a block that is free, for one with an object that nothing can come to any more, and for one
 /// that is in use and holds no object: the items of a list, the table of a dictionary.
@@ -46,7 +46,7 @@ pub fn pages(options: &Snapshot) -> Result<ExitCode> {
     let room: u64 = pools.iter().map(|it| it.size * it.used.len() as u64).sum();
     let used = pools.iter().map(|it| it.size * it.in_use());
     let milliseconds = (told.pause + told.borrowed).as_secs_f64() * 1e3;
-    say::note(&format!(
+    stderr::note(&format!(
         "wrote {}: {} pages of {}, of whose blocks {:.1} % are in use by their bytes; the program was held up for \
          {milliseconds:.1} ms",
         out.display(),

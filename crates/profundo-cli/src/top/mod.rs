@@ -39,7 +39,7 @@ use crate::launch::{Ended, Got, Program, Signals, end_as, pass_on};
 use crate::options::{self, Top};
 use crate::run::UNBEGUN;
 use crate::sink::Done;
-use crate::{reading, say};
+use crate::{reading, stderr};
 
 use bell::Bell;
 use guardian::Guardian;
@@ -263,7 +263,7 @@ impl Running {
             tell(&done, file);
         }
         if let Some(path) = self.output.as_ref().and_then(Output::keep) {
-            say::note(&format!("the program's output is in {}", path.display()));
+            stderr::note(&format!("the program's output is in {}", path.display()));
         }
         Ok(match (ended?, left) {
             (Some(ended), _) => end_as(ended),
@@ -278,7 +278,7 @@ impl Running {
             return;
         }
         let output = self.output.as_ref().map(|output| output.path().display());
-        say::note(&format!(
+        stderr::note(&format!(
             "the program goes on, its output goes to {}; Ctrl-C interrupts it",
             output.map_or_else(String::new, |output| output.to_string())
         ));
@@ -304,11 +304,11 @@ fn state(options: &Top) -> State {
 fn tell(done: &Done, file: &File) {
     let path = file.path.display();
     match &done.failure {
-        Some(failure) => say::note(&format!(
+        Some(failure) => stderr::note(&format!(
             "the recording {path} ends early: {}; what is in it can be read (`profundo report {path}`)",
-            say::chain(failure)
+            stderr::chain(failure)
         )),
-        None => say::note(&format!(
+        None => stderr::note(&format!(
             "{} samples in {path}; `profundo report {path}` shows them",
             done.samples
         )),
