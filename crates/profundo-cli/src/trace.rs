@@ -93,10 +93,11 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
 
 /// What a native program needs to have its calls or lines counted.
 const HOW_CALLS: &str = "\
-no call was counted: the program is not Python's, and was not built to tell of its calls, or is linked statically. Built by gcc, g++ or \
-clang with -finstrument-functions, it is counted whole, each call with its time; by rustc with -Cinstrument-coverage, by clang with \
--fprofile-instr-generate, by gcc with --coverage or by either with -pg, each call without; as it is, root counts some of its functions with \
---functions=GLOB, and `profundo run` samples it";
+no call was counted, because this is a native program that counts none itself. Three ways out:
+  profundo trace --functions=GLOB -- CMD    counts some functions, as root, of the program as it is
+  gcc, g++, clang -finstrument-functions    builds a program whose calls are all counted, with their times
+  rustc -Cinstrument-coverage, clang -fprofile-instr-generate, gcc --coverage or -pg    the same without times
+`profundo run` samples it without counting";
 const HOW_LINES: &str = "\
 no line was counted: either no function fits, or the program is not Python's, and has no counters of lines, or is linked statically. It \
 has them if it is built by rustc with -Cinstrument-coverage, by clang with -fprofile-instr-generate -fcoverage-mapping, or by gcc with \

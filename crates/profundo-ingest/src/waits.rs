@@ -73,5 +73,6 @@ fn wait_of(kind: WaitKind) -> Wait {
         WaitKind::Fault => Wait::Fault,
         WaitKind::Other => Wait::Other,
         WaitKind::Cpu => Wait::Cpu,
+        WaitKind::Thread => Wait::Thread,
     }
 }

@@ -32,11 +32,13 @@ pub enum Wait {
     Other,
     /// A CPU, which other threads have.
     Cpu,
+    /// The end of a thread.
+    Thread,
 }
 
 impl Wait {
     /// All of them, in the order of their codes in saved files.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Gil,
         Self::Lock,
         Self::Sleep,
@@ -51,6 +53,7 @@ impl Wait {
         Self::Fault,
         Self::Other,
         Self::Cpu,
+        Self::Thread,
     ];
 
     /// The word in tables.
@@ -70,6 +73,7 @@ impl Wait {
             Self::Fault => "page fault",
             Self::Other => "system call",
             Self::Cpu => "CPU",
+            Self::Thread => "thread",
         }
     }
 
@@ -97,6 +101,8 @@ impl Wait {
             (Self::Poll, _) => "[waits for events]".into(),
             (Self::Signal, _) => "[waits for a signal]".into(),
             (Self::Fault, _) => "[waits for memory]".into(),
+            (Self::Thread, true) => "[waits for the end of a thread]".into(),
+            (Self::Thread, false) => named("waits for the end of thread"),
             (Self::Cpu, _) => "[waits for a CPU]".into(),
             (Self::Other, true) => "[waits]".into(),
             (Self::Other, false) => named("waits in"),

@@ -49,11 +49,13 @@ pub enum WaitKind {
     Other = 13,
     /// A CPU.
     Cpu = 14,
+    /// The end of a thread.
+    Thread = 15,
 }
 
 impl WaitKind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Gil,
         Self::Lock,
         Self::Sleep,
@@ -68,6 +70,7 @@ impl WaitKind {
         Self::Fault,
         Self::Other,
         Self::Cpu,
+        Self::Thread,
     ];
 
     fn from_code(code: u8) -> Option<Self> {

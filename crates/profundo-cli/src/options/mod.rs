@@ -342,6 +342,14 @@ pub fn refuse(why: &str) -> ! {
 pub fn wrong(error: clap::Error) -> std::process::ExitCode {
     let verb = error.get(ContextKind::InvalidSubcommand);
     if let Some(ContextValue::String(word)) = verb
+        && ["diff", "compare"].contains(&word.as_str())
+    {
+        crate::stderr::note(
+            "recordings cannot be compared yet: `profundo report @1 lines` and `profundo report @2 lines` show the last two",
+        );
+        return std::process::ExitCode::from(crate::USAGE);
+    }
+    if let Some(ContextValue::String(word)) = verb
         && crate::launch::Program::find(&[word.into()]).is_ok()
     {
         let words: Vec<_> = std::env::args().skip(1).collect();
@@ -364,11 +372,16 @@ pub fn wrong(error: clap::Error) -> std::process::ExitCode {
 
 /// What was typed wrong, with what another name of it is here that no likeness tells, and without tips that are none.
 pub fn with_tip(mut error: clap::Error) -> clap::Error {
-    drop_far_tips(&mut error);
     let typed = error.get(ContextKind::InvalidArg).map(ToString::to_string);
-    if let Some(report) = typed.as_deref().and_then(|it| it.strip_prefix("--"))
-        && What::from_str(report, false).is_ok()
-    {
+    let names = What::value_variants()
+        .iter()
+        .filter_map(What::to_possible_value);
+    let names: Vec<String> = names.map(|it| it.get_name().to_owned()).collect();
+    let typed_name = typed.as_deref().and_then(|it| it.strip_prefix("--"));
+    let nearest = |word: &str| names.iter().find(|name| distance(word, name) <= 1);
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    let is_report = usage.is_some_and(|it| it.contains("profundo report"));
+    if let Some(report) = typed_name.and_then(nearest).filter(|_| is_report) {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Usage);
         let tip = format!("`{report}` is a report: `profundo report {report}`");
@@ -376,6 +389,7 @@ pub fn with_tip(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, tips);
         return error;
     }
+    drop_far_tips(&mut error);
     if typed.is_some_and(|it| it.starts_with("--order")) {
         let tip = "the order of rows is `--sort`";
         let tips = ContextValue::StyledStrs(vec![tip.to_owned().into()]);

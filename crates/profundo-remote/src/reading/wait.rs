@@ -34,7 +34,10 @@ impl Wait {
         }
         let [first, second, third, ..] = blocked.arguments;
         match blocked.call {
-            libc::SYS_futex => wait(WaitKind::Lock, lock(pid, first, second)),
+            libc::SYS_futex => match joined(pid, second, third) {
+                Some(thread) => wait(WaitKind::Thread, thread),
+                None => wait(WaitKind::Lock, lock(pid, first, second)),
+            },
             SYS_FUTEX_WAITV => wait(WaitKind::Lock, String::new()),
             libc::SYS_nanosleep | libc::SYS_clock_nanosleep => wait(WaitKind::Sleep, String::new()),
             libc::SYS_wait4 | libc::SYS_waitid => {
@@ -76,6 +79,22 @@ impl Wait {
             }
         }
     }
+}
+
+/// The thread whose end is waited for, as `pthread_join` does: until the word that has its number is cleared by the
+/// kernel, which knows of no private futexes there.
+fn joined(pid: u32, operation: u64, expected: u64) -> Option<String> {
+    const FUTEX_WAIT: i32 = 0;
+    const FUTEX_WAIT_BITSET: i32 = 9;
+    const FUTEX_PRIVATE: i32 = 0x80;
+    let operation = operation as i32;
+    let is_wait = matches!(operation & FUTEX_COMMAND, FUTEX_WAIT | FUTEX_WAIT_BITSET);
+    if !is_wait || operation & FUTEX_PRIVATE != 0 {
+        return None;
+    }
+    let thread = u32::try_from(expected).ok().filter(|&it| it > 1)?;
+    let name = fs::read_to_string(format!("/proc/{pid}/task/{thread}/comm")).ok()?;
+    Some(format!("{thread} ({})", name.trim_end()))
 }
 
 /// A lock: its address, and which thread holds it, as far as the lock says so.
@@ -235,6 +254,12 @@ mod tests {
         let of = |call, arguments| Wait::of(pid, &blocked(call, arguments), false);
         let lock = of(libc::SYS_futex, [0xAB0, 0, 0, 0, 0, 0]);
         assert_eq!((lock.kind, lock.what.as_str()), (WaitKind::Lock, "0xab0"));
+        // Not a private futex, and the number of a thread that there is.
+        let join = of(libc::SYS_futex, [0xAB0, 0x109, u64::from(pid), 0, 0, 0]);
+        assert_eq!(join.kind, WaitKind::Thread);
+        assert!(join.what.starts_with(&format!("{pid} (")), "{}", join.what);
+        let shared = of(libc::SYS_futex, [0xAB0, 0x109, 1 << 31, 0, 0, 0]);
+        assert_eq!(shared.kind, WaitKind::Lock);
         let gil = Wait::of(pid, &blocked(libc::SYS_futex, [1; 6]), true);
         assert_eq!(gil.kind, WaitKind::Gil);
         assert_eq!(of(-1, [0; 6]).kind, WaitKind::Fault);

@@ -14,7 +14,7 @@ use crate::names::Names;
 use crate::{Choices, Look};
 
 pub(super) use json::memory_members;
-pub(super) use text::write_memory;
+pub(super) use text::{unreachable, write_memory};
 
 /// What was allocated, by line and by function.
 #[derive(Debug, Clone)]

@@ -183,7 +183,7 @@ fn lines_and_functions_have_a_table_each() {
         Quality: 244 allocations recorded, one about each 524 kB; ranges hold the true value 95 times in 100. A line with less than 1.57 MB may be missing.
     "#]].assert_eq(&text(&memory(), 130));
     expect![[r#"
-        Memory: 13.4 MB allocated in 200001 blocks, 1.39 MB of them live when the program began to end; most at 5.00 s: 1.39 MB; 8 % are the kernel's pages; no line seems to leak.
+        Memory: 13.4 MB allocated in 200001 blocks, 1.39 MB of them live when the program began to end; most at 5.00 s: 1.39 MB; 8 % are the kernel's pages; no leak was found.
 
         Size %     Size  Blocks     Live  At peak Temp% Lifetime  Py%  Trend         Lines that allocate
           92.2  12.3 MB    200k   346 kB   346 kB    49  20.0 µs  100   ▃▃▃▃▃██████  confidence.py:16  indices = [rng.randint(0, n - 1) f…

@@ -139,8 +139,10 @@ fn write_total(page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
         let share = whole_percent(held.share_of(Domain::Mapped));
         text += &format!("; {share} % are the kernel's pages");
     }
-    if found.leaks.is_empty() && found.seconds >= LONG_ENOUGH {
-        text += "; no line seems to leak";
+    let is_searched = !page.profile.heap.searched.is_empty();
+    let has_leaks = !found.leaks.is_empty() || !unreachable(found).is_empty();
+    if !has_leaks && (is_searched || found.seconds >= LONG_ENOUGH) {
+        text += "; no leak was found";
     }
     page.marked("Memory:", Color::Cyan, &format!("{text}."))
 }
@@ -358,7 +360,7 @@ fn write_unreachable(
 }
 
 /// The lines that have something which nobody pointed to in the end, the one that has most first.
-pub(super) fn unreachable(found: &Allocations) -> Vec<&HeapLine> {
+pub(in crate::views) fn unreachable(found: &Allocations) -> Vec<&HeapLine> {
     let size = |row: &HeapLine| row.held.unreachable.bytes().value;
     let has_some = |row: &&HeapLine| row.held.unreachable.seen() > 0;
     let mut rows: Vec<&HeapLine> = found.lines.iter().filter(has_some).collect();

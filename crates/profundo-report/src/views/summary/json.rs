@@ -84,6 +84,7 @@ impl Summary {
                         match row.wait.filter(|_| !row.is_idle) {
                             Some(Wait::Lock) => json.number("locks", number),
                             Some(Wait::Child) => json.number("children", number),
+                            Some(Wait::Thread) => json.number("joined_threads", number),
                             _ => {}
                         }
                         json.seconds("seconds", Some(row.weight));

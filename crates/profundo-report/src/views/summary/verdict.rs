@@ -9,7 +9,7 @@ use super::Answers;
 use super::waiting::{several, waited};
 use crate::names::Names;
 use crate::source::Source;
-use crate::units::{bytes, duration};
+use crate::units::{bytes, counted, duration};
 use crate::weighs::Weighs;
 use crate::width::keep_head;
 
@@ -285,8 +285,28 @@ impl Looking<'_> {
         Some(text)
     }
 
+    /// What was in blocks at the end that no pointer leads to.
+    fn lost(&self, found: &Allocations) -> Option<String> {
+        /// Less is what libraries leave on purpose.
+        const LITTLE: u64 = 100_000;
+        let row = *super::allocs::unreachable(found).first()?;
+        let lost = &row.held.unreachable;
+        let at = row
+            .of
+            .map_or(String::new(), |at| format!(" in {}", self.place(at)));
+        (lost.bytes().value >= LITTLE).then(|| {
+            format!(
+                "Memory leaks{at}: at the end, no pointer led to {} in {} from there.",
+                bytes(lost.bytes().value),
+                counted(lost.count().value, "block")
+            )
+        })
+    }
+
     fn leak(&self, found: &Allocations) -> Option<String> {
-        let leak = found.leaks.first()?;
+        let Some(leak) = found.leaks.first() else {
+            return self.lost(found);
+        };
         let at = (leak.of).map_or(String::new(), |at| format!(" in {}", self.place(at)));
         let (leaked, rate) = (leak.bytes.value, leak.rate.max(0.0).round() as u64);
         let mut lines = found.lines.iter();

@@ -95,6 +95,9 @@ pub(super) fn several(profile: &Profile, row: &WaitRow, names: &Names<'_>) -> Op
     let children = row.whats.len();
     match row.wait {
         Some(Wait::Child) if children > 1 => Some(format!("[waits for {children} children]")),
+        Some(Wait::Thread) if children > 1 => {
+            Some(format!("[waits for the end of {children} threads]"))
+        }
         _ => locks(profile, row, names),
     }
 }
