@@ -74,7 +74,8 @@ pub fn waits(profile: &Profile, selection: &Selection, shown: Shown) -> Vec<Wait
         let key = match idle.contains(&sample.thread) {
             true => (true, None, None, None),
             false => {
-                let is_one_of_many = matches!(said.wait, Some(Wait::Lock | Wait::Child | Wait::Thread));
+                let is_one_of_many =
+                    matches!(said.wait, Some(Wait::Lock | Wait::Child | Wait::Thread));
                 let what = said.what.filter(|_| !is_one_of_many);
                 (false, said.wait, what, said.at)
             }
