@@ -10,7 +10,7 @@ use core::ptr;
 use libc::sigset_t;
 use profundo_probe::{hidden, sys};
 
-use crate::{claims, process, real, signals};
+use crate::{claims, next_symbols, process, signals};
 
 /// How one of the C library's functions changes the mask: 0, or an error in its own way.
 type Real = unsafe extern "C-unwind" fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
@@ -97,7 +97,7 @@ unsafe fn change_sets(
     real: Option<Real>,
 ) -> c_int {
     let Some(real) = real else {
-        return real::missing();
+        return next_symbols::missing();
     };
     // SAFETY: null or the caller's.
     let wanted = (!set.is_null()).then(|| unsafe { bits_of(set) });
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn sigprocmask(
     old: *mut sigset_t,
 ) -> c_int {
     // SAFETY: passed on.
-    unsafe { change_sets(how, set, old, real::sigprocmask()) }
+    unsafe { change_sets(how, set, old, next_symbols::sigprocmask()) }
 }
 
 /// # Safety
@@ -134,12 +134,12 @@ pub unsafe extern "C" fn pthread_sigmask(
     old: *mut sigset_t,
 ) -> c_int {
     // SAFETY: passed on.
-    unsafe { change_sets(how, set, old, real::pthread_sigmask()) }
+    unsafe { change_sets(how, set, old, next_symbols::pthread_sigmask()) }
 }
 
 /// As `sigblock` and its like do it, which know of the first 32 signals only.
 fn change_word(how: c_int, set: Option<u64>) -> c_int {
-    let real = real::sigprocmask();
+    let real = next_symbols::sigprocmask();
     let before = real.and_then(|real| change(how, set, real).ok());
     before.map_or(-1, |mask| mask as c_int)
 }
@@ -169,11 +169,11 @@ pub unsafe extern "C" fn siggetmask() -> c_int {
 fn change_one(how: c_int, signal: c_int) -> c_int {
     const LAST: c_int = 64;
     if !(1..=LAST).contains(&signal) {
-        real::set_errno(libc::EINVAL);
+        next_symbols::set_errno(libc::EINVAL);
         return -1;
     }
-    let Some(real) = real::sigprocmask() else {
-        return real::missing();
+    let Some(real) = next_symbols::sigprocmask() else {
+        return next_symbols::missing();
     };
     match change(how, Some(hidden::bit(signal)), real) {
         Ok(_) => 0,
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn sigrelse(signal: c_int) -> c_int {
 /// As for the system call, with sets of eight bytes.
 pub unsafe fn by_number(how: c_int, set: *const u64, old: *mut u64) -> c_int {
     // SAFETY: sets are read and written as eight bytes.
-    unsafe { change_sets(how, set.cast(), old.cast(), real::sigprocmask()) }
+    unsafe { change_sets(how, set.cast(), old.cast(), next_symbols::sigprocmask()) }
 }
 
 /// A program begins, with the mask of the one before.

@@ -13,7 +13,9 @@ use profundo_probe::sys;
 
 use crate::home::{Home, Whose, home};
 use crate::lock::Lock;
-use crate::{blocked, fork, process, real, restrict, session, signals, threads, timers, traps};
+use crate::{
+    blocked, fork, next_symbols, process, restrict, session, signals, threads, timers, traps,
+};
 
 /// The signal that timers and the command's descriptors send; 0 if the program uses all that could be.
 static SENT: AtomicI32 = AtomicI32::new(0);
@@ -62,7 +64,7 @@ pub fn claim(signals: u64) {
     if !is_ours || !signals::is_installed() || restrict::has_left() || is_borrowed() {
         return;
     }
-    let error = real::errno();
+    let error = next_symbols::errno();
     // A child that has put off its entry waits for a signal that changes now.
     let home = fork::home_of_this_process();
     let has_changed = is_other_signal(used) || is_being_moved;
@@ -83,7 +85,7 @@ pub fn claim(signals: u64) {
             signals::take_back(signal);
         }
     }
-    real::set_errno(error);
+    next_symbols::set_errno(error);
 }
 
 /// The bits of [`ASKED`].

@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 
 use crate::home::{Whose, home};
-use crate::{calls, deferred, memory, process, real, restrict, session, threads};
+use crate::{calls, deferred, memory, next_symbols, process, restrict, session, threads};
 
 /// Has the C library tell us when the program leaves `main` or calls `exit`. What was registered
 /// first is called last.
@@ -17,7 +17,7 @@ pub fn watch() {
             memory::look_for_the_unreachable(home);
         }
     }
-    if let Some(on_exit) = real::on_exit() {
+    if let Some(on_exit) = next_symbols::on_exit() {
         // SAFETY: the function may be called at any time, and stays.
         unsafe { on_exit(at_exit, ptr::null_mut()) };
     }
@@ -87,7 +87,7 @@ fn leave(real: Option<unsafe extern "C-unwind" fn(c_int) -> !>, code: c_int) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(code: c_int) -> ! {
     note(code);
-    leave(real::_exit(), code)
+    leave(next_symbols::_exit(), code)
 }
 
 /// # Safety
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn _exit(code: c_int) -> ! {
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn _Exit(code: c_int) -> ! {
     note(code);
-    leave(real::_exit(), code)
+    leave(next_symbols::_exit(), code)
 }
 
 /// # Safety
@@ -104,5 +104,5 @@ pub unsafe extern "C" fn _Exit(code: c_int) -> ! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn quick_exit(code: c_int) -> ! {
     note(code);
-    leave(real::quick_exit(), code)
+    leave(next_symbols::quick_exit(), code)
 }

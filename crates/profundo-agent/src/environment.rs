@@ -8,7 +8,7 @@ use profundo_probe::loading::{self, Verdict};
 use profundo_probe::shared::SESSION_VARIABLE;
 
 use crate::loadable::{self, Target};
-use crate::real::Strings;
+use crate::next_symbols::Strings;
 use crate::{files, session};
 
 /// More variables than anybody has.

@@ -8,7 +8,7 @@ use core::ffi::{c_char, c_int};
 use core::mem::MaybeUninit;
 
 use crate::loadable::Target;
-use crate::real::{self, Strings};
+use crate::next_symbols::{self, Strings};
 use crate::{calls, ends, environment, files, quiet, signals};
 
 /// # Safety
@@ -18,7 +18,7 @@ pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, list: S
     // SAFETY: the caller's arguments, passed on.
     unsafe {
         replace(Target::Path(path), list, |list| {
-            real::execve().map(|f| f(path, arguments, list))
+            next_symbols::execve().map(|f| f(path, arguments, list))
         })
     }
 }
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn execvpe(file: *const c_char, arguments: Strings, list: 
     // SAFETY: the caller's arguments, passed on.
     unsafe {
         replace(Target::Name(file), list, |list| {
-            real::execvpe().map(|f| f(file, arguments, list))
+            next_symbols::execvpe().map(|f| f(file, arguments, list))
         })
     }
 }
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, list: Strings)
     // SAFETY: the caller's arguments, passed on.
     unsafe {
         replace(Target::File(file), list, |list| {
-            real::fexecve().map(|f| f(file, arguments, list))
+            next_symbols::fexecve().map(|f| f(file, arguments, list))
         })
     }
 }
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn execveat(
     // SAFETY: the caller's arguments, passed on.
     unsafe {
         replace(target_at(directory, path), list, |list| {
-            real::execveat().map(|f| f(directory, path, arguments, list, flags))
+            next_symbols::execveat().map(|f| f(directory, path, arguments, list, flags))
         })
     }
 }
@@ -117,7 +117,7 @@ unsafe fn replace(
             result
         })
     };
-    result.unwrap_or_else(real::missing)
+    result.unwrap_or_else(next_symbols::missing)
 }
 
 /// What is done with a list of arguments.
@@ -227,7 +227,7 @@ unsafe extern "C" fn exec_list(
     }
     let bytes = (count + 1) * size_of::<*const c_char>();
     let Some(memory) = files::map_zeroed(bytes) else {
-        real::set_errno(libc::ENOMEM);
+        next_symbols::set_errno(libc::ENOMEM);
         return -1;
     };
     fill(memory.as_ptr().cast());

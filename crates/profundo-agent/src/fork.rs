@@ -12,7 +12,7 @@ use profundo_probe::{clock, sys, urgent};
 
 use crate::home::{Home, Whose, home};
 use crate::session::NoRing;
-use crate::{calls, deferred, files, memory, python, real, session, shell, start};
+use crate::{calls, deferred, files, memory, next_symbols, python, session, shell, start};
 
 /// How long a child waits for a ring, in nanoseconds: its parent may wait for it.
 const PATIENCE: u64 = 20_000_000;
@@ -25,7 +25,7 @@ pub fn watch() {
             begin_child(home, true);
         }
     }
-    if let Some(register) = real::__register_atfork() {
+    if let Some(register) = next_symbols::__register_atfork() {
         let nothing = ptr::null_mut();
         // SAFETY: the function may be called in any child, and stays.
         unsafe { register(nothing, nothing, in_child as *mut _, nothing) };

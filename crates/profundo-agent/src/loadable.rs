@@ -7,7 +7,7 @@ use profundo_probe::loading::{self, Surroundings, Verdict, Why};
 
 use crate::environment;
 use crate::files;
-use crate::real::Strings;
+use crate::next_symbols::Strings;
 
 /// What is to be executed.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use core::ffi::c_int;
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec};
 use profundo_probe::hidden;
 
-use crate::{blocked, claims, real};
+use crate::{blocked, claims, next_symbols};
 
 /// Runs `f` with the mask that the program wants, and ours blocked too where it has no handler for them.
 ///
@@ -32,8 +32,8 @@ unsafe fn with_mask<T>(mask: *const sigset_t, f: impl FnOnce(*const sigset_t) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sigsuspend(mask: *const sigset_t) -> c_int {
     // SAFETY: the caller's arguments, passed on.
-    let result = unsafe { with_mask(mask, |mask| real::sigsuspend().map(|f| f(mask))) };
-    result.unwrap_or_else(real::missing)
+    let result = unsafe { with_mask(mask, |mask| next_symbols::sigsuspend().map(|f| f(mask))) };
+    result.unwrap_or_else(next_symbols::missing)
 }
 
 /// # Safety
@@ -48,10 +48,10 @@ pub unsafe extern "C-unwind" fn ppoll(
     // SAFETY: the caller's arguments, passed on.
     let result = unsafe {
         with_mask(mask, |mask| {
-            real::ppoll().map(|f| f(files, count, time, mask))
+            next_symbols::ppoll().map(|f| f(files, count, time, mask))
         })
     };
-    result.unwrap_or_else(real::missing)
+    result.unwrap_or_else(next_symbols::missing)
 }
 
 /// # Safety
@@ -67,10 +67,10 @@ pub unsafe extern "C-unwind" fn __ppoll_chk(
     // SAFETY: the caller's arguments, passed on.
     let result = unsafe {
         with_mask(mask, |mask| {
-            real::__ppoll_chk().map(|f| f(files, count, time, mask, bytes))
+            next_symbols::__ppoll_chk().map(|f| f(files, count, time, mask, bytes))
         })
     };
-    result.unwrap_or_else(real::missing)
+    result.unwrap_or_else(next_symbols::missing)
 }
 
 /// # Safety
@@ -87,10 +87,10 @@ pub unsafe extern "C-unwind" fn pselect(
     // SAFETY: the caller's arguments, passed on.
     let result = unsafe {
         with_mask(mask, |mask| {
-            real::pselect().map(|f| f(count, read, write, except, time, mask))
+            next_symbols::pselect().map(|f| f(count, read, write, except, time, mask))
         })
     };
-    result.unwrap_or_else(real::missing)
+    result.unwrap_or_else(next_symbols::missing)
 }
 
 /// # Safety
@@ -106,10 +106,10 @@ pub unsafe extern "C-unwind" fn epoll_pwait(
     // SAFETY: the caller's arguments, passed on.
     let result = unsafe {
         with_mask(mask, |mask| {
-            real::epoll_pwait().map(|f| f(file, events, most, time, mask))
+            next_symbols::epoll_pwait().map(|f| f(file, events, most, time, mask))
         })
     };
-    result.unwrap_or_else(real::missing)
+    result.unwrap_or_else(next_symbols::missing)
 }
 
 /// # Safety
@@ -125,10 +125,10 @@ pub unsafe extern "C-unwind" fn epoll_pwait2(
     // SAFETY: the caller's arguments, passed on.
     let result = unsafe {
         with_mask(mask, |mask| {
-            real::epoll_pwait2().map(|f| f(file, events, most, time, mask))
+            next_symbols::epoll_pwait2().map(|f| f(file, events, most, time, mask))
         })
     };
-    result.unwrap_or_else(real::missing)
+    result.unwrap_or_else(next_symbols::missing)
 }
 
 /// A descriptor for nearly all signals is not for ours: our ticks would come out of it. Who names one in
@@ -138,8 +138,8 @@ pub unsafe extern "C-unwind" fn epoll_pwait2(
 /// As for `signalfd`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn signalfd(file: c_int, mask: *const sigset_t, flags: c_int) -> c_int {
-    let Some(real) = real::signalfd() else {
-        return real::missing();
+    let Some(real) = next_symbols::signalfd() else {
+        return next_symbols::missing();
     };
     if mask.is_null() {
         // SAFETY: the caller's arguments, passed on.

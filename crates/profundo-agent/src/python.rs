@@ -13,7 +13,7 @@ use profundo_probe::python::{Found, Range};
 
 use crate::home::{Home, home};
 use crate::symbols::{self, Scope, Symbol};
-use crate::{door, fork, memory, real, waits};
+use crate::{door, fork, memory, next_symbols, waits};
 
 /// Not looked for, being looked for, or found, whether its stacks are read or not.
 mod state {
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn pthread_key_create(
     key: *mut c_uint,
     destructor: Option<unsafe extern "C" fn(*mut c_void)>,
 ) -> c_int {
-    let Some(real) = real::pthread_key_create() else {
+    let Some(real) = next_symbols::pthread_key_create() else {
         return libc::EAGAIN;
     };
     if STATE.load(Ordering::Relaxed) == state::MISSING

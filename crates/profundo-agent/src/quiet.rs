@@ -11,7 +11,9 @@ use profundo_probe::shared::Silence;
 use profundo_probe::{hidden, sys};
 
 use crate::home::{Home, Whose, home};
-use crate::{blocked, claims, process, real, restrict, session, signals, threads, timers, traps};
+use crate::{
+    blocked, claims, next_symbols, process, restrict, session, signals, threads, timers, traps,
+};
 
 /// What is to be undone if the program stays.
 #[derive(Clone, Copy)]
@@ -52,7 +54,7 @@ pub fn before_exec() -> Quiet {
             ..nothing
         };
     }
-    let error = real::errno();
+    let error = next_symbols::errno();
     ask(home);
     let mask = blocked::make_real();
     if sent != 0 {
@@ -61,7 +63,7 @@ pub fn before_exec() -> Quiet {
     if traps::is_installed() {
         profundo_probe::traps::take_back();
     }
-    real::set_errno(error);
+    next_symbols::set_errno(error);
     Quiet {
         is_silent: true,
         mask,
@@ -96,10 +98,10 @@ pub fn after_exec(quiet: Quiet) {
         start_timer(home);
     }
     if quiet.is_silent {
-        let error = real::errno();
+        let error = next_symbols::errno();
         silence(home).wanted.fetch_sub(1, Ordering::Release);
         threads::tell(home);
-        real::set_errno(error);
+        next_symbols::set_errno(error);
     }
 }
 

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use profundo_probe::urgent;
 
-use crate::{calls, claims, deferred, fork, memory, real, signals, threads, traps};
+use crate::{calls, claims, deferred, fork, memory, next_symbols, signals, threads, traps};
 
 /// Lets the program be told of each reading of the cycle counter, by a signal that kills it.
 const PR_SET_TSC: c_int = 26;
@@ -58,10 +58,10 @@ pub unsafe extern "C" fn prctl(
     } else if (option, first) == (PR_SET_TSC, PR_TSC_SIGSEGV) {
         leave(false);
     }
-    match real::prctl() {
+    match next_symbols::prctl() {
         // SAFETY: the caller's arguments, passed on.
         Some(real) => unsafe { real(option, first, second, third, fourth) },
-        None => real::missing(),
+        None => next_symbols::missing(),
     }
 }
 

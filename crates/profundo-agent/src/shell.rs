@@ -17,7 +17,7 @@ use profundo_probe::{hidden, sys};
 
 use crate::loadable::Target;
 use crate::lock::Lock;
-use crate::real::{self, Strings};
+use crate::next_symbols::{self, Strings};
 use crate::spawn::posix_spawn;
 use crate::{environment, session, signals};
 
@@ -26,10 +26,10 @@ use crate::{environment, session, signals};
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn system(line: *const c_char) -> c_int {
     if line.is_null() || session::variables().is_none() {
-        return match real::system() {
+        return match next_symbols::system() {
             // SAFETY: the caller's argument, passed on.
             Some(system) => unsafe { system(line) },
-            None => real::missing(),
+            None => next_symbols::missing(),
         };
     }
     // SAFETY: the caller's argument, passed on.
@@ -56,7 +56,7 @@ static IGNORED: Ignored = Ignored {
 const SIGNALS: [c_int; 2] = [libc::SIGINT, libc::SIGQUIT];
 
 fn set_action(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) {
-    if let Some(sigaction) = real::sigaction() {
+    if let Some(sigaction) = next_symbols::sigaction() {
         // SAFETY: each is null or valid.
         unsafe { sigaction(signal, new, old) };
     }
@@ -118,7 +118,7 @@ unsafe fn run(line: *const c_char) -> c_int {
     restore();
     sys::set_signal_mask(mask);
     if error != 0 {
-        real::set_errno(error);
+        next_symbols::set_errno(error);
     }
     status
 }
@@ -172,7 +172,7 @@ fn wait_or_kill(shell: pid_t) -> c_int {
         // SAFETY: plain calls; the thread is being cancelled already, so waiting is no longer
         // an occasion to cancel it.
         unsafe {
-            if let Some(kill) = real::kill() {
+            if let Some(kill) = next_symbols::kill() {
                 kill(shell, libc::SIGKILL);
             }
             let wait = [shell as usize, 0, 0, 0, 0, 0];
@@ -181,9 +181,9 @@ fn wait_or_kill(shell: pid_t) -> c_int {
         restore();
     }
     let (Some(push), Some(pop), Some(waitpid)) = (
-        real::_pthread_cleanup_push(),
-        real::_pthread_cleanup_pop(),
-        real::waitpid(),
+        next_symbols::_pthread_cleanup_push(),
+        next_symbols::_pthread_cleanup_pop(),
+        next_symbols::waitpid(),
     ) else {
         return -1;
     };
@@ -196,7 +196,7 @@ fn wait_or_kill(shell: pid_t) -> c_int {
         push(buffer, kill, shell as usize as *mut c_void);
         let waited = loop {
             let waited = waitpid(shell, &mut status, 0);
-            if waited != -1 || real::errno() != libc::EINTR {
+            if waited != -1 || next_symbols::errno() != libc::EINTR {
                 break waited;
             }
         };
@@ -217,8 +217,8 @@ pub fn reset_after_fork() {
 /// As for `popen`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn popen(line: *const c_char, mode: *const c_char) -> *mut FILE {
-    let Some(real) = real::popen() else {
-        real::missing();
+    let Some(real) = next_symbols::popen() else {
+        next_symbols::missing();
         return ptr::null_mut();
     };
     if session::variables().is_none() {
@@ -235,9 +235,9 @@ pub unsafe extern "C-unwind" fn popen(line: *const c_char, mode: *const c_char) 
             let signals = signals::before_spawn();
             let stream = real(line, mode);
             signals::after_spawn(signals);
-            let error = real::errno();
+            let error = next_symbols::errno();
             put_back(list, with_ours);
-            real::set_errno(error);
+            next_symbols::set_errno(error);
             stream
         })
     };

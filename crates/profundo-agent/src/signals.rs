@@ -17,7 +17,7 @@ use profundo_probe::urgent::{self, Action};
 
 use crate::home::{Whose, home};
 use crate::lock::Lock;
-use crate::real::{self, Handler};
+use crate::next_symbols::{self, Handler};
 use crate::{blocked, claims, door, fork, process, python, traps};
 
 /// What the C library's own handlers carry, and tell whoever asks.
@@ -33,7 +33,7 @@ static CHANGING: Lock = Lock::new();
 
 /// Installs our handler, and hides the signals that come to it.
 pub fn install() {
-    let Some(sigaction) = real::sigaction() else {
+    let Some(sigaction) = next_symbols::sigaction() else {
         return;
     };
     CHANGING.with(|| {
@@ -80,7 +80,7 @@ fn exchange(signal: c_int, new: Option<Action>) -> Action {
         let before = urgent::believed(signal);
         if let Some(new) = new {
             urgent::believe(signal, new);
-            if let Some(sigaction) = real::sigaction() {
+            if let Some(sigaction) = next_symbols::sigaction() {
                 // SAFETY: the action is ours.
                 unsafe { sigaction(signal, &new.installed(signal), ptr::null_mut()) };
             }
@@ -103,8 +103,8 @@ pub unsafe extern "C" fn sigaction(
             python::look_if_asked(home);
             door::see_to_it();
         }
-        let Some(real) = real::sigaction() else {
-            return real::missing();
+        let Some(real) = next_symbols::sigaction() else {
+            return next_symbols::missing();
         };
         // SAFETY: the caller's arguments, passed on.
         let result = unsafe { real(signal, new, old) };
@@ -153,7 +153,7 @@ pub fn exchange_by_number(signal: c_int, new: Option<Action>) -> Option<Action> 
 /// As `signal` and its like do it: returns the handler before.
 fn exchange_handler(signal: c_int, handler: Handler, flags: c_int) -> Handler {
     if handler == libc::SIG_ERR {
-        real::set_errno(libc::EINVAL);
+        next_symbols::set_errno(libc::EINVAL);
         return libc::SIG_ERR;
     }
     let new = Action {
@@ -178,7 +178,7 @@ macro_rules! simple {
             if is_for_us(signal) {
                 return exchange_handler(signal, handler, $flags);
             }
-            match real::$real() {
+            match next_symbols::$real() {
                 // SAFETY: the caller's arguments, passed on.
                 Some(real) => hide(signal, unsafe { real(signal, handler) }),
                 None => libc::SIG_ERR,
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handler {
     /// To block the signal, and not to change its action.
     const SIG_HOLD: Handler = 2;
     if !is_for_us(signal) {
-        return match real::sigset() {
+        return match next_symbols::sigset() {
             // SAFETY: the caller's arguments, passed on.
             Some(real) => hide(signal, unsafe { real(signal, handler) }),
             None => libc::SIG_ERR,
@@ -257,10 +257,10 @@ pub unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
         exchange_handler(signal, libc::SIG_IGN, 0);
         return 0;
     }
-    match real::sigignore() {
+    match next_symbols::sigignore() {
         // SAFETY: the caller's argument, passed on.
         Some(real) => unsafe { real(signal) },
-        None => real::missing(),
+        None => next_symbols::missing(),
     }
 }
 
@@ -277,10 +277,10 @@ pub unsafe extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int 
         exchange(signal, Some(action));
         return 0;
     }
-    match real::siginterrupt() {
+    match next_symbols::siginterrupt() {
         // SAFETY: the caller's arguments, passed on.
         Some(real) => unsafe { real(signal, interrupt) },
-        None => real::missing(),
+        None => next_symbols::missing(),
     }
 }
 
@@ -323,13 +323,13 @@ pub fn after_exec(changed: u64) {
     if changed == 0 {
         return;
     }
-    let error = real::errno();
+    let error = next_symbols::errno();
     for signal in ALL {
         if changed & bit(signal) != 0 {
             set(signal, urgent::believed(signal).installed(signal));
         }
     }
-    real::set_errno(error);
+    next_symbols::set_errno(error);
 }
 
 /// The kernel's action for a signal.
@@ -337,12 +337,12 @@ fn current(signal: c_int) -> Option<libc::sigaction> {
     // SAFETY: zeroed is a valid action, and the place is ours.
     unsafe {
         let mut action: libc::sigaction = zeroed();
-        (real::sigaction()?(signal, ptr::null(), &mut action) == 0).then_some(action)
+        (next_symbols::sigaction()?(signal, ptr::null(), &mut action) == 0).then_some(action)
     }
 }
 
 fn set(signal: c_int, action: libc::sigaction) {
-    if let Some(sigaction) = real::sigaction() {
+    if let Some(sigaction) = next_symbols::sigaction() {
         // SAFETY: the action is ours.
         unsafe { sigaction(signal, &action, ptr::null_mut()) };
     }
@@ -382,8 +382,8 @@ pub unsafe extern "C-unwind" fn sigwait(set: *const sigset_t, result: *mut c_int
         // SAFETY: the caller's arguments, passed on; the information is ours.
         let signal = unsafe { sigwaitinfo(set, info.as_mut_ptr()) };
         match signal {
-            -1 if real::errno() == libc::EINTR => {}
-            -1 => return real::errno(),
+            -1 if next_symbols::errno() == libc::EINTR => {}
+            -1 => return next_symbols::errno(),
             signal => {
                 // SAFETY: the caller's place.
                 unsafe { *result = signal };
@@ -397,8 +397,8 @@ pub unsafe extern "C-unwind" fn sigwait(set: *const sigset_t, result: *mut c_int
 /// As for `sigwaitinfo`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sigwaitinfo(set: *const sigset_t, info: *mut siginfo_t) -> c_int {
-    let Some(real) = real::sigwaitinfo() else {
-        return real::missing();
+    let Some(real) = next_symbols::sigwaitinfo() else {
+        return next_symbols::missing();
     };
     // SAFETY: the caller's set.
     unsafe { claims::before_wait(set) };
@@ -432,8 +432,8 @@ pub unsafe extern "C-unwind" fn sigtimedwait(
         // SAFETY: the caller's arguments, passed on.
         return unsafe { sigwaitinfo(set, info) };
     };
-    let Some(real) = real::sigtimedwait() else {
-        return real::missing();
+    let Some(real) = next_symbols::sigtimedwait() else {
+        return next_symbols::missing();
     };
     // SAFETY: the caller's set.
     unsafe { claims::before_wait(set) };
@@ -470,8 +470,8 @@ pub unsafe extern "C-unwind" fn sigtimedwait(
 /// As for `sigpending`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigpending(set: *mut sigset_t) -> c_int {
-    let Some(real) = real::sigpending() else {
-        return real::missing();
+    let Some(real) = next_symbols::sigpending() else {
+        return next_symbols::missing();
     };
     // SAFETY: the caller's place.
     unsafe {

@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int};
 use libc::{pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
 
 use crate::loadable::Target;
-use crate::real::{self, Strings};
+use crate::next_symbols::{self, Strings};
 use crate::{environment, signals};
 
 macro_rules! spawns {
@@ -21,7 +21,7 @@ macro_rules! spawns {
             arguments: Strings,
             list: Strings,
         ) -> c_int {
-            let Some(real) = real::$name() else {
+            let Some(real) = next_symbols::$name() else {
                 return libc::ENOSYS;
             };
             // SAFETY: the caller's arguments, passed on.

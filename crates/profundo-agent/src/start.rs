@@ -11,8 +11,8 @@ use profundo_probe::{clock, sys, urgent};
 use crate::home::{self, Home, home};
 use crate::patience::Wait;
 use crate::{
-    claims, deferred, ends, environment, fork, memory, process, python, real, session, signals,
-    symbols, threads, traps,
+    claims, deferred, ends, environment, fork, memory, next_symbols, process, python, session,
+    signals, symbols, threads, traps,
 };
 
 /// Before, during and after the start.
@@ -97,7 +97,7 @@ fn start(arguments: Option<Arguments>) {
         return;
     }
     let began = cpu_time();
-    real::resolve();
+    next_symbols::resolve();
     // SAFETY: the program has not begun.
     if let Some((control, is_behind)) = unsafe { find_session() } {
         record(control, is_behind, arguments);

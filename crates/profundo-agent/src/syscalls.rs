@@ -10,14 +10,14 @@ use profundo_probe::hidden::ALL;
 use profundo_probe::sys;
 use profundo_probe::urgent::Action;
 
-use crate::real::{self, Strings};
+use crate::next_symbols::{self, Strings};
 use crate::{blocked, exec, masks, restrict, signals, trace};
 
 /// What goes on with the caller's arguments: the C library's function, one of ours, or one that
 /// fails.
 extern "C" fn before(number: c_long, first: c_long) -> *const () {
     extern "C" fn fails() -> c_long {
-        real::missing().into()
+        next_symbols::missing().into()
     }
     match number {
         libc::SYS_execve => return by_path as *const (),
@@ -31,7 +31,7 @@ extern "C" fn before(number: c_long, first: c_long) -> *const () {
         libc::SYS_ptrace => trace::before(first as c_uint),
         _ => {}
     }
-    real::syscall().map_or(fails as *const (), |real| real as *const ())
+    next_symbols::syscall().map_or(fails as *const (), |real| real as *const ())
 }
 
 /// A call that may return twice, or on another stack, finds the caller's stack as it left it: what
@@ -111,8 +111,8 @@ unsafe extern "C" fn action(
     old: *mut KernelAction,
     bytes: usize,
 ) -> c_long {
-    let Some(real) = real::syscall() else {
-        return real::missing().into();
+    let Some(real) = next_symbols::syscall() else {
+        return next_symbols::missing().into();
     };
     type Raw = unsafe extern "C-unwind" fn(
         c_long,
@@ -178,7 +178,7 @@ fn is_wrong(set: *const u64, bytes: usize) -> bool {
         _ if bytes != SET_BYTES => libc::EINVAL,
         _ => return false,
     };
-    real::set_errno(error);
+    next_symbols::set_errno(error);
     true
 }
 
@@ -212,7 +212,7 @@ unsafe extern "C" fn mask(
         _ => kernel_mask(libc::SIG_BLOCK, ptr::null(), old, bytes),
     };
     if refused != 0 {
-        real::set_errno(refused);
+        next_symbols::set_errno(refused);
         return -1;
     }
     let set = wanted.as_ref().map_or(ptr::null(), ptr::from_ref);

@@ -14,7 +14,7 @@ use profundo_probe::shared::RECORDS;
 use profundo_probe::{regs, sys};
 
 use crate::home::Home;
-use crate::real::{self, ThrdFunction, ThreadFunction};
+use crate::next_symbols::{self, ThrdFunction, ThreadFunction};
 use crate::{blocked, calls, fork, memory, process, python, restrict, session, start, timers};
 
 /// How many threads can be in the making at one time; others are not entered.
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn pthread_create(
     function: ThreadFunction,
     argument: *mut c_void,
 ) -> c_int {
-    let Some(real) = real::pthread_create() else {
+    let Some(real) = next_symbols::pthread_create() else {
         return libc::EAGAIN;
     };
     // SAFETY: the caller's arguments, passed on.
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn thrd_create(
 ) -> c_int {
     /// `thrd_error`.
     const FAILED: c_int = 2;
-    let Some(real) = real::thrd_create() else {
+    let Some(real) = next_symbols::thrd_create() else {
         return FAILED;
     };
     // SAFETY: the caller's arguments, passed on. What `first` returns is what the program's
@@ -181,7 +181,7 @@ pub fn make_key() {
     /// Values of later keys lie in memory that the C library allocates.
     const FIRST_BLOCK: c_uint = 32;
     let mut key: c_uint = 0;
-    if let Some(create) = real::pthread_key_create()
+    if let Some(create) = next_symbols::pthread_key_create()
         // SAFETY: the key is ours to be written; the destructor stays.
         && unsafe { create(&mut key, Some(at_end)) } == 0
         && key < FIRST_BLOCK
@@ -209,7 +209,7 @@ impl Value {
 
     fn set(self) {
         if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1)
-            && let Some(set) = real::pthread_setspecific()
+            && let Some(set) = next_symbols::pthread_setspecific()
         {
             // SAFETY: the key is ours. The value is a number.
             unsafe { set(key, ptr::without_provenance(self.0)) };

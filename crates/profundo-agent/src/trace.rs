@@ -5,7 +5,7 @@ use core::ffi::{c_long, c_uint, c_void};
 
 use libc::pid_t;
 
-use crate::{real, traps};
+use crate::{next_symbols, traps};
 
 /// Before a call of `ptrace`.
 pub fn before(request: c_uint) {
@@ -24,9 +24,9 @@ pub unsafe extern "C" fn ptrace(
     data: *mut c_void,
 ) -> c_long {
     before(request);
-    match real::ptrace() {
+    match next_symbols::ptrace() {
         // SAFETY: the caller's arguments, passed on.
         Some(real) => unsafe { real(request, process, address, data) },
-        None => real::missing().into(),
+        None => next_symbols::missing().into(),
     }
 }

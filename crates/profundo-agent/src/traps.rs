@@ -14,7 +14,7 @@ use profundo_probe::shared::trap_state;
 use profundo_probe::urgent::{self, Action};
 
 use crate::home::{Whose, home};
-use crate::{claims, real, threads};
+use crate::{claims, next_symbols, threads};
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
@@ -25,7 +25,7 @@ pub fn is_installed() -> bool {
 
 /// Installs our handler, if nobody has one.
 pub fn install() {
-    let Some(sigaction) = real::sigaction() else {
+    let Some(sigaction) = next_symbols::sigaction() else {
         return;
     };
     // SAFETY: zeroed is a valid action; all pointers are ours.
@@ -83,17 +83,17 @@ pub fn is_lent() -> bool {
 
 /// The program has a handler of its own for SIGTRAP from here on.
 pub fn before_handler() {
-    let error = real::errno();
+    let error = next_symbols::errno();
     claims::claim(hidden::bit(libc::SIGTRAP));
-    real::set_errno(error);
+    next_symbols::set_errno(error);
 }
 
 /// The process lets its parent trace it.
 pub fn before_trace() {
     if is_lent() {
-        let error = real::errno();
+        let error = next_symbols::errno();
         give_up();
-        real::set_errno(error);
+        next_symbols::set_errno(error);
     }
 }
 
@@ -109,7 +109,7 @@ pub fn leave() {
     if !is_sure && !action.is_function() {
         action.handler = libc::SIG_IGN;
     }
-    if let Some(sigaction) = real::sigaction() {
+    if let Some(sigaction) = next_symbols::sigaction() {
         // SAFETY: the action is ours.
         unsafe { sigaction(libc::SIGTRAP, &action.to_libc(), ptr::null_mut()) };
     }

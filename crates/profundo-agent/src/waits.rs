@@ -10,7 +10,7 @@ use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 use profundo_probe::python::Range;
 use profundo_probe::{Counters, Slot, ThreadRecord, clock, sys};
 
-use crate::{fork, real};
+use crate::{fork, next_symbols};
 
 /// Where `_PyRuntime` lies, and how long it is; 0 if there is none.
 static START: AtomicUsize = AtomicUsize::new(0);
@@ -128,7 +128,7 @@ pub unsafe extern "C-unwind" fn pthread_cond_wait(
     condition: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
 ) -> c_int {
-    let Some(real) = real::pthread_cond_wait() else {
+    let Some(real) = next_symbols::pthread_cond_wait() else {
         return libc::ENOSYS;
     };
     // SAFETY: the caller's arguments, passed on.
@@ -143,7 +143,7 @@ pub unsafe extern "C-unwind" fn pthread_cond_timedwait(
     mutex: *mut pthread_mutex_t,
     time: *const timespec,
 ) -> c_int {
-    let Some(real) = real::pthread_cond_timedwait() else {
+    let Some(real) = next_symbols::pthread_cond_timedwait() else {
         return libc::ENOSYS;
     };
     // SAFETY: the caller's arguments, passed on.
@@ -159,7 +159,7 @@ pub unsafe extern "C-unwind" fn pthread_cond_clockwait(
     clock: clockid_t,
     time: *const timespec,
 ) -> c_int {
-    let Some(real) = real::pthread_cond_clockwait() else {
+    let Some(real) = next_symbols::pthread_cond_clockwait() else {
         return libc::ENOSYS;
     };
     // SAFETY: the caller's arguments, passed on.

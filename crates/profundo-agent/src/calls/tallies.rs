@@ -11,7 +11,7 @@ use profundo_probe::sys;
 
 use super::native;
 use crate::home::Home;
-use crate::{fork, process, real, restrict, session, threads};
+use crate::{fork, next_symbols, process, restrict, session, threads};
 
 /// So long the process waits for the command to begin, in nanoseconds: where counters would be lost, and where only the names of
 /// libraries would be. Of many children that begin at one time each waits for those before it.
@@ -66,7 +66,7 @@ fn show(home: Home, moment: u32) {
     let (none, wanted) = (tallies_state::NONE, tallies_state::WANTED);
     tallies.moment.store(moment, Ordering::Relaxed);
     // Release pairs with the acquire of the command. Another thread may ask already: once is enough.
-    let error = real::errno();
+    let error = next_symbols::errno();
     let asked = (tallies.state).compare_exchange(none, wanted, Ordering::AcqRel, failure);
     if asked.is_err() {
         return;
@@ -87,7 +87,7 @@ fn show(home: Home, moment: u32) {
         sys::futex_wait(&tallies.state, state, TURN);
     }
     tallies.state.store(none, Ordering::Release);
-    real::set_errno(error);
+    next_symbols::set_errno(error);
 }
 
 /// What gcc's functions write to is called so.
@@ -127,9 +127,9 @@ pub unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_uint) -
     // SAFETY: the caller's arguments, passed on. Where there is no third one, nobody looks at it.
     unsafe {
         before_open(path);
-        match real::open() {
+        match next_symbols::open() {
             Some(real) => real(path, flags, mode),
-            None => real::missing(),
+            None => next_symbols::missing(),
         }
     }
 }
@@ -141,9 +141,9 @@ pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: c_uint)
     // SAFETY: as above.
     unsafe {
         before_open(path);
-        match real::open64() {
+        match next_symbols::open64() {
             Some(real) => real(path, flags, mode),
-            None => real::missing(),
+            None => next_symbols::missing(),
         }
     }
 }

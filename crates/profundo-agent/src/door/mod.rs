@@ -20,8 +20,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use profundo_probe::shared::{Request, refusal, request_state, way, wish};
 use profundo_probe::sys;
 
+use crate::next_symbols::{self, ThreadFunction};
 use crate::process;
-use crate::real::{self, ThreadFunction};
 use crate::symbols::{self, Scope};
 pub use api::{Api, find as api};
 pub use table::Kept;
@@ -142,7 +142,7 @@ type Create = unsafe extern "C-unwind" fn(
 
 /// The C library's, whichever of us was loaded first.
 fn create_thread() -> Option<Create> {
-    if let Some(create) = real::pthread_create() {
+    if let Some(create) = next_symbols::pthread_create() {
         return Some(create);
     }
     let mut found = 0;

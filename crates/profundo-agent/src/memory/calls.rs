@@ -14,7 +14,7 @@ use crate::memory::entry::{caller, counting_entries, entries, freeing_entries, g
 use crate::memory::exact::{allocated, exact};
 use crate::memory::local::{Local, local};
 use crate::memory::sampled::{Given, look};
-use crate::memory::{ends, real};
+use crate::memory::{ends, next_symbols};
 
 type Block = *mut c_void;
 
@@ -24,13 +24,13 @@ counting_entries! {
     /// As for the function of the C library.
     #[unsafe(no_mangle)]
     pub malloc(1: "mov rax, rdi") => go_on_in_real!(), {
-        addresses = sym real::ADDRESSES, place = const real::Name::malloc as usize * 8,
+        addresses = sym next_symbols::ADDRESSES, place = const next_symbols::Name::malloc as usize * 8,
     }, malloc_seldom;
     /// # Safety
     /// As for the function of the C library.
     #[unsafe(no_mangle)]
     pub calloc(2: "mov rax, rdi\nmul rsi\njo 5f") => go_on_in_real!(), {
-        addresses = sym real::ADDRESSES, place = const real::Name::calloc as usize * 8,
+        addresses = sym next_symbols::ADDRESSES, place = const next_symbols::Name::calloc as usize * 8,
     }, calloc_seldom;
 }
 
@@ -39,7 +39,7 @@ freeing_entries! {
     /// As for the function of the C library.
     #[unsafe(no_mangle)]
     pub free("rdi") => go_on_in_real!(), {
-        addresses = sym real::ADDRESSES, place = const real::Name::free as usize * 8,
+        addresses = sym next_symbols::ADDRESSES, place = const next_symbols::Name::free as usize * 8,
     }, free_seldom;
 }
 
@@ -124,7 +124,7 @@ macro_rules! from {
             frame: u64,
             base: u64,
         ) -> Block {
-            let get = || match real::$real() {
+            let get = || match next_symbols::$real() {
                 // SAFETY: the program's own arguments.
                 Some(real) => unsafe { real($($argument),*) },
                 None => ptr::null_mut(),
@@ -180,12 +180,12 @@ unsafe extern "C-unwind" fn realloc_from(
 ) -> Block {
     if !ends::may_matter(old as u64)
         && local().may_pass(size as u64)
-        && let Some(real) = real::realloc()
+        && let Some(real) = next_symbols::realloc()
     {
         // SAFETY: the program's own arguments.
         return unsafe { real(old, size) };
     }
-    let get = || match real::realloc() {
+    let get = || match next_symbols::realloc() {
         // SAFETY: the program's own arguments.
         Some(real) => unsafe { real(old, size) },
         None => ptr::null_mut(),
@@ -203,7 +203,7 @@ unsafe extern "C-unwind" fn reallocarray_from(
     frame: u64,
     base: u64,
 ) -> Block {
-    let get = || match real::reallocarray() {
+    let get = || match next_symbols::reallocarray() {
         // SAFETY: the program's own arguments.
         Some(real) => unsafe { real(old, count, size) },
         None => ptr::null_mut(),
@@ -224,7 +224,7 @@ unsafe extern "C-unwind" fn posix_memalign_from(
 ) -> c_int {
     let mut result = libc::ENOMEM;
     let get = || {
-        let Some(real) = real::posix_memalign() else {
+        let Some(real) = next_symbols::posix_memalign() else {
             return ptr::null_mut();
         };
         // SAFETY: the program's own arguments; where it succeeds it has written a block.
@@ -242,7 +242,7 @@ unsafe extern "C-unwind" fn posix_memalign_from(
 #[inline(never)]
 unsafe extern "C-unwind" fn free_seldom(block: Block) {
     ends::freed(block as u64);
-    if let Some(real) = real::free() {
+    if let Some(real) = next_symbols::free() {
         // SAFETY: the caller's argument, passed on.
         unsafe { real(block) };
     }

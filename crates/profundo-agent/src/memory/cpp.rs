@@ -14,7 +14,7 @@ use profundo_wire::Source;
 use crate::memory::calls::count;
 use crate::memory::entry::{caller, pass_caller};
 use crate::memory::local::{Local, local};
-use crate::memory::{ends, real};
+use crate::memory::{ends, next_symbols};
 
 type Block = *mut c_void;
 type Tag = *const c_char;
@@ -69,7 +69,7 @@ macro_rules! new {
                 ".cfi_endproc",
                 targets = sym TARGETS,
                 index = const $index,
-                choose = sym choose::<$index, { real::Name::$name as usize }>,
+                choose = sym choose::<$index, { next_symbols::Name::$name as usize }>,
                 inner = sym $inner,
             )
         }
@@ -81,7 +81,7 @@ macro_rules! new {
             frame: u64,
             base: u64,
         ) -> Block {
-            let Some(real) = real::$name() else {
+            let Some(real) = next_symbols::$name() else {
                 return ptr::null_mut();
             };
             let local = local();
@@ -114,13 +114,13 @@ macro_rules! delete {
                 ".cfi_endproc",
                 targets = sym TARGETS,
                 index = const $index,
-                choose = sym choose::<$index, { real::Name::$name as usize }>,
+                choose = sym choose::<$index, { next_symbols::Name::$name as usize }>,
                 inner = sym $inner,
             )
         }
 
         unsafe extern "C-unwind" fn $inner(block: Block, $($argument: $type),*) {
-            let Some(real) = real::$name() else {
+            let Some(real) = next_symbols::$name() else {
                 return;
             };
             ends::freed(block as u64);
@@ -161,7 +161,7 @@ extern "C" fn choose<const INDEX: usize, const NAME: usize>() -> usize {
     if is_counted() {
         return 0;
     }
-    let real = real::ADDRESSES.get(NAME);
+    let real = next_symbols::ADDRESSES.get(NAME);
     let real = real.map_or(0, |real| real.load(Ordering::Relaxed));
     if let Some(target) = TARGETS.get(INDEX) {
         target.store(real, Ordering::Relaxed);
@@ -178,9 +178,9 @@ fn is_counted() -> bool {
     match ANSWER.load(Ordering::Acquire) {
         UNKNOWN => {
             // What was not there when the rest was looked up may be by now.
-            real::resolve();
-            let operator = real::_Znwm().map(|it| base_of(it as usize));
-            let malloc = real::malloc().map(|it| base_of(it as usize));
+            next_symbols::resolve();
+            let operator = next_symbols::_Znwm().map(|it| base_of(it as usize));
+            let malloc = next_symbols::malloc().map(|it| base_of(it as usize));
             let is_counted = operator.is_some() && operator == malloc;
             ANSWER.store(if is_counted { YES } else { NO }, Ordering::Release);
             is_counted

@@ -12,7 +12,7 @@ use crate::memory::calls::count;
 use crate::memory::ends::unmapped;
 use crate::memory::entry::{caller, entries, wide_entries};
 use crate::memory::local::local;
-use crate::memory::real;
+use crate::memory::next_symbols;
 use crate::memory::state::is_allocator;
 
 type Pages = *mut c_void;
@@ -61,7 +61,7 @@ impl Wanted {
     fn map(&self, map: Option<Map>, caller: impl FnOnce() -> Caller) -> Pages {
         let local = local();
         let Some(map) = map else {
-            crate::real::set_errno(libc::ENOSYS);
+            crate::next_symbols::set_errno(libc::ENOSYS);
             return libc::MAP_FAILED;
         };
         let Self {
@@ -115,7 +115,9 @@ unsafe extern "C-unwind" fn mmap_from(
         offset,
     };
     // SAFETY: this is called by an entry.
-    wanted.map(real::mmap(), || unsafe { caller(stack, frame, base) })
+    wanted.map(next_symbols::mmap(), || unsafe {
+        caller(stack, frame, base)
+    })
 }
 
 unsafe extern "C-unwind" fn mmap64_from(
@@ -138,7 +140,9 @@ unsafe extern "C-unwind" fn mmap64_from(
         offset,
     };
     // SAFETY: this is called by an entry.
-    wanted.map(real::mmap64(), || unsafe { caller(stack, frame, base) })
+    wanted.map(next_symbols::mmap64(), || unsafe {
+        caller(stack, frame, base)
+    })
 }
 
 /// # Safety
@@ -147,10 +151,10 @@ unsafe extern "C-unwind" fn mmap64_from(
 pub unsafe extern "C-unwind" fn munmap(address: Pages, bytes: usize) -> c_int {
     let local = local();
     unmapped(local, address as u64, bytes as u64);
-    match real::munmap() {
+    match next_symbols::munmap() {
         // SAFETY: the caller's arguments, passed on.
         Some(real) => unsafe { real(address, bytes) },
-        None => crate::real::missing(),
+        None => crate::next_symbols::missing(),
     }
 }
 
@@ -166,8 +170,8 @@ unsafe extern "C-unwind" fn mremap_from(
     base: u64,
 ) -> Pages {
     let local = local();
-    let Some(real) = real::mremap() else {
-        crate::real::set_errno(libc::ENOSYS);
+    let Some(real) = next_symbols::mremap() else {
+        crate::next_symbols::set_errno(libc::ENOSYS);
         return libc::MAP_FAILED;
     };
     // Once they have moved, their place may be another's.
@@ -211,8 +215,8 @@ unsafe extern "C-unwind" fn sbrk_from(
     base: u64,
 ) -> Pages {
     let local = local();
-    let Some(real) = real::sbrk() else {
-        crate::real::set_errno(libc::ENOMEM);
+    let Some(real) = next_symbols::sbrk() else {
+        crate::next_symbols::set_errno(libc::ENOMEM);
         return libc::MAP_FAILED;
     };
     let left = local.take();

@@ -11,7 +11,7 @@ use crate::home::Home;
 use crate::memory::exact;
 use crate::memory::local::local;
 use crate::memory::state::heap;
-use crate::{own, process, real, session, threads};
+use crate::{next_symbols, own, process, session, threads};
 
 /// A command that is not held up begins within a part of this, in nanoseconds.
 const TO_BEGIN: u64 = 100_000_000;
@@ -48,7 +48,7 @@ pub fn look_for_the_unreachable(home: Home) {
     let Some((own, ranges)) = own::ranges() else {
         return;
     };
-    let (error, before) = (real::errno(), search.state.load(Ordering::Relaxed));
+    let (error, before) = (next_symbols::errno(), search.state.load(Ordering::Relaxed));
     if before != search_state::NONE {
         return;
     }
@@ -102,5 +102,5 @@ pub fn look_for_the_unreachable(home: Home) {
         let left = search_state::LEFT;
         let _ = (search.state).compare_exchange(waited, left, success, failure);
     }
-    real::set_errno(error);
+    next_symbols::set_errno(error);
 }

@@ -75,9 +75,9 @@ pub fn begin(control: &Control, home: Home) {
     if mean == memory_kind::NONE {
         return;
     }
-    memory::real::resolve();
+    memory::next_symbols::resolve();
     memory::copies::resolve();
-    let malloc = memory::real::malloc().map(|it| it as usize);
+    let malloc = memory::next_symbols::malloc().map(|it| it as usize);
     if let Some((start, end)) = malloc.and_then(symbols::range_of) {
         let [first, last] = &ALLOCATOR;
         first.store(start, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use core::arch::naked_asm;
 use core::sync::atomic::AtomicU32;
 
 use super::{is_counted_by, missed, place, sit_down};
-use crate::real;
+use crate::next_symbols;
 
 /// How vector registers are kept: not known yet; the lower halves are all; also the upper ones, where they are in use; the same,
 /// always, since it is not to be known whether they are.
@@ -160,7 +160,7 @@ unsafe extern "C" fn count(address: u64, frame: *const [u64; 2]) -> usize {
     } else {
         missed();
     }
-    real::mcount().map_or(nothing as *const () as usize, |it| it as *const () as usize)
+    next_symbols::mcount().map_or(nothing as *const () as usize, |it| it as *const () as usize)
 }
 
 /// The same where its caller is not known.
@@ -177,5 +177,5 @@ unsafe extern "C" fn count_alone(address: u64, _: *const [u64; 2]) -> usize {
     } else {
         missed();
     }
-    real::__fentry__().map_or(nothing as *const () as usize, |it| it as *const () as usize)
+    next_symbols::__fentry__().map_or(nothing as *const () as usize, |it| it as *const () as usize)
 }

@@ -4,7 +4,7 @@ use core::arch::asm;
 use core::ffi::{c_int, c_ulong};
 
 use super::{local, now, place, sit_down_at_own};
-use crate::real::{self, Jump};
+use crate::next_symbols::{self, Jump};
 
 /// Where in what `setjmp` has kept the stack pointer stands.
 const STACK: usize = 6;
@@ -17,7 +17,7 @@ const ROTATED: u32 = 17;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn longjmp(kept: *const c_ulong, value: c_int) -> ! {
     // SAFETY: the caller's arguments, passed on.
-    unsafe { jump(real::longjmp(), kept, value) }
+    unsafe { jump(next_symbols::longjmp(), kept, value) }
 }
 
 /// # Safety
@@ -25,7 +25,7 @@ pub unsafe extern "C" fn longjmp(kept: *const c_ulong, value: c_int) -> ! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _longjmp(kept: *const c_ulong, value: c_int) -> ! {
     // SAFETY: as above.
-    unsafe { jump(real::longjmp(), kept, value) }
+    unsafe { jump(next_symbols::longjmp(), kept, value) }
 }
 
 /// # Safety
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn _longjmp(kept: *const c_ulong, value: c_int) -> ! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn siglongjmp(kept: *const c_ulong, value: c_int) -> ! {
     // SAFETY: as above.
-    unsafe { jump(real::longjmp(), kept, value) }
+    unsafe { jump(next_symbols::longjmp(), kept, value) }
 }
 
 /// # Safety
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn siglongjmp(kept: *const c_ulong, value: c_int) -> ! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __longjmp_chk(kept: *const c_ulong, value: c_int) -> ! {
     // SAFETY: as above.
-    unsafe { jump(real::__longjmp_chk(), kept, value) }
+    unsafe { jump(next_symbols::__longjmp_chk(), kept, value) }
 }
 
 /// # Safety
