@@ -9,7 +9,7 @@ use core::mem::MaybeUninit;
 
 use crate::loadable::Target;
 use crate::next_symbols::{self, Strings};
-use crate::{calls, ends, environment, files, quiet, signals};
+use crate::{calls, ends, environment, files, pending_signals, signals};
 
 /// # Safety
 /// As for `execve`.
@@ -107,12 +107,12 @@ unsafe fn replace(
     let result = unsafe {
         environment::with_ours(target, list, |list| {
             let signals = signals::before_exec();
-            let is_quiet = quiet::before_exec();
+            let is_quiet = pending_signals::before_exec();
             calls::before_exec();
             ends::note_exec();
             let result = f(list);
             calls::after_exec();
-            quiet::after_exec(is_quiet);
+            pending_signals::after_exec(is_quiet);
             signals::after_exec(signals);
             result
         })

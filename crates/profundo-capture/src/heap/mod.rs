@@ -10,7 +10,7 @@ mod counting;
 mod following;
 mod local;
 mod memory;
-mod quiet;
+mod own_allocations;
 mod session;
 mod snapshot;
 
@@ -19,9 +19,9 @@ pub use counting::{
     Counting, Here, begin_here, counted, is_installed, peak, reset_peak, watch_peak,
 };
 pub use local::{Moving, allocated, freeing, moved, moving, stayed};
+pub use own_allocations::{Quiet, quietly};
 pub use profundo_probe::heap::counts::Counted;
 pub use profundo_probe::heap::switch::Wanted;
-pub use quiet::{Quiet, quietly};
 pub use session::{
     DEFAULT_ALLOCATIONS, Rule, Settings, clear, init, is_recording, len, settings, start, stop,
     stop_session, try_start,
