@@ -5,7 +5,7 @@ use core::ptr::{self, NonNull};
 
 use profundo_probe::sys;
 
-use crate::own;
+use crate::agent_memory;
 
 /// Maps the first bytes of a file that is as long, to write into, at an address of the kernel's
 /// choice.
@@ -120,7 +120,7 @@ pub fn map_zeroed(bytes: usize) -> Option<NonNull<u8>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let place = map_at(0, bytes, protection, flags, usize::MAX)?;
-    own::enter(place.as_ptr() as u64, bytes as u64);
+    agent_memory::enter(place.as_ptr() as u64, bytes as u64);
     Some(place)
 }
 
@@ -220,7 +220,7 @@ pub unsafe fn move_over(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) -> boo
 /// # Safety
 /// It is ours, and nobody uses it.
 pub unsafe fn unmap(address: NonNull<u8>, bytes: usize) {
-    own::leave(address.as_ptr() as u64);
+    agent_memory::leave(address.as_ptr() as u64);
     // SAFETY: the caller vouches.
     unsafe {
         sys::call(

@@ -16,6 +16,7 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod agent_memory;
 mod arena;
 mod blocked;
 mod calls;
@@ -35,7 +36,6 @@ mod lock;
 mod masks;
 mod memory;
 mod next_symbols;
-mod own;
 mod patience;
 mod pending_signals;
 mod proc;

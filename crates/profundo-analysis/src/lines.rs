@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::interval::{Estimate, Mass};
 use crate::lineless::{Lineless, lineless};
-use crate::own::Ownership;
+use crate::ownership::Ownership;
 use crate::scatter::Members;
 use crate::shown::{Libraries, Shown};
 use crate::tally::Amount;

@@ -6,7 +6,7 @@
 
 use profundo_model::{Language, LocationId, Profile};
 
-use crate::own::Ownership;
+use crate::ownership::Ownership;
 use crate::place::places;
 use crate::{Place, UnknownChoice, choose};
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use profundo_probe::handlers::{self, PERF_TAG};
 
 use crate::clock;
-use crate::own::OwnThread;
+use crate::own_threads::OwnThread;
 use crate::perf::{Signal, TaskClock};
 
 /// The cost in nanoseconds, or one of the two below. No lock, which a forked child could inherit.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Refusal};
 use crate::global::STATE;
-use crate::own::OwnThread;
+use crate::own_threads::OwnThread;
 use crate::session::Mode;
 
 /// How often threads are looked at where they inherit no clock.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::error::{Error, Refusal};
-use crate::own;
+use crate::own_threads;
 
 /// The kernel ids of all threads of this process but our own.
 pub(crate) fn threads() -> Result<Vec<u32>, Error> {
@@ -23,7 +23,7 @@ pub(crate) fn threads() -> Result<Vec<u32>, Error> {
             tids.push(tid);
         }
     }
-    let own = own::tids();
+    let own = own_threads::tids();
     tids.retain(|tid| !own.contains(tid));
     Ok(tids)
 }

@@ -27,7 +27,7 @@ use crate::memory::rows::{Rows, Sums};
 use crate::memory::sampled::Given;
 use crate::memory::stacks;
 use crate::memory::state::FEW;
-use crate::{files, fork, own, process, session};
+use crate::{agent_memory, files, fork, process, session};
 
 /// While another thread may have a share, a thread looks for a new peak only after so many bytes more: a part of the
 /// highest peak so far, within these limits.
@@ -117,7 +117,7 @@ impl Exact {
 /// Says in the ring where the blocks are, for who looks while the program runs.
 fn show(exact: &Exact, home: Home) {
     let search = &home.ring().header.search;
-    let (own, room) = own::room();
+    let (own, room) = agent_memory::room();
     for (place, value) in search.own.iter().zip([own, room]) {
         place.store(value, Ordering::Relaxed);
     }

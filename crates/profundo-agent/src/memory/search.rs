@@ -11,7 +11,7 @@ use crate::home::Home;
 use crate::memory::exact;
 use crate::memory::local::local;
 use crate::memory::state::heap;
-use crate::{next_symbols, own, process, session, threads};
+use crate::{agent_memory, next_symbols, process, session, threads};
 
 /// A command that is not held up begins within a part of this, in nanoseconds.
 const TO_BEGIN: u64 = 100_000_000;
@@ -45,7 +45,7 @@ pub fn look_for_the_unreachable(home: Home) {
         },
         (None, None) => return,
     };
-    let Some((own, ranges)) = own::ranges() else {
+    let Some((own, ranges)) = agent_memory::ranges() else {
         return;
     };
     let (error, before) = (next_symbols::errno(), search.state.load(Ordering::Relaxed));

@@ -28,9 +28,9 @@
 
 mod alloc;
 mod counts;
+pub(crate) mod hidden_frames;
 mod log;
 mod macros;
-pub(crate) mod own;
 mod recording;
 mod report;
 mod results;

@@ -9,7 +9,7 @@ use profundo_capture::heap::{self, Allocation, Allocations, Rule};
 use profundo_model::{Block, Domain, Nanos, Profile, Sampling, StackId};
 
 use super::alloc::{Alloc, AllocType};
-use super::own::Trimmer;
+use super::hidden_frames::Trimmer;
 use super::report::Report;
 use crate::error::Result;
 use crate::names::SYMBOLIZER;

@@ -6,7 +6,7 @@ use profundo_analysis::Named;
 use profundo_capture::heap::{self, Sites};
 use profundo_ingest::graph::Type;
 
-use crate::allocs::own::Trimmer;
+use crate::allocs::hidden_frames::Trimmer;
 use crate::names::SYMBOLIZER;
 
 /// What is known already, by the numbers of the sites: what a site is does not change.

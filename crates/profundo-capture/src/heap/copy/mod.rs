@@ -19,7 +19,7 @@ use profundo_scan::{Area, Memory, Range, areas, map_lines, may_point};
 
 use super::following::{Following, following};
 use crate::error::{Error, Refusal};
-use crate::{mapping, own};
+use crate::{mapping, own_threads};
 use child::Child;
 pub use read::why;
 pub use sites::{Sites, sites};
@@ -108,7 +108,7 @@ fn copy_if(check: impl FnOnce() -> Result<(), Error>) -> Result<Copied, Error> {
         return Err(Error::refused(Refusal::ReadCopy));
     }
     let me = profundo_probe::sys::thread_id();
-    let own_stacks: Vec<u64> = own::tids()
+    let own_stacks: Vec<u64> = own_threads::tids()
         .into_iter()
         .filter_map(|tid| match tid == me {
             true => Some(stack),
