@@ -15,7 +15,6 @@
 #[cfg(any(test, loom))]
 extern crate std;
 
-pub mod again;
 pub mod buffer;
 pub mod caches;
 pub mod calls;
@@ -33,6 +32,7 @@ pub mod python;
 pub mod recorder;
 pub mod records;
 pub mod regs;
+pub mod rewalk;
 pub mod sample;
 pub mod shared;
 pub mod stacks;

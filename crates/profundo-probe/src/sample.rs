@@ -6,7 +6,6 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use profundo_unwind::{End as WalkEnd, General, Regs, WalkCache, walk, walk_observed};
 use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State};
 
-use crate::again::{Beginning, Entries, Told, Unlisted};
 use crate::buffer::{Buffer, Room};
 use crate::caches::Caches;
 use crate::claims::Claim;
@@ -15,6 +14,7 @@ use crate::heap::{ReadLog, Sharing, Trails};
 use crate::memory::StackMemory;
 use crate::python::{Merge, Sampled, record};
 use crate::recorder::Recorder;
+use crate::rewalk::{Beginning, Entries, Told, Unlisted};
 use crate::stacks::Stacks;
 use crate::threads::{Slot, Threads};
 use crate::{CodeMap, clock, phase, regs, sys};

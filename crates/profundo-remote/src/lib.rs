@@ -12,7 +12,6 @@
 //! What it is not for: names. It knows addresses, files and build ids.
 
 mod account;
-mod again;
 mod agent;
 mod calibrate;
 mod clock;
@@ -34,6 +33,7 @@ mod proc;
 mod program;
 mod reading;
 mod recorder;
+mod rewalk;
 mod session;
 mod switch_cost;
 mod sys;

@@ -37,7 +37,6 @@
 
 extern crate alloc;
 
-mod again;
 mod block;
 mod call;
 mod code;
@@ -47,13 +46,13 @@ mod name;
 mod python;
 mod reader;
 pub mod recording;
+mod rewalk;
 mod sample;
 pub mod tallies;
 pub mod traced;
 mod traffic;
 mod wait;
 
-pub use again::{AGAIN_HEAD_WORDS, Again, AgainHead};
 pub use block::{BLOCK_WORDS, Block, FREED_WORDS, Freed, SITE_WORDS, Site, Source};
 pub use call::{CALL_WORDS, Call, Opened, opened_words};
 pub use code::{CODE_HEAD_WORDS, Code, CodeHead, Text, TextKind};
@@ -63,6 +62,7 @@ pub use name::{
 };
 pub use python::{Gil, PythonEnd, PythonWord, python_task, python_task_code};
 pub use reader::{Error, Reader, Record};
+pub use rewalk::{AGAIN_HEAD_WORDS, Again, AgainHead};
 pub use sample::{End, SAMPLE_HEAD_WORDS, SampleHead, State};
 pub use traffic::{TRAFFIC_WORDS, Traffic};
 pub use wait::{Wait, WaitKind, wait_words};

@@ -1,6 +1,5 @@
 //! Words back into records, one after another, borrowing the addresses.
 
-use crate::again::{AGAIN_HEAD_WORDS, Again, AgainHead, KIND_AGAIN};
 use crate::block::{Block, Freed, KIND_BLOCK, KIND_FREED, KIND_SITE, Site};
 use crate::call::{Call, KIND_CALL, KIND_OPENED, Opened};
 use crate::code::{CODE_HEAD_WORDS, Code, CodeHead, KIND_CODE};
@@ -8,6 +7,7 @@ use crate::name::{
     KIND_TASK_NAME, KIND_THREAD_NAME, TASK_NAME_HEAD_WORDS, THREAD_NAME_HEAD_WORDS, TaskName,
     TaskNameHead, ThreadName, ThreadNameHead,
 };
+use crate::rewalk::{AGAIN_HEAD_WORDS, Again, AgainHead, KIND_AGAIN};
 use crate::sample::{KIND_SAMPLE, SAMPLE_HEAD_WORDS, SampleHead};
 use crate::traffic::{KIND_TRAFFIC, Traffic};
 use crate::wait::{KIND_WAIT, Wait};

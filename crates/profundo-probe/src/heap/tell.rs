@@ -14,7 +14,6 @@ use profundo_wire::{
     BLOCK_WORDS, Block, Freed, SAMPLE_HEAD_WORDS, SampleHead, Site, Source, State,
 };
 
-use crate::again::Told;
 use crate::buffer::Buffer;
 use crate::claims::Claim;
 use crate::heap::known::{Beginning, Besides, Known, KnownRoom};
@@ -22,6 +21,7 @@ use crate::heap::recall::{Kept, Recall};
 use crate::heap::sites::{Hash, Means, Sites, Walked};
 use crate::memory::StackMemory;
 use crate::python::Interpreter;
+use crate::rewalk::Told;
 use crate::sample::{ALL_REGISTERS, Event, Notes, Probe, SystemCall};
 use crate::shared::{SITES, SumsHeader};
 use crate::{clock, regs, sys};

@@ -24,10 +24,10 @@ use super::chain::Chain;
 use super::interpreter::{Interpreter, Ranges};
 use super::merge::{Merge, close, entry_at, is_entry, is_open, pair};
 use super::pages::{Page, ProcessMemory};
-use crate::again::{Beginning, Entries, Told};
 use crate::buffer::{Buffer, CHUNK_WORDS, Room};
 use crate::claims::Claim;
 use crate::heap::{ReadLog, Trails};
+use crate::rewalk::{Beginning, Entries, Told};
 use crate::sample::MAX_DEPTH;
 use crate::threads::Slot;
 

@@ -1,6 +1,5 @@
 //! The recorder itself: what it owns, and what it does at each turn.
 
-mod again;
 mod allocations;
 mod attach;
 mod calls;
@@ -15,6 +14,7 @@ mod generated;
 mod hello;
 mod outside;
 mod polling;
+mod rewalk;
 mod short_lived;
 mod slow;
 mod special;
@@ -49,12 +49,12 @@ use crate::sys;
 use crate::tallies::Known;
 use crate::watcher::Watcher;
 
-pub(crate) use again::AgainState;
 pub use create::ChildLimit;
 use follow::Newcomer;
 use generated::Generated;
 use outside::OutsideSampling;
 use polling::Polling;
+pub(crate) use rewalk::AgainState;
 use wall::Wall;
 
 /// How long a turn waits at most, while samples come and while none do.

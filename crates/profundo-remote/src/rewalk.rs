@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use profundo_probe::MAX_DEPTH;
-use profundo_probe::again::walk_again;
+use profundo_probe::rewalk::walk_again;
 use profundo_unwind::{Module, Modules};
 use profundo_wire::{Again, End, Reader, Record, SAMPLE_HEAD_WORDS, SampleHead};
 

@@ -9,11 +9,11 @@ use profundo_probe::buffer::CHUNK_WORDS;
 use profundo_probe::shared::CHUNKS;
 use profundo_wire::recording::Event;
 
-use crate::again::{Outcome, Walker};
 use crate::agent::Words;
 use crate::copied::modules;
 use crate::modules::Store;
 use crate::program::Program;
+use crate::rewalk::{Outcome, Walker};
 
 /// How many words a program's handlers may write between two looks so that walks can be done again: a
 /// quarter of its ring.
