@@ -13,7 +13,7 @@ use profundo_probe::python::{Found, Range};
 
 use crate::home::{Home, home};
 use crate::symbols::{self, Scope, Symbol};
-use crate::{door, fork, memory, next_symbols, waits};
+use crate::{fork, inject, memory, next_symbols, waits};
 
 /// Not looked for, being looked for, or found, whether its stacks are read or not.
 mod state {
@@ -52,7 +52,7 @@ pub fn look(home: Home, is_early: bool) {
         unsafe { home.keep_found(found) };
         waits::watch(found.runtime);
         memory::watch_python();
-        door::watch();
+        inject::watch();
         let number = [version.major, version.minor, version.micro];
         let number = number
             .iter()
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn pthread_key_create(
     {
         look(home, false);
     }
-    door::see_to_it();
+    inject::see_to_it();
     // SAFETY: the caller's arguments, passed on.
     unsafe { real(key, destructor) }
 }

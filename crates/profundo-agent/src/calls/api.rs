@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-use crate::door::{Kept, table};
+use crate::inject::{Kept, table};
 
 /// An object of the interpreter's.
 pub type Object = *mut c_void;

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::api::{Calls, Method, Object};
 use super::state::{state, time};
-use crate::door::table;
+use crate::inject::table;
 use crate::process;
 
 table! {

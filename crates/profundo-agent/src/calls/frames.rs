@@ -16,7 +16,7 @@ use super::api::Object;
 use super::describe::word;
 use super::profile;
 use super::state::{is_on, state};
-use crate::door::{Kept, table};
+use crate::inject::{Kept, table};
 use crate::process;
 
 /// Takes a thread's state, a frame, and whether an exception is thrown into it. A thread that is ended in the middle unwinds through.

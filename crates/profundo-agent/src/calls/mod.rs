@@ -27,8 +27,8 @@ use profundo_probe::shared::{refusal, trace_flag};
 pub use profile::new_thread;
 pub use tallies::show_forked;
 
-use crate::door;
 use crate::home::Home;
+use crate::inject;
 use crate::{fork, process, restrict, session};
 
 /// What the command wants: [`trace_flag`]s.
@@ -120,7 +120,7 @@ fn has_room() -> Result<(), i32> {
 }
 
 fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
-    let api = door::api()?;
+    let api = inject::api()?;
     let calls = api::find().ok_or(refusal::NO_INTERPRETER)?;
     if state::is_on() {
         return Ok(());

@@ -14,7 +14,7 @@ use super::api::{Calls, Object};
 use super::describe::{self, There, word};
 use super::frames;
 use super::state::{State, Wanted, state};
-use crate::door::Api;
+use crate::inject::Api;
 use crate::symbols::{self, Scope};
 
 /// What is told.
@@ -100,7 +100,7 @@ pub unsafe fn begin(api: &'static Api, calls: &Calls, wanted: Wanted) -> Result<
 /// # Safety
 /// The lock is held, and calls are counted.
 pub unsafe fn take_over() {
-    let (Ok(api), Some(calls)) = (crate::door::api(), super::api::find()) else {
+    let (Ok(api), Some(calls)) = (crate::inject::api(), super::api::find()) else {
         return;
     };
     IS_SET.store(true, Ordering::Release);
@@ -230,7 +230,9 @@ pub fn new_thread() {
     if !IS_SET.load(Ordering::Acquire) || !super::state::is_on() {
         return;
     }
-    let Ok(api) = crate::door::api() else { return };
+    let Ok(api) = crate::inject::api() else {
+        return;
+    };
     // SAFETY: whether this thread has the lock is asked of the interpreter itself.
     unsafe {
         if let Some(calls) = super::api::find() {

@@ -8,7 +8,7 @@ use profundo_wire::traced::TracedCalls;
 
 use super::Recorder;
 use super::allocations::name_of;
-use crate::door::why_of;
+use crate::inject::why_of;
 use crate::program::Program;
 use crate::session::take_calls;
 

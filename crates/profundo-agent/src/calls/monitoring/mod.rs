@@ -14,7 +14,7 @@ use profundo_probe::shared::refusal;
 
 use super::api::{Calls, Object, attribute};
 use super::state::{State, Wanted, state};
-use crate::door::table;
+use crate::inject::table;
 use calls::{METHOD_WITH_CLASS, MISSING};
 
 table! {

@@ -5,7 +5,7 @@ use profundo_probe::sys;
 
 use super::Failure;
 use super::types::word;
-use crate::door::api::Object;
+use crate::inject::api::Object;
 
 /// Where the collector's records stand, by the first of its lists.
 #[derive(Debug, Clone, Copy)]

@@ -143,7 +143,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::door::borrowed;
+    use crate::inject::borrowed;
 
     /// The parts and the size that the kernel has written into a frame.
     static PARTS_OF_KERNEL: AtomicU64 = AtomicU64::new(0);

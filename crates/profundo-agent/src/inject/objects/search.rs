@@ -18,7 +18,7 @@ use super::pages::Pages;
 use super::roots::Lists;
 use super::rows::{Row, Rows};
 use super::types::{self, TYPE, Types, flag, word};
-use crate::door::api::{Api, Object};
+use crate::inject::api::{Api, Object};
 
 /// After so many objects whoever waits is told that it goes on.
 const OFTEN: usize = 1 << 14;

@@ -17,7 +17,7 @@ use super::pages::Pages;
 use super::rows::Row;
 use super::search::Search;
 use super::types::{COUNT, HELD_BY_CLASS, Kind, TYPE, flag, is_text, word};
-use crate::door::api::Object;
+use crate::inject::api::Object;
 
 /// One whose name is known before it is told of.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char};
 use super::Failure;
 use super::outlet::Out;
 use super::pages::Map;
-use crate::door::api::{Api, Object};
+use crate::inject::api::{Api, Object};
 
 /// The number of a text.
 pub type Text = u32;

@@ -13,7 +13,7 @@ use super::pages::Pages;
 use super::rows::Row;
 use super::search::Search;
 use super::types::{TYPE, word};
-use crate::door::api::Object;
+use crate::inject::api::Object;
 
 /// Our own memory, read only where it is mapped.
 struct Checked;

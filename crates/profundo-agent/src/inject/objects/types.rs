@@ -9,7 +9,7 @@ use super::Failure;
 use super::names::{self, Text, Texts};
 use super::outlet::Out;
 use super::pages::{Map, Pages};
-use crate::door::api::{Api, Object, Visit};
+use crate::inject::api::{Api, Object, Visit};
 
 /// A word of the interpreter's.
 ///
