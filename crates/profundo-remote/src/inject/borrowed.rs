@@ -14,8 +14,8 @@ use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
 use super::frame;
-use super::kept::Kept;
-use super::place::{Instructions, SYSCALL};
+use super::held_signals::Kept;
+use super::safe_point::{Instructions, SYSCALL};
 use crate::reading::{Held, Registers, Stop};
 
 /// How long a call may take. It may have to wait for a lock that another thread has.

@@ -11,12 +11,12 @@ mod collections;
 mod copy;
 mod frame;
 mod headroom;
-mod kept;
+mod held_signals;
 mod library;
 mod native;
-mod place;
 mod program;
 mod refused;
+mod safe_point;
 
 use std::cell::Cell;
 use std::io;
@@ -37,10 +37,10 @@ use crate::{proc, sys};
 use borrowed::{Borrowed, Failed};
 use copy::Copy;
 pub use native::{Native, NativeThread};
-use place::{Instructions, Places};
 use program::Program;
 pub use refused::Refused;
 pub(crate) use refused::why_of;
+use safe_point::{Instructions, Places};
 
 /// How objects are to be gone through.
 #[derive(Debug, Clone, Copy)]

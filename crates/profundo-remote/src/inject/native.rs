@@ -17,8 +17,8 @@ use profundo_scan::{Area, Block, Freed, Memory, Range, Unread, areas, chunks, ma
 
 use super::borrowed::{Borrowed, ask};
 use super::copy::child_of;
-use super::place::{Instructions, Places};
 use super::program::Program;
+use super::safe_point::{Instructions, Places};
 use super::{ROOM, Refused, borrow, failed, has_own_filter, headroom, map};
 use crate::permits::may_be_read;
 use crate::reading::{Held, Registers, Stop, Stopper, wait_for_stop};
