@@ -3,9 +3,9 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::desk::Desk;
 use super::log::{ReadLog, Uses};
 use super::trails::{Flat, Kept, READS, Trails};
+use super::walk_buffer::Desk;
 
 /// How many stacks are known at one time, and how many reads they may have together: so many at first, and at most.
 const STACKS: usize = 1 << 14;

@@ -5,7 +5,6 @@
 
 mod codes;
 pub mod counts;
-mod desk;
 pub mod followed;
 pub mod gaps;
 pub mod here;
@@ -25,6 +24,7 @@ mod tell;
 mod texts;
 pub mod traces;
 mod trails;
+mod walk_buffer;
 pub mod watch;
 
 pub use counts::{CountSlot, Counts};

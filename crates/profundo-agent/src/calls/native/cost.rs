@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use profundo_probe::shared::CallsHeader;
 use profundo_probe::sys;
 
-use super::desk::Desk;
+use super::thread_tree::Desk;
 use super::{enter, leave, now};
 
 /// So many calls at once, and so often: the shortest time counts, for the thread may have been interrupted.

@@ -4,7 +4,7 @@
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 
-use super::desk::Desk;
+use super::thread_tree::Desk;
 
 global_asm!(
     ".pushsection .tbss.profundo_desk, \"awT\", @nobits",

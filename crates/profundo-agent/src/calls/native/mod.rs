@@ -6,11 +6,11 @@
 
 mod catches;
 mod cost;
-mod desk;
 mod entries;
 mod hooks;
 mod jumps;
 mod local;
+mod thread_tree;
 
 use core::ptr::{self, null_mut};
 use core::sync::atomic::{
@@ -20,7 +20,7 @@ use core::sync::atomic::{
 use profundo_probe::shared::trace_flag;
 use profundo_probe::{clock, regs, sys};
 
-use self::desk::{Desk, NOBODYS, REFUSED};
+use self::thread_tree::{Desk, NOBODYS, REFUSED};
 use super::state as interpreter;
 use super::state::time;
 use crate::home::Home;
@@ -189,7 +189,7 @@ fn sit_down_anew() -> Option<&'static Desk> {
     let known = unsafe { own.as_ref() }.filter(|it| it.is_on() && it.sit_down());
     let desk = match known {
         Some(desk) => desk,
-        None => match desk::take(number, own) {
+        None => match thread_tree::take(number, own) {
             Ok(desk) => {
                 local::set_desk(desk);
                 desk
@@ -242,20 +242,20 @@ fn missed() {
     }
     let own = local::missed();
     own.set(own.get() + 1);
-    if own.get() == AT_ONCE || desk::first().is_some_and(|it| !it.has_missed()) {
+    if own.get() == AT_ONCE || thread_tree::first().is_some_and(|it| !it.has_missed()) {
         tell_missed();
     }
 }
 
 /// Has the calling thread's calls that were not counted told of.
 fn tell_missed() {
-    desk::miss(local::missed().take());
+    thread_tree::miss(local::missed().take());
 }
 
 /// Has it told why nothing is counted, if nothing is.
 #[cold]
 fn refuse(home: Home, why: i32) {
-    if desk::first().is_none() && !interpreter::is_on() {
+    if thread_tree::first().is_none() && !interpreter::is_on() {
         super::say_why_not(home, why);
     }
 }
@@ -329,12 +329,12 @@ fn end_with(may_call: bool) {
         pass_barrier();
         process::time(libc::CLOCK_MONOTONIC) + PATIENCE
     });
-    desk::miss(MISSED.swap(0, Ordering::Relaxed));
+    thread_tree::miss(MISSED.swap(0, Ordering::Relaxed));
     tell_missed();
     let (end, uses_cpu) = (now(), USES_CPU.load(Ordering::Relaxed));
     // SAFETY: as in `sit_down`.
     let own = unsafe { local::desk().as_ref() };
-    desk::each(|desk| {
+    thread_tree::each(|desk| {
         // A handler that has interrupted its thread at a desk would wait for itself.
         let is_own = own.is_some_and(|own| own.is_above(desk));
         if is_own || desk.is_left(until) {
@@ -353,11 +353,11 @@ pub fn before_exec() {
 /// That was too early.
 pub fn go_on() {
     if state() == counting::OVER {
-        desk::each(Desk::open_again);
+        thread_tree::each(Desk::open_again);
         // In this order: who finds that it is not over is to find that it goes on.
         set_state(counting::ON);
         IS_OVER.store(false, Ordering::SeqCst);
-        desk::miss(MISSED.swap(0, Ordering::Relaxed));
+        thread_tree::miss(MISSED.swap(0, Ordering::Relaxed));
     }
     IS_EXECUTING.store(false, Ordering::Release);
 }
@@ -407,12 +407,12 @@ pub fn enter_child(number: u32) {
         return;
     }
     IS_OVER.store(false, Ordering::Relaxed);
-    desk::forget_all();
+    thread_tree::forget_all();
     set_state(counting::ON);
     // SAFETY: as in `sit_down`. The desk was the parent's; of it only the list of calls is ours.
     if let Some(old) = unsafe { local::desk().as_ref() } {
         local::set_desk(null_mut());
-        match desk::take(number, null_mut()) {
+        match thread_tree::take(number, null_mut()) {
             Ok(new) => {
                 // SAFETY: there is one thread, and it is at no other one.
                 unsafe { new.go_on_with(old, is_counted_by(ENDS).then(now)) };
