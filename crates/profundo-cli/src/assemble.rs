@@ -9,7 +9,7 @@ use profundo_formats::{Error, heapsnapshot};
 
 use crate::options::Assemble;
 use crate::output::{self, Detour};
-use crate::{heap, reading, stderr};
+use crate::{heap, open, stderr};
 
 /// What the name of a snapshot ends with: DevTools open no other.
 const ENDING: &str = "heapsnapshot";
@@ -94,7 +94,7 @@ fn why(out: &Path, error: Error) -> anyhow::Error {
             path.display(),
             stderr::reason(&source)
         ),
-        Error::File { .. } => reading::why_not_written(out, error),
+        Error::File { .. } => open::why_not_written(out, error),
         other => other.into(),
     }
 }

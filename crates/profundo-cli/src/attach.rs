@@ -19,7 +19,7 @@ use crate::qualified;
 use crate::recordings::Destination;
 use crate::report::{Shape, Stream};
 use crate::sink::Sink;
-use crate::{naming, own_code, reading, stderr};
+use crate::{naming, open, own_code, stderr};
 
 pub fn attach(options: &Attach) -> Result<ExitCode> {
     if options.dump {
@@ -92,7 +92,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
             stderr::chain(failure)
         ));
     }
-    let profile = reading::open_quietly(&path, shape.samples())?;
+    let profile = open::open_quietly(&path, shape.samples())?;
     let stream = match destination.is_stdout() {
         true => Stream::Error,
         false => Stream::Out,

@@ -9,12 +9,12 @@ use profundo_analysis::{Filter, has_allocations, is_recorded, keep_only, measure
 use profundo_formats::export::{Format, Options, Weights, to_path};
 use profundo_model::Profile;
 
+use crate::open::Samples;
 use crate::options::{self, Export, Flame, OwnCode};
 use crate::own_code;
-use crate::reading::Samples;
 use crate::recordings::{Other, meant, newest_with};
 use crate::report::is_untimed;
-use crate::{output, reading, stderr};
+use crate::{open, output, stderr};
 
 pub fn export(options: &Export) -> Result<ExitCode> {
     let (format, until) = options.format().unwrap_or_else(|why| options::refuse(&why));
@@ -73,7 +73,7 @@ fn write(
         Format::Speedscope => Samples::Each,
         _ => Samples::of(filter),
     };
-    let mut profile = reading::open(file, samples)?;
+    let mut profile = open::open(file, samples)?;
     own_code::add_said(&mut profile, own_code);
     if has_only_lines(&profile, format, options) {
         bail!(without_samples(format));
@@ -83,7 +83,7 @@ fn write(
     }
     if let Some(measure) = options.measure {
         if !is_recorded(&profile, measure) {
-            bail!("{}; nothing was written", reading::NO_MEMORY);
+            bail!("{}; nothing was written", open::NO_MEMORY);
         }
         // That format has time and memory beside each other.
         if format != Format::Pprof {

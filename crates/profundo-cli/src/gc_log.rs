@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use profundo_remote::door::{Door, Refused};
+use profundo_remote::inject::{Door, Refused};
 use profundo_remote::{EngineChoice, Options, Recorder};
 use profundo_report::text::percent;
 use profundo_wire::recording::{Collection, Event};

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use crate::options::Recover;
 use crate::output::{self, Detour};
 use crate::qualified;
-use crate::{naming, reading, sink, sources, stderr};
+use crate::{naming, open, sink, sources, stderr};
 
 pub fn recover(options: &Recover) -> Result<ExitCode> {
     let path = &options.file;
@@ -24,7 +24,7 @@ pub fn recover(options: &Recover) -> Result<ExitCode> {
     if options.output.is_some() {
         output::check(output, output::Kind::Recording, &[], options.force)?;
     }
-    let (profile, warnings) = read_file(path).map_err(|error| reading::why(path, error))?;
+    let (profile, warnings) = read_file(path).map_err(|error| open::why(path, error))?;
     let is_cut = warnings
         .iter()
         .any(|warning| matches!(warning, Warning::Cut { .. } | Warning::Damaged { .. }));
@@ -53,7 +53,7 @@ pub fn recover(options: &Recover) -> Result<ExitCode> {
     sink::weigh_sums(&mut weights, &profile);
     sources::keep(&mut profile, &weights, &sources::InMemory::default());
     let place = detour.path();
-    write_file(place, &profile).map_err(|error| reading::why_not_written(place, error))?;
+    write_file(place, &profile).map_err(|error| open::why_not_written(place, error))?;
     tell(&detour.shown(), samples, found);
     detour.arrive()?;
     Ok(ExitCode::SUCCESS)

@@ -16,10 +16,10 @@ use profundo_report::{
     MemoryLines, Neighbours, NextStep, Only, Stacks, Statprof, Summary, Trace, When,
 };
 
+use crate::open::Samples;
 use crate::options::{Looking, Order, Report, Style, What};
-use crate::reading::Samples;
 use crate::recordings::meant;
-use crate::{options, output, own_code, reading};
+use crate::{open, options, output, own_code};
 
 pub fn report(options: &Report) -> Result<ExitCode> {
     let asked = match options.asked() {
@@ -28,7 +28,7 @@ pub fn report(options: &Report) -> Result<ExitCode> {
     };
     let shape = Shape::new(asked.what, asked.name.as_deref(), &options.looking);
     let recording = meant(asked.file.as_deref())?;
-    let mut profile = reading::open(&recording, shape.samples())?;
+    let mut profile = open::open(&recording, shape.samples())?;
     own_code::add_said(&mut profile, &options.looking.filters.own_code);
     shape.print(&profile, &recording, Stream::Out)?;
     Ok(match passes(profile, &options.looking.filter()) {
@@ -137,7 +137,7 @@ impl<'a> Shape<'a> {
             None => profile,
             Some(measure) => {
                 if !is_recorded(profile, measure) {
-                    bail!("{}", reading::NO_MEMORY);
+                    bail!("{}", open::NO_MEMORY);
                 }
                 of_memory = measured(profile.clone(), measure);
                 &of_memory

@@ -18,7 +18,7 @@ use crate::options::{self, Record, Recording, Run, What};
 use crate::recordings::{Destination, Keep};
 use crate::report::{Shape, Stream};
 use crate::sink::{Done, Sink};
-use crate::{carried, perf_map, reading, stderr};
+use crate::{carried, open, perf_map, stderr};
 
 pub fn run(options: &Run) -> Result<ExitCode> {
     let what = options.format.unwrap_or_default();
@@ -41,7 +41,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let recorded = whole(&recording, (force, mine), &options.command.words)?;
     tell_failure(&recorded);
     // The program has ended as it has, whatever becomes of the report.
-    let shown = reading::open_quietly(&recorded.path, shape.samples())
+    let shown = open::open_quietly(&recorded.path, shape.samples())
         .and_then(|profile| shape.print(&profile, &recorded.path, Stream::Error));
     if let Err(error) = shown
         && !stderr::is_broken_pipe(&error)

@@ -18,7 +18,7 @@ use crate::asked::Asked;
 use crate::qualified;
 use crate::run::UNBEGUN;
 use crate::tallies::Tallied;
-use crate::{naming, reading, sources};
+use crate::{naming, open, sources};
 
 /// How long samples wait in memory.
 const FLUSH: Duration = Duration::from_millis(250);
@@ -66,7 +66,7 @@ impl Sink {
             .qualified_names(qualified::by_source());
         // Whenever we are killed, there is a file that can be read and gone on with.
         let writer = begin(path, ingest.profile_mut(), max_size)
-            .map_err(|error| reading::why_not_written(path, error))
+            .map_err(|error| open::why_not_written(path, error))
             .context(UNBEGUN)?;
         let now = Instant::now();
         Ok(Self {

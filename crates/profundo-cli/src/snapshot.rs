@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow};
 use profundo_formats::heapsnapshot::{self, Parts};
 use profundo_ingest::Objects;
 use profundo_model::graph::Sink;
-use profundo_remote::door::{CopiedMemory, Door, Refused, Told};
+use profundo_remote::inject::{CopiedMemory, Door, Refused, Told};
 
 use crate::assemble::may_replace_parts;
 use crate::attach::is_over;
@@ -162,7 +162,7 @@ where
     drop(progress);
     let progress = Progress::start("going through its objects");
     let mut objects = Objects::new(sink)?;
-    let options = profundo_remote::door::Objects {
+    let options = profundo_remote::inject::Objects {
         redact,
         patience: through.timeout,
     };

@@ -10,11 +10,11 @@ use profundo_remote::{Calls, EngineChoice, Lines, LinesOf, Options};
 
 use crate::asked::{Asked, has_interpreter};
 use crate::functions::Functions;
+use crate::open::Samples;
 use crate::options::Trace;
-use crate::reading::Samples;
 use crate::report::{Shape, Stream};
 use crate::run::{Plan, Schedule, carry_out, tell_failure};
-use crate::{carried, options, reading, stderr};
+use crate::{carried, open, options, stderr};
 
 /// A tree of calls is far smaller.
 const MOST: u64 = 4 << 30;
@@ -69,7 +69,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
     )?;
     tell_failure(&recorded);
     // The program has ended as it has, whatever becomes of the report.
-    let shown = reading::open_quietly(&recorded.path, Samples::Each).and_then(|profile| {
+    let shown = open::open_quietly(&recorded.path, Samples::Each).and_then(|profile| {
         if functions.is_none() && is_out_of_sight(&profile) {
             stderr::note(match options.lines.is_empty() {
                 true => HOW_CALLS,

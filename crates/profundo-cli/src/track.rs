@@ -16,10 +16,10 @@ use profundo_model::{FrameId, ProcessId, Profile};
 use profundo_report::text;
 
 use crate::launch::{Program, end_as};
+use crate::open::Samples;
 use crate::options::{Recording, Scope, TrackAllocation};
 use crate::output::{Kind, Text};
-use crate::reading::Samples;
-use crate::{code_lines, reading, run, stderr};
+use crate::{code_lines, open, run, stderr};
 
 pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
     if !options.analyze.is_empty() {
@@ -49,7 +49,7 @@ pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
     );
     let written = recorded.and_then(|recorded| {
         run::tell_failure(&recorded);
-        let profile = reading::open_quietly(&file, Samples::Each)?;
+        let profile = open::open_quietly(&file, Samples::Each)?;
         write_all(&profile, &scope, (options.output.as_deref(), options.force))?;
         Ok(end_as(recorded.ended))
     });

@@ -15,7 +15,7 @@ mod account;
 mod agent;
 mod calibrate;
 mod clock;
-mod copied;
+mod copied_stack;
 mod energy;
 mod error;
 mod gauge;

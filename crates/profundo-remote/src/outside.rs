@@ -11,7 +11,7 @@ use profundo_wire::{
 };
 
 use crate::clock::Scale;
-use crate::copied::Copied;
+use crate::copied_stack::Copied;
 use crate::kernel;
 use crate::perf::Sample;
 use crate::proc;

@@ -8,7 +8,7 @@ use profundo_wire::{End, State};
 use crate::account::Account;
 use crate::agent::Agent;
 use crate::clock::Scale;
-use crate::copied::modules;
+use crate::copied_stack::modules;
 use crate::modules::{Changes, ModuleList, Store, Told};
 use crate::outside::Outside;
 use crate::proc;

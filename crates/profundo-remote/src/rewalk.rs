@@ -9,7 +9,7 @@ use profundo_probe::rewalk::walk_again;
 use profundo_unwind::{Module, Modules};
 use profundo_wire::{Again, End, Reader, Record, SAMPLE_HEAD_WORDS, SampleHead};
 
-use crate::copied::Copied;
+use crate::copied_stack::Copied;
 
 /// How many bits of an address are its place in a page.
 const PAGE_BITS: u32 = 12;

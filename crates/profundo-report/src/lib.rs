@@ -41,6 +41,7 @@
 
 #![forbid(unsafe_code)]
 
+mod appearance;
 mod benchmark;
 mod callers;
 mod checklist;
@@ -49,17 +50,16 @@ mod energy;
 mod error;
 mod flat;
 mod functions;
-mod general;
 mod json;
 mod json_report;
 mod label;
 mod line;
 mod link;
-mod look;
 mod names;
 mod order;
 mod palette;
 mod printer;
+mod printf_g;
 mod quality;
 mod report;
 mod scope;
@@ -75,11 +75,11 @@ mod warning;
 mod weighs;
 mod width;
 
+pub use appearance::Look;
 pub use benchmark::{Benchmark, Clocked, this_machine};
 pub use checklist::{Check, Checklist, Mark, Mend};
 pub use choices::{Format, SortBy, Unit, When};
 pub use error::Error;
-pub use look::Look;
 pub use names::Names;
 pub use profundo_analysis::{
     Filter, GroupBy, Hidden, Libraries, Numbers, Pattern, Recur, Shown, UnknownChoice,

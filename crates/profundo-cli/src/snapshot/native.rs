@@ -5,7 +5,7 @@ use std::cell::Cell;
 use anyhow::anyhow;
 use profundo_ingest::graph::{self, Heap, Part, Read, Thread, Untold};
 use profundo_model::graph::Sink;
-use profundo_remote::door::{Native, Refused};
+use profundo_remote::inject::{Native, Refused};
 use profundo_scan::{Blocks, Unread};
 
 use super::types::Types;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use profundo_cpython::{Pool, pool_bytes};
 use profundo_model::graph::{Builder, Graph, NodeId};
-use profundo_remote::door::CopiedMemory;
+use profundo_remote::inject::CopiedMemory;
 
 use super::{Asked, tell};
 use crate::attach::name_of;

@@ -39,7 +39,7 @@ use crate::launch::{Ended, Got, Program, Signals, end_as, pass_on};
 use crate::options::{self, Top};
 use crate::run::UNBEGUN;
 use crate::sink::Done;
-use crate::{reading, stderr};
+use crate::{open, stderr};
 
 use bell::Bell;
 use guardian::Guardian;
@@ -109,7 +109,7 @@ impl Running {
         let is_plain = options.is_plain();
         let live = &options.recording;
         if let Some(path) = &live.output {
-            reading::may_replace(path, live.force).context(UNBEGUN)?;
+            open::may_replace(path, live.force).context(UNBEGUN)?;
         }
         let named = options.pid.iter().chain(&options.pids);
         let named: Vec<u32> = named.copied().collect();

@@ -1,7 +1,7 @@
 //! What programs have of the machine's memory, ten times a second. All of it together takes no more than
 //! a hundredth of a CPU, however many there are: where looking at all takes longer, it is done less often.
 
-mod eye;
+mod process_memory;
 mod proportional;
 mod series;
 
@@ -15,7 +15,7 @@ use crate::sys;
 use proportional::{Asking, Pages};
 use series::Series;
 
-pub(crate) use eye::Eye;
+pub(crate) use process_memory::Eye;
 pub(crate) use proportional::shared_bytes;
 
 /// Nanoseconds between two looks at a program.

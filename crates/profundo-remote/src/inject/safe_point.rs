@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use profundo_unwind::{Memory, Modules, walk_with_registers};
 
 use super::Refused;
-use crate::copied::modules;
+use crate::copied_stack::modules;
 use crate::modules::{Elf, Loaded, ModuleList, Store, Told, cache_folder, open_module};
 use crate::proc;
 use crate::reading::{Held, Interpreter, PageMemory};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::gap::{Finding, Gap, Verdict, said};
 use super::perf::{Part, explain};
 use super::settings::{Settings, capability};
-use super::stranger::Stranger;
+use super::unrelated_process::Stranger;
 use super::{energy, files, gauge, process, python, room, traffic};
 use crate::perf::{Sampled, Sampler, Signal, Switches, TaskClock, kernel_is_permitted, may_trap};
 use crate::reading::{Look, NotHeld, Stopper, look};

@@ -15,9 +15,9 @@ mod process;
 mod python;
 mod room;
 mod settings;
-mod stranger;
 mod target;
 mod traffic;
+mod unrelated_process;
 
 pub(crate) use energy::refused as energy_refused;
 pub use files::enough_descriptors;

@@ -8,7 +8,7 @@ use profundo_wire::recording::{Engine, Event};
 
 use super::Recorder;
 use super::outside::Begun;
-use crate::copied::modules;
+use crate::copied_stack::modules;
 use crate::error::Error;
 use crate::modules::ModuleList;
 use crate::permits::{Gap, may_be_read, perf_refused, python_unread};

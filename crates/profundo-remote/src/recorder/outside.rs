@@ -7,7 +7,7 @@ use std::time::Duration;
 use profundo_wire::recording::{Engine, Event};
 
 use super::Recorder;
-use crate::copied::modules;
+use crate::copied_stack::modules;
 use crate::kernel::KernelNames;
 use crate::loading::why_nothing;
 use crate::modules::{Told, cache_folder, executable_of};

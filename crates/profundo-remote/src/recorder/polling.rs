@@ -15,7 +15,7 @@ use profundo_wire::{End, Gil, PythonEnd, SampleHead, State};
 
 use super::Recorder;
 use crate::clock::Scale;
-use crate::copied::modules;
+use crate::copied_stack::modules;
 use crate::outside::Outside;
 use crate::proc::{self, process_clock};
 use crate::program::Way;

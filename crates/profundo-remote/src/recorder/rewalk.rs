@@ -10,7 +10,7 @@ use profundo_probe::shared::CHUNKS;
 use profundo_wire::recording::Event;
 
 use crate::agent::Words;
-use crate::copied::modules;
+use crate::copied_stack::modules;
 use crate::modules::Store;
 use crate::program::Program;
 use crate::rewalk::{Outcome, Walker};

@@ -10,11 +10,11 @@ use profundo_analysis::{CountedLine, LinesOfFunction, Selection, traced_lines};
 use profundo_model::{Clock, FileId, Profile, Tracing};
 
 use super::{BOLD, GRAY, NextStep, heat, view, write_next};
-use crate::general::general;
 use crate::json::Json;
 use crate::line::{Line, Style};
 use crate::palette::Color;
 use crate::printer::Page;
+use crate::printf_g::printf_g;
 use crate::source::{Source, shown};
 use crate::units::{counted, duration};
 use crate::{Choices, Look, quality};
@@ -127,7 +127,7 @@ impl CountedLines {
             once::write(page, &functions, self.from_disk)?;
         } else {
             if is_timed(profile) {
-                page.plain(&format!("Timer unit: {} s", general(UNIT, 6)))?;
+                page.plain(&format!("Timer unit: {} s", printf_g(UNIT, 6)))?;
                 page.plain("")?;
             }
             for function in &functions {
@@ -152,7 +152,7 @@ impl CountedLines {
         let mut line = Line::default();
         if is_timed(profile) {
             line.push("Total time: ", Style::PLAIN);
-            line.push(&format!("{} s", general(time as f64 * 1e-9, 6)), BOLD);
+            line.push(&format!("{} s", printf_g(time as f64 * 1e-9, 6)), BOLD);
             page.line(&mut line)?;
         }
         line.push("File: ", Style::PLAIN);
@@ -308,11 +308,11 @@ fn kept(profile: &Profile, file: FileId) -> usize {
 fn cells(line: &CountedLine, time: u64) -> [String; 4] {
     let scale = 1e-9 / UNIT;
     let fit = |number: f64, width: usize| match format!("{number:>5.1}") {
-        text if text.len() > width => format!("{:>5}", general(number, 3)),
+        text if text.len() > width => format!("{:>5}", printf_g(number, 3)),
         text => text,
     };
     let hits = match line.hits.to_string() {
-        text if text.len() > WIDTHS[1] => general(line.hits as f64, 6),
+        text if text.len() > WIDTHS[1] => printf_g(line.hits as f64, 6),
         text => text,
     };
     let took = line.time as f64 * scale;

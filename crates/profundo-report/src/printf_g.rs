@@ -2,7 +2,7 @@
 //! of ten.
 
 /// A number to so many digits.
-pub(crate) fn general(number: f64, digits: usize) -> String {
+pub(crate) fn printf_g(number: f64, digits: usize) -> String {
     let digits = digits.max(1);
     if number == 0.0 || !number.is_finite() {
         return format!("{number}");
@@ -46,7 +46,7 @@ mod tests {
             (1e100, 6, "1e+100"),
         ];
         for (number, digits, text) in rows {
-            assert_eq!(general(number, digits), text);
+            assert_eq!(printf_g(number, digits), text);
         }
     }
 }
