@@ -13,9 +13,7 @@ use profundo_probe::sys;
 
 use crate::home::{Home, Whose, home};
 use crate::lock::Lock;
-use crate::{
-    blocked, fork, next_symbols, process, restrict, session, signals, threads, timers, traps,
-};
+use crate::{blocked, home, left, next_symbols, process, session, signals, threads, timers, traps};
 
 /// The signal that timers and the command's descriptors send; 0 if the program uses all that could be.
 static SENT: AtomicI32 = AtomicI32::new(0);
@@ -61,12 +59,12 @@ pub fn claim(signals: u64) {
     let is_being_moved = signals & asked() != 0 && is_moving();
     let is_borrowed = || home().is_some_and(|home| home.whose() == Whose::Borrowed);
     let is_ours = used != 0 || is_being_moved;
-    if !is_ours || !signals::is_installed() || restrict::has_left() || is_borrowed() {
+    if !is_ours || !signals::is_installed() || left::has_left() || is_borrowed() {
         return;
     }
     let error = next_symbols::errno();
     // A child that has put off its entry waits for a signal that changes now.
-    let home = fork::home_of_this_process();
+    let home = home::current();
     let has_changed = is_other_signal(used) || is_being_moved;
     if has_changed {
         move_on(home);

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 
 use profundo_probe::sys;
 
-use crate::{process, restrict, session};
+use crate::{left, process, session};
 
 /// A command that is not held up does it within a part of a turn.
 const PATIENCE: u64 = 2_000_000_000;
@@ -17,7 +17,7 @@ const LOOK: u64 = 50_000_000;
 /// nobody records, or if it took too long.
 #[unsafe(no_mangle)]
 pub extern "C" fn profundo_clear() -> c_int {
-    let control = session::control().filter(|_| !restrict::has_left());
+    let control = session::control().filter(|_| !left::has_left());
     let Some(control) = control else { return 0 };
     let wanted = control
         .request

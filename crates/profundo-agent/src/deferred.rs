@@ -18,8 +18,8 @@ use profundo_probe::shared::Control;
 use profundo_probe::{sys, urgent};
 
 use crate::fork::Forked;
-use crate::home::{Home, Whose, home};
-use crate::{claims, files, fork, process, restrict, session, shell, signals, start, timers};
+use crate::home::{self, Home, Whose, home, is_deferred};
+use crate::{claims, files, fork, left, process, session, shell, signals, start, timers};
 
 /// Its place in [`Control::deferred`], plus one; 0: this process has not put off its entry. A child of a fork has its
 /// parent's until it is told of the fork.
@@ -38,17 +38,17 @@ pub fn await_answer_later() {
     AWAITS_ANSWER.store(1, Ordering::Relaxed);
 }
 
-/// Whether this process has put off its entry.
-#[inline]
-pub fn is_waiting() -> bool {
-    PLACE.load(Ordering::Relaxed) != 0
-}
-
 /// Forgets what was put off: by the parent, in the child of a fork, or by a process that the agent leaves. Returns whether
 /// that was its entry.
 pub fn forget() -> bool {
     AWAITS_ANSWER.store(0, Ordering::Relaxed);
-    PLACE.swap(0, Ordering::Relaxed) != 0
+    swap_place(0) != 0
+}
+
+/// Its place, and whether it has one, change together.
+fn swap_place(place: u32) -> u32 {
+    home::set_deferred(place != 0);
+    PLACE.swap(place, Ordering::Relaxed)
 }
 
 /// Puts off the entry of the child of a fork, which has one thread. False: it has to enter itself now.
@@ -57,7 +57,7 @@ pub fn begin(home: Home, control: &Control) -> bool {
         && control.follow.load(Ordering::Relaxed) != 0
         && session::has_not_ended(control)
         && signals::is_installed()
-        && !restrict::has_left();
+        && !left::has_left();
     // One that is still pending when the child executes a program is ignored there; another signal would kill it.
     if !may_wait || claims::sent() != libc::SIGURG {
         return false;
@@ -79,7 +79,7 @@ pub fn begin(home: Home, control: &Control) -> bool {
     match timer {
         Some(timer) => {
             TIMER.store(timer, Ordering::Relaxed);
-            PLACE.store(place, Ordering::Relaxed);
+            swap_place(place);
         }
         None => give_back(control, place),
     }
@@ -104,7 +104,7 @@ extern "C" fn at_tick() {
         Some(control) if AWAITS_ANSWER.swap(0, Ordering::Relaxed) != 0 => {
             start::await_answer(home, control);
         }
-        _ if is_waiting() => on_a_stack_of_ours(enter_by_tick),
+        _ if is_deferred() => on_a_stack_of_ours(enter_by_tick),
         _ => {}
     }
 }
@@ -153,7 +153,7 @@ unsafe extern "C" fn call_on(function: extern "C" fn(), top: *mut u8) {
 }
 
 fn try_to_enter(home: Home, can_try_again: bool) {
-    let place = PLACE.swap(0, Ordering::Relaxed);
+    let place = swap_place(0);
     let Some(control) = session::control().filter(|_| place != 0) else {
         return;
     };
@@ -164,7 +164,7 @@ fn try_to_enter(home: Home, can_try_again: bool) {
     };
     if !fork::enter_late(home, control, forked, can_try_again) {
         // The timer goes on.
-        PLACE.store(place, Ordering::Relaxed);
+        swap_place(place);
         return;
     }
     timers::stop(TIMER.load(Ordering::Relaxed));
@@ -176,8 +176,8 @@ fn try_to_enter(home: Home, can_try_again: bool) {
 /// The process ends. It is not worth an entry any more.
 pub fn end() {
     let is_ours = || home().is_some_and(|home| home.whose() == Whose::Ours);
-    if is_waiting() && is_ours() {
-        PLACE.store(0, Ordering::Relaxed);
+    if is_deferred() && is_ours() {
+        swap_place(0);
     }
 }
 

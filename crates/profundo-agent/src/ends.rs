@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 
 use crate::home::{Whose, home};
-use crate::{calls, deferred, memory, next_symbols, process, restrict, session, threads};
+use crate::{calls, deferred, left, memory, next_symbols, process, session, threads};
 
 /// Has the C library tell us when the program leaves `main` or calls `exit`. What was registered
 /// first is called last.
@@ -13,7 +13,7 @@ pub fn watch() {
     unsafe extern "C" fn at_exit(code: c_int, _: *mut c_void) {
         note(code);
         let own = home().filter(|home| home.whose() == Whose::Ours && home.records());
-        if let (Some(home), false) = (own, restrict::has_left()) {
+        if let (Some(home), false) = (own, left::has_left()) {
             memory::look_for_the_unreachable(home);
         }
     }
@@ -27,7 +27,7 @@ pub fn watch() {
 /// borrows its parent's memory, among the last words. A program that restricts its calls makes none
 /// for us.
 fn note(code: c_int) {
-    if restrict::has_left() {
+    if left::has_left() {
         // What lies in memory that is ours needs no call.
         return calls::end();
     }
@@ -59,7 +59,7 @@ fn note(code: c_int) {
 /// parent's memory writes nothing.
 pub fn note_exec() {
     let own = home().filter(|home| home.whose() == Whose::Ours && home.records());
-    if let Some(home) = own.filter(|_| !restrict::has_left()) {
+    if let Some(home) = own.filter(|_| !left::has_left()) {
         threads::note_cpu(home);
         let (used, ends) = (process::usage(), &home.ring().header.ends);
         ends.user.store(used.user, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering;
 use profundo_probe::shared::{Control, Listings, Ring, start_kind};
 use profundo_probe::{clock, sys, urgent};
 
-use crate::home::{Home, Whose, home};
+use crate::home::{self, Home, Whose, home};
 use crate::session::NoRing;
 use crate::{calls, deferred, files, memory, next_symbols, python, session, shell, start};
 
@@ -19,6 +19,7 @@ const PATIENCE: u64 = 20_000_000;
 
 /// Has the C library tell us of each fork.
 pub fn watch() {
+    home::set_entry(enter_met);
     unsafe extern "C" fn in_child() {
         let forked = home().filter(|home| home.whose() == Whose::Copied);
         if let Some(home) = forked {
@@ -32,26 +33,11 @@ pub fn watch() {
     }
 }
 
-/// What there is, if this process records. The child of a fork that nobody has told of yet enters
-/// itself; a child that borrows its parent's memory has nothing.
-#[inline]
-pub fn home_of_this_process() -> Option<Home> {
-    let home = home()?;
+/// Enters a process that was met before it has done so itself: the child of a fork, or one that has put that off.
+fn enter_met(home: Home) {
     match home.whose() {
-        Whose::Ours if deferred::is_waiting() => deferred::enter(home),
-        Whose::Ours => {}
-        Whose::Borrowed => return None,
         Whose::Copied => begin_child(home, false),
-    }
-    home.records().then_some(home)
-}
-
-/// As [`home_of_this_process`], for what is of no use before the child of a fork has entered itself.
-#[inline]
-pub fn home_if_entered() -> Option<Home> {
-    match deferred::is_waiting() {
-        true => None,
-        false => home_of_this_process(),
+        _ => deferred::enter(home),
     }
 }
 

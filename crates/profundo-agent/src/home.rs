@@ -3,7 +3,7 @@
 use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use profundo_cpython::Refusal;
 use profundo_probe::buffer::{Buffer, ENDLESS};
@@ -119,6 +119,61 @@ pub fn home() -> Option<Home> {
     let layout = unsafe { layout.as_ref() }?;
     let ring = NonNull::new(RING.load(Ordering::Relaxed))?;
     Some(Home { layout, ring })
+}
+
+/// How a process enters itself: a function, set once at the start. This file knows nobody who does that.
+static ENTER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// Whether this process has put off its entry. A child of a fork has its parent's value until it enters itself.
+static IS_DEFERRED: AtomicBool = AtomicBool::new(false);
+
+/// Has `enter` called where a process is met that has not entered itself: the child of a fork, or one that has put that off.
+pub fn set_entry(enter: fn(Home)) {
+    ENTER.store(enter as *mut (), Ordering::Release);
+}
+
+/// Whether this process has put off its entry.
+#[inline]
+pub fn is_deferred() -> bool {
+    IS_DEFERRED.load(Ordering::Relaxed)
+}
+
+/// Says whether it has.
+pub fn set_deferred(is_deferred: bool) {
+    IS_DEFERRED.store(is_deferred, Ordering::Relaxed);
+}
+
+/// What there is, if this process records. The child of a fork that has not entered itself does so now; a child that
+/// borrows its parent's memory has nothing.
+#[inline]
+pub fn current() -> Option<Home> {
+    let home = home()?;
+    match home.whose() {
+        Whose::Ours if !is_deferred() => {}
+        Whose::Borrowed => return None,
+        Whose::Ours | Whose::Copied => enter(home),
+    }
+    home.records().then_some(home)
+}
+
+/// As [`current`], for what is of no use before the child of a fork has entered itself.
+#[inline]
+pub fn current_if_entered() -> Option<Home> {
+    match is_deferred() {
+        true => None,
+        false => current(),
+    }
+}
+
+#[cold]
+fn enter(home: Home) {
+    // Acquire pairs with the release in `set_entry`.
+    let enter = ENTER.load(Ordering::Acquire);
+    if !enter.is_null() {
+        // SAFETY: `set_entry` alone stores there, and functions of this type.
+        let enter: fn(Home) = unsafe { core::mem::transmute(enter) };
+        enter(home);
+    }
 }
 
 impl Home {

@@ -31,6 +31,7 @@ mod following;
 mod fork;
 mod home;
 mod inject;
+mod left;
 mod loadable;
 mod lock;
 mod masks;

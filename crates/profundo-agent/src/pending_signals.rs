@@ -12,7 +12,7 @@ use profundo_probe::{hidden, sys};
 
 use crate::home::{Home, Whose, home};
 use crate::{
-    blocked, claims, next_symbols, process, restrict, session, signals, threads, timers, traps,
+    blocked, claims, left, next_symbols, process, session, signals, threads, timers, traps,
 };
 
 /// What is to be undone if the program stays.
@@ -33,7 +33,7 @@ pub fn before_exec() -> Quiet {
         is_timer_stopped: false,
     };
     // A program that restricts its calls has left us, and is not to be made to call.
-    if restrict::has_left() || !(signals::is_installed() || traps::is_installed()) {
+    if left::has_left() || !(signals::is_installed() || traps::is_installed()) {
         return nothing;
     }
     let Some(home) = home().filter(|home| home.whose() == Whose::Ours && home.records()) else {

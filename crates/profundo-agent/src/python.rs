@@ -13,7 +13,7 @@ use profundo_probe::python::{Found, Range};
 
 use crate::home::{Home, home};
 use crate::symbols::{self, Scope, Symbol};
-use crate::{fork, inject, memory, next_symbols, waits};
+use crate::{home, inject, memory, next_symbols, waits};
 
 /// Not looked for, being looked for, or found, whether its stacks are read or not.
 mod state {
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn pthread_key_create(
     };
     if STATE.load(Ordering::Relaxed) == state::MISSING
         && home().is_some()
-        && let Some(home) = fork::home_of_this_process()
+        && let Some(home) = home::current()
     {
         look(home, false);
     }

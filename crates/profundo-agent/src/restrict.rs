@@ -4,31 +4,24 @@
 
 use core::ffi::{c_int, c_long, c_ulong};
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::Ordering;
 
 use profundo_probe::urgent;
 
-use crate::{calls, claims, deferred, fork, memory, next_symbols, signals, threads, traps};
+use crate::{calls, claims, deferred, home, left, memory, next_symbols, signals, threads, traps};
 
 /// Lets the program be told of each reading of the cycle counter, by a signal that kills it.
 const PR_SET_TSC: c_int = 26;
 const PR_TSC_SIGSEGV: c_ulong = 2;
 
-static LEFT: AtomicBool = AtomicBool::new(false);
-
-/// Whether the agent has left this process.
-pub fn has_left() -> bool {
-    LEFT.load(Ordering::Relaxed)
-}
-
 /// Leaves. `has_clock`: the processor's may be read on.
 fn leave(has_clock: bool) {
-    if let Some(home) = fork::home_of_this_process() {
+    if let Some(home) = home::current() {
         calls::before_leaving();
         // Before SIGTRAP, or the command would open clocks that send the other signal.
         let is_quiet = claims::send_nothing(home);
         traps::leave();
-        LEFT.store(true, Ordering::Relaxed);
+        left::set();
         calls::leave(has_clock);
         memory::leave();
         home.set_records(false);

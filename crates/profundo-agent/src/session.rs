@@ -15,7 +15,7 @@ use profundo_probe::sys;
 
 use crate::files;
 use crate::patience::Wait;
-use crate::{process, restrict};
+use crate::{left, process};
 
 /// The longest path that the kernel takes.
 pub const PATH: usize = 4096;
@@ -131,7 +131,7 @@ pub fn is_own_namespace(control: &Control) -> bool {
 /// The two variables that the next program needs to be followed; `None` if it is not to be.
 pub fn variables() -> Option<(&'static CStr, &'static CStr)> {
     let control = control()?;
-    if restrict::has_left() {
+    if left::has_left() {
         return None;
     }
     (control.follow.load(Ordering::Relaxed) != 0 && is_alive(control) && is_in_reach())

@@ -18,7 +18,7 @@ use profundo_probe::urgent::{self, Action};
 use crate::home::{Whose, home};
 use crate::lock::Lock;
 use crate::next_symbols::{self, Handler};
-use crate::{blocked, claims, fork, inject, process, python, traps};
+use crate::{blocked, claims, home, inject, process, python, traps};
 
 /// What the C library's own handlers carry, and tell whoever asks.
 const SA_RESTORER: c_int = 0x0400_0000;
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn sigaction(
 ) -> c_int {
     if !is_for_us(signal) {
         // The interpreter installs its handlers while it starts.
-        if let Some(home) = fork::home_if_entered() {
+        if let Some(home) = home::current_if_entered() {
             python::look_if_asked(home);
             inject::see_to_it();
         }

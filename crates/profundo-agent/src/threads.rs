@@ -15,7 +15,7 @@ use profundo_probe::{regs, sys};
 
 use crate::home::Home;
 use crate::next_symbols::{self, ThrdFunction, ThreadFunction};
-use crate::{blocked, calls, fork, memory, process, python, restrict, session, start, timers};
+use crate::{blocked, calls, home, left, memory, process, python, session, start, timers};
 
 /// How many threads can be in the making at one time; others are not entered.
 const PLACES: usize = 512;
@@ -78,7 +78,7 @@ struct Begun {
 unsafe extern "C" fn begin(place: *const Start) -> Begun {
     // SAFETY: `pthread_create` below passes the address of a place, which stays.
     let begun = unsafe { (*place).take() };
-    if let Some(home) = fork::home_of_this_process() {
+    if let Some(home) = home::current() {
         blocked::begin_thread();
         enter_quietly(home);
         tell(home);
@@ -156,7 +156,7 @@ fn with_start(
     make: impl FnOnce(Option<*mut c_void>) -> c_int,
 ) -> c_int {
     start::ensure();
-    let home = fork::home_of_this_process();
+    let home = home::current();
     if let Some(home) = home {
         python::look_if_asked(home);
     }
@@ -279,11 +279,11 @@ unsafe extern "C" fn at_end(value: *mut c_void) {
     if let Some(next) = value.next() {
         return next.set();
     }
-    if restrict::has_left() {
+    if left::has_left() {
         // To ask whose memory this is would be a call of the kernel's.
         return calls::end_thread();
     }
-    let Some(home) = fork::home_of_this_process() else {
+    let Some(home) = home::current() else {
         return;
     };
     // SAFETY: as in `enter_quietly`.

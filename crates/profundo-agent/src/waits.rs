@@ -10,7 +10,7 @@ use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 use profundo_probe::python::Range;
 use profundo_probe::{Counters, Slot, ThreadRecord, clock, sys};
 
-use crate::{fork, next_symbols};
+use crate::{home, next_symbols};
 
 /// Where `_PyRuntime` lies, and how long it is; 0 if there is none.
 static START: AtomicUsize = AtomicUsize::new(0);
@@ -54,7 +54,7 @@ fn are_many() -> bool {
 
 #[cold]
 fn is_own_lock(condition: *const pthread_cond_t) -> bool {
-    let Some(home) = fork::home_of_this_process() else {
+    let Some(home) = home::current() else {
         return false;
     };
     // SAFETY: the probe was made before the home was settled.
@@ -68,7 +68,7 @@ type Here = (&'static Slot, &'static ThreadRecord, &'static Counters);
 
 /// Those of the calling thread, if it has them.
 fn here() -> Option<Here> {
-    let home = fork::home_of_this_process()?;
+    let home = home::current()?;
     // SAFETY: the probe was made before the home was settled.
     let probe = unsafe { home.probe() };
     let slot = probe.threads.find(sys::thread_id())?;

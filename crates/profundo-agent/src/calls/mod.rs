@@ -29,7 +29,7 @@ pub use tallies::show_forked;
 
 use crate::home::Home;
 use crate::inject;
-use crate::{fork, process, restrict, session};
+use crate::{home, left, process, session};
 
 /// What the command wants: [`trace_flag`]s.
 pub fn wanted() -> u32 {
@@ -91,13 +91,12 @@ pub fn after_exec() {
 
 /// Who restricts its system calls is not to be made to call: there nobody can tell whose memory this is, see `native`.
 fn is_counting_here() -> bool {
-    (state::is_on() || native::is_on())
-        && (restrict::has_left() || fork::home_of_this_process().is_some())
+    (state::is_on() || native::is_on()) && (left::has_left() || home::current().is_some())
 }
 
 /// Begins. The interpreter's lock is held, and its main thread calls.
 pub fn begin() {
-    let Some(home) = fork::home_of_this_process() else {
+    let Some(home) = home::current() else {
         return;
     };
     let begun = begin_with(home.ring_number().load(Ordering::Relaxed), wanted());

@@ -13,7 +13,7 @@ use profundo_probe::{clock, regs, sys};
 
 use super::api::{Calls, Object};
 use super::{describe, frames};
-use crate::{files, process, restrict, session};
+use crate::{files, left, process, session};
 
 /// Memory of ours, and of the file of this process.
 #[derive(Debug)]
@@ -24,21 +24,21 @@ pub struct Mapped {
 
 impl Memory for Mapped {
     fn map(&self, bytes: usize) -> Option<NonNull<u8>> {
-        match restrict::has_left() {
+        match left::has_left() {
             true => None,
             false => files::map_zeroed(bytes),
         }
     }
 
     fn unmap(&self, at: NonNull<u8>, bytes: usize) {
-        if !restrict::has_left() {
+        if !left::has_left() {
             // SAFETY: it came from `map`, and its owner has done with it.
             unsafe { files::unmap(at, bytes) };
         }
     }
 
     fn fill(&self, from: usize, bytes: usize) -> bool {
-        if restrict::has_left() {
+        if left::has_left() {
             return false;
         }
         let mut room = [0; session::PATH];

@@ -11,7 +11,7 @@ use profundo_probe::sys;
 
 use super::native;
 use crate::home::Home;
-use crate::{fork, next_symbols, process, restrict, session, threads};
+use crate::{home, left, next_symbols, process, session, threads};
 
 /// So long the process waits for the command to begin, in nanoseconds: where counters would be lost, and where only the names of
 /// libraries would be. Of many children that begin at one time each waits for those before it.
@@ -25,10 +25,10 @@ const TURN: u64 = 20_000_000;
 /// It ends, or nothing of ours may be done from here on.
 pub fn show_last() {
     // Even to ask whose memory this is takes a call.
-    if restrict::has_left() || super::wanted() == 0 {
+    if left::has_left() || super::wanted() == 0 {
         return;
     }
-    if let Some(home) = fork::home_of_this_process() {
+    if let Some(home) = home::current() {
         show(home, tallies_moment::LAST);
     }
 }
@@ -100,7 +100,7 @@ const ENDING: [u8; 5] = *b".gcda";
 unsafe fn before_open(path: *const c_char) {
     /// Nothing is mapped below: the kernel refuses such a path with an error, and so it is left to it. Nor above what is the program's.
     const LOWEST: isize = 1 << 16;
-    if (path as isize) < LOWEST || super::wanted() == 0 || restrict::has_left() {
+    if (path as isize) < LOWEST || super::wanted() == 0 || left::has_left() {
         return;
     }
     let mut last = [0; ENDING.len()];
@@ -114,7 +114,7 @@ unsafe fn before_open(path: *const c_char) {
         }
     }
     if last == ENDING
-        && let Some(home) = fork::home_of_this_process()
+        && let Some(home) = home::current()
     {
         show(home, tallies_moment::WRITTEN);
     }

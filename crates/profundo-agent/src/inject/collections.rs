@@ -12,7 +12,7 @@ use profundo_wire::recording::Collection;
 
 use super::api::Object;
 use super::table::{Kept, table};
-use crate::{fork, proc, process, threads};
+use crate::{home, proc, process, threads};
 
 /// Where they are told of; null: in the ring of the process.
 static PLACE: AtomicPtr<Collections> = AtomicPtr::new(null_mut());
@@ -135,7 +135,7 @@ pub fn begin(place: *mut Collections) -> c_int {
         }
         OURS.store(ours, Ordering::Release);
     }
-    if let (true, Some(home)) = (place.is_null(), fork::home_of_this_process()) {
+    if let (true, Some(home)) = (place.is_null(), home::current()) {
         let looked = &home.ring().collections.looked;
         looked.store(now(), Ordering::Relaxed);
         threads::tell(home);
@@ -239,7 +239,7 @@ unsafe fn finished(calls: &Calls, info: Object) {
     if !place.is_null() {
         // SAFETY: who set it keeps it mapped.
         unsafe { &*place }.add(collection);
-    } else if let Some(home) = fork::home_of_this_process() {
+    } else if let Some(home) = home::current() {
         let written = home.ring().collections.add(collection);
         ring(home, written, ended);
     }

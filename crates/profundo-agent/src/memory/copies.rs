@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use profundo_probe::shared::COPIES;
 use profundo_wire::{Block, Source};
 
-use crate::fork;
+use crate::home;
 use crate::memory::entry::caller;
 use crate::memory::local::{COPIES as COPIES_LEFT, local};
 use crate::memory::state;
@@ -150,7 +150,7 @@ unsafe extern "C" fn look(bytes: usize, stack: *const u64, frame: u64, base: u64
         }
         local.set_copies(local.draw(COPIES.mean));
     }
-    let Some(home) = fork::home_of_this_process() else {
+    let Some(home) = home::current() else {
         return;
     };
     // SAFETY: this is called by an entry.

@@ -2,7 +2,7 @@
 
 use profundo_probe::heap::{Shade, followed};
 
-use crate::fork;
+use crate::home;
 use crate::memory::local::{Local, local};
 use crate::memory::state::{FEW, heap};
 use crate::memory::{exact, sampled};
@@ -64,7 +64,7 @@ fn counted(address: u64) -> Option<Gone> {
 pub fn tell(gone: Gone) {
     match (gone, exact::exact()) {
         (Gone::Followed(block, at_once), _) => {
-            if let Some(home) = fork::home_of_this_process() {
+            if let Some(home) = home::current() {
                 sampled::freed(home, block.number, at_once);
             }
         }
@@ -89,7 +89,7 @@ pub fn unmapped(local: &Local, start: u64, bytes: u64) {
     if let Some(heap) = heap().filter(|heap| !heap.mapped.is_empty()) {
         local.alone(|| {
             heap.mapped.remove(start, bytes, |number, _, is_all| {
-                if let (true, Some(home)) = (is_all, fork::home_of_this_process()) {
+                if let (true, Some(home)) = (is_all, home::current()) {
                     sampled::freed(home, number, local.is_right_after(number));
                 }
             });

@@ -27,7 +27,7 @@ use crate::memory::rows::{Rows, Sums};
 use crate::memory::sampled::Given;
 use crate::memory::stacks;
 use crate::memory::state::FEW;
-use crate::{agent_memory, files, fork, process, session};
+use crate::{agent_memory, files, home, process, session};
 
 /// While another thread may have a share, a thread looks for a new peak only after so many bytes more: a part of the
 /// highest peak so far, within these limits.
@@ -357,7 +357,7 @@ pub fn put_back(exact: &'static Exact, address: u64, shade: Shade) {
 /// Something could not be counted, because it was a handler's that has interrupted counting.
 #[cold]
 fn lose() {
-    if fork::home_of_this_process().is_some() && !SUMS.load(Ordering::Relaxed).is_null() {
+    if home::current().is_some() && !SUMS.load(Ordering::Relaxed).is_null() {
         // SAFETY: a process that has a home has a file.
         let [blocks, _] = unsafe { &sums().header().uncounted };
         blocks.fetch_add(1, Ordering::Relaxed);
@@ -518,7 +518,7 @@ fn enter(exact: &Exact, local: &Local) -> Option<Home> {
 #[cold]
 #[inline(never)]
 fn set_up(exact: &Exact, local: &Local) -> Option<Home> {
-    let home = fork::home_of_this_process()?;
+    let home = home::current()?;
     let mark = exact.mark.load(Ordering::Acquire);
     if mark == 0 || mark != process::process_id() {
         return None;

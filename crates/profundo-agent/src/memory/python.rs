@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use profundo_wire::Source;
 
-use crate::fork;
+use crate::home;
 use crate::memory::calls::{counted, resized};
 use crate::memory::entry::{caller, counting_entries, entries, freeing_entries};
 use crate::memory::local::local;
@@ -254,7 +254,7 @@ unsafe extern "C-unwind" fn arena_gone(before: *mut c_void, arena: Block, bytes:
 
 #[cold]
 fn note_arenas(bytes: u64) {
-    if let Some(home) = fork::home_of_this_process() {
+    if let Some(home) = home::current() {
         let arenas = &home.ring().header.memory.arenas;
         arenas.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -13,7 +13,7 @@ use crate::memory::ends::Gone;
 use crate::memory::local::{Local, local};
 use crate::memory::state::{FEW, Heap, heap, mean};
 use crate::memory::{exact, python, state};
-use crate::{files, fork, process};
+use crate::{files, home, process};
 
 /// While nothing is recorded it is looked again whether that has changed after so many bytes.
 const AGAIN: u64 = 1 << 20;
@@ -49,7 +49,7 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
             return local.set(left - given.size);
         }
     }
-    match fork::home_of_this_process().filter(|_| !python::is_finalizing()) {
+    match home::current().filter(|_| !python::is_finalizing()) {
         Some(home) => {
             let (before, after) = local.keep_pace(clock::now(), state::most_doublings());
             let told = local.alone(|| tell(home, heap, local, (given, before), caller));
@@ -150,7 +150,7 @@ pub fn let_go(local: &Local, address: u64) -> Option<Gone> {
     let heap = heap()?;
     let Some(found) = local.alone(|| heap.followed.remove(&FEW, address)) else {
         // That it is gone is seen when another one lies there, or never.
-        let header = &fork::home_of_this_process()?.ring().header;
+        let header = &home::current()?.ring().header;
         header.memory.unfreed.fetch_add(1, Ordering::Relaxed);
         return None;
     };

@@ -24,7 +24,7 @@ use self::thread_tree::{Desk, NOBODYS, REFUSED};
 use super::state as interpreter;
 use super::state::time;
 use crate::home::Home;
-use crate::{files, fork, process, restrict, start};
+use crate::{files, home, left, process, start};
 
 /// Set once nothing is to be counted here, for good.
 static IS_OFF: AtomicBool = AtomicBool::new(false);
@@ -163,12 +163,12 @@ fn sit_down_anew() -> Option<&'static Desk> {
     if IS_OFF.load(Ordering::Relaxed) || ptr::eq(own, &REFUSED) {
         return None;
     }
-    if restrict::has_left() {
+    if left::has_left() {
         return sit_down_again(own);
     }
     start::ensure();
     // In the child of a fork that nobody has told of, this enters it.
-    let home = fork::home_of_this_process()?;
+    let home = home::current()?;
     if super::wanted() & trace_flag::CALLS == 0 {
         IS_OFF.store(true, Ordering::Relaxed);
         return None;
@@ -230,7 +230,7 @@ fn sit_down_again(own: *const Desk) -> Option<&'static Desk> {
 fn missed() {
     /// Threads that all count in one place would wait for each other at each call.
     const AT_ONCE: u64 = 256;
-    if IS_OFF.load(Ordering::Relaxed) || restrict::has_left() {
+    if IS_OFF.load(Ordering::Relaxed) || left::has_left() {
         return;
     }
     if IS_EXECUTING.load(Ordering::Acquire) {
@@ -314,7 +314,7 @@ fn set_state(state: u32) {
 
 /// The process ends, or becomes another program: what has not ended by now has lasted until now.
 pub fn end() {
-    end_with(!restrict::has_left());
+    end_with(!left::has_left());
 }
 
 fn end_with(may_call: bool) {
@@ -427,7 +427,7 @@ pub fn enter_child(number: u32) {
 /// Whether a signal handler runs that has a stack for itself.
 #[cold]
 fn is_on_other_stack() -> bool {
-    if restrict::has_left() {
+    if left::has_left() {
         return false;
     }
     let mut stack = libc::stack_t {

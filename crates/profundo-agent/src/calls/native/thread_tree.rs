@@ -12,7 +12,7 @@ use profundo_probe::shared::{CALLS_FILE, CallsFile, CallsHeader, call_clock};
 use profundo_probe::sys;
 
 use super::{BEGINNINGS, IS_ON, USES_CPU, cost, counting, is_counted_by, local};
-use crate::{files, process, restrict, session};
+use crate::{files, left, process, session};
 
 /// So many at most. Calls of threads beyond are not counted.
 const MOST: usize = 4096;
@@ -36,11 +36,11 @@ pub struct Mapped {
 impl Memory for Mapped {
     fn map(&self, bytes: usize) -> Option<NonNull<u8>> {
         // Who restricts its system calls is not to be made to call.
-        (!restrict::has_left()).then(|| files::map_zeroed(bytes))?
+        (!left::has_left()).then(|| files::map_zeroed(bytes))?
     }
 
     fn unmap(&self, at: NonNull<u8>, bytes: usize) {
-        if !restrict::has_left() {
+        if !left::has_left() {
             // SAFETY: it came from `map`, and its owner has done with it.
             unsafe { files::unmap(at, bytes) };
         }
@@ -48,7 +48,7 @@ impl Memory for Mapped {
 
     fn fill(&self, from: usize, bytes: usize) -> bool {
         let bytes = bytes.min(CallsFile::BYTES.saturating_sub(from));
-        !restrict::has_left() && files::allocate(self.path, from, bytes)
+        !left::has_left() && files::allocate(self.path, from, bytes)
     }
 }
 
