@@ -568,6 +568,10 @@ fn next(recording: &Path, profile: &Profile) -> Vec<NextStep> {
             export("lprof", "a file for line_profiler"),
         ];
     }
+    // A count that counted nothing has nothing else to show.
+    if profile.samples.is_empty() && traced.is_empty() && traced.tracing != Tracing::Unknown {
+        return Vec::new();
+    }
     let mut steps = Vec::new();
     steps.extend(better_recording(profile));
     if !traced.calls.is_empty() {

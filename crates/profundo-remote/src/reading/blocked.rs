@@ -34,8 +34,9 @@ pub(crate) enum Look {
 /// Looks at a thread without touching it.
 pub(crate) fn look(pid: u32, tid: u32) -> Look {
     let mut text = [0; 256];
+    let turns = turns(pid, tid);
     let read = open(pid, tid, "syscall").and_then(|file| file.read_at(&mut text, 0));
-    seen(pid, tid, read, &text)
+    seen(turns, read, &text)
 }
 
 /// Looks at the same threads again and again, and keeps their files open for that.
@@ -50,10 +51,11 @@ impl Looker {
         /// So many are kept open.
         const MOST: usize = 64;
         let mut text = [0; 256];
+        let turns = turns(pid, tid);
         // A file stays that of the thread that it was opened for, which may have ended.
         if let Some(file) = self.files.get(&tid) {
             match file.read_at(&mut text, 0) {
-                Ok(length @ 1..) => return seen(pid, tid, Ok(length), &text),
+                Ok(length @ 1..) => return seen(turns, Ok(length), &text),
                 _ => drop(self.files.remove(&tid)),
             }
         }
@@ -65,12 +67,13 @@ impl Looker {
             self.files.insert(tid, file);
             read
         });
-        seen(pid, tid, read, &text)
+        seen(turns, read, &text)
     }
 }
 
-/// What the kernel has said of a thread.
-fn seen(pid: u32, tid: u32, read: io::Result<usize>, text: &[u8]) -> Look {
+/// What the kernel has said of a thread. `turns` was read before that. What is read of the thread's memory from then on is of
+/// one moment if a later look has the same number: read behind, it might count a turn that the thread takes meanwhile.
+fn seen(turns: Option<u64>, read: io::Result<usize>, text: &[u8]) -> Look {
     let length = match read {
         Ok(length) => length,
         Err(error) => match error.raw_os_error() {
@@ -80,10 +83,7 @@ fn seen(pid: u32, tid: u32, read: io::Result<usize>, text: &[u8]) -> Look {
     };
     let text = text.get(..length).unwrap_or_default();
     match parse(std::str::from_utf8(text).unwrap_or_default()) {
-        Some(blocked) => Look::Blocked(Blocked {
-            turns: turns(pid, tid),
-            ..blocked
-        }),
+        Some(blocked) => Look::Blocked(Blocked { turns, ..blocked }),
         // Of a thread that has ended and was not asked for the file is empty.
         None if text.is_empty() => Look::Ended,
         None => Look::Running,

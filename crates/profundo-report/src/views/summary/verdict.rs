@@ -295,8 +295,9 @@ impl Looking<'_> {
             .of
             .map_or(String::new(), |at| format!(" in {}", self.place(at)));
         (lost.bytes().value >= LITTLE).then(|| {
+            let about = if lost.bytes().is_exact() { "" } else { "about " };
             format!(
-                "Memory leaks{at}: at the end, no pointer led to {} in {} from there.",
+                "Memory leaks{at}: at the end, no pointer led to {about}{} in {about}{} from there.",
                 bytes(lost.bytes().value),
                 counted(lost.count().value, "block")
             )
