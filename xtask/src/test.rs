@@ -29,8 +29,20 @@ pub fn run(root: &Path) -> Result<bool> {
     if let Err(error) = steps(root, &mut all) {
         all.check(&format!("{error:#}"), false);
     }
+    check_second_tries(&mut all);
     report(&all);
     Ok(all.failed == 0)
+}
+
+/// Tests that fail among the others and pass alone are few, or the run fails: each hides a bug of its own or of Profundo's.
+fn check_second_tries(all: &mut Tally) {
+    const MOST: usize = 3;
+    let count = all.second_tries.len();
+    if count > MOST {
+        let what =
+            format!("{count} tests passed only when they were tried again; at most {MOST} may");
+        all.check(&what, false);
+    }
 }
 
 fn steps(root: &Path, all: &mut Tally) -> Result<()> {

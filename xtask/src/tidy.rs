@@ -69,6 +69,7 @@ fn check(root: &Path) -> Result<Vec<Finding>> {
         }
     }
     links::check_headings(&documents, &mut findings);
+    arrows::check_table(&documents, &mut findings);
     sentences::check_index(&documents, &mut findings);
     for package in &metadata.packages {
         manifests::check(root, &package.manifest, &mut findings)?;

@@ -5,32 +5,68 @@ use std::path::Path;
 
 use super::Finding;
 use crate::metadata::Package;
-use crate::tree;
+use crate::tree::{self, Text};
 
-/// Every crate of the workspace, with those of ours that it may depend on.
-const ARROWS: &[(&str, &[&str])] = &[
-    ("profundo-wire", &[]),
-    ("profundo-unwind", &[]),
-    ("profundo-cpython", &[]),
-    ("profundo-model", &[]),
-    ("profundo-jit", &[]),
-    (
-        "profundo-probe",
-        &["profundo-wire", "profundo-unwind", "profundo-cpython"],
-    ),
-    ("profundo-scan", &["profundo-probe"]),
-    (
-        "profundo-capture",
-        &[
+/// A crate of the workspace.
+struct Row {
+    name: &'static str,
+    /// What it knows.
+    idea: &'static str,
+    /// Those of ours that it may depend on.
+    may_use: &'static [&'static str],
+}
+
+/// Every crate of the workspace. ARCHITECTURE.md has the same table, which is compared with this one.
+const ARROWS: &[Row] = &[
+    Row {
+        name: "profundo-wire",
+        idea: "the record words, and a recording as plain data",
+        may_use: &[],
+    },
+    Row {
+        name: "profundo-unwind",
+        idea: "`.eh_frame` compiled to rows; a pure walk over registers, rows and a memory reader",
+        may_use: &[],
+    },
+    Row {
+        name: "profundo-cpython",
+        idea: "CPython's frames, code objects and line tables, read from its memory",
+        may_use: &[],
+    },
+    Row {
+        name: "profundo-model",
+        idea: "the profile as tables with typed ids; a heap as objects and references",
+        may_use: &[],
+    },
+    Row {
+        name: "profundo-jit",
+        idea: "what JITs publish about their code: perf maps, jitdump, the GDB interface",
+        may_use: &[],
+    },
+    Row {
+        name: "profundo-probe",
+        idea: "everything that runs in a signal handler or inside an allocator",
+        may_use: &["profundo-wire", "profundo-unwind", "profundo-cpython"],
+    },
+    Row {
+        name: "profundo-scan",
+        idea: "memory that is searched for pointers: blocks by address, mappings, another process's memory",
+        may_use: &["profundo-probe"],
+    },
+    Row {
+        name: "profundo-capture",
+        idea: "a session of the library: engines, threads, modules, buffer, tasks",
+        may_use: &[
             "profundo-wire",
             "profundo-probe",
             "profundo-unwind",
             "profundo-scan",
         ],
-    ),
-    (
-        "profundo-remote",
-        &[
+    },
+    Row {
+        name: "profundo-remote",
+        idea: "the recorder beside the programs: processes, clocks, modules, rings, reading from outside, waiting",
+        may_use: &[
             "profundo-wire",
             "profundo-probe",
             "profundo-unwind",
@@ -38,32 +74,51 @@ const ARROWS: &[(&str, &[&str])] = &[
             "profundo-jit",
             "profundo-scan",
         ],
-    ),
-    (
-        "profundo-agent",
-        &[
+    },
+    Row {
+        name: "profundo-agent",
+        idea: "what is loaded into a program: start, fork, exec, threads, signals, allocations, calls",
+        may_use: &[
             "profundo-wire",
             "profundo-probe",
             "profundo-unwind",
             "profundo-cpython",
         ],
-    ),
-    (
-        "profundo-ingest",
-        &[
+    },
+    Row {
+        name: "profundo-ingest",
+        idea: "recording to profile; native and Python stacks merged into one",
+        may_use: &[
             "profundo-wire",
             "profundo-model",
             "profundo-cpython",
             "profundo-scan",
         ],
-    ),
-    ("profundo-symbols", &["profundo-model"]),
-    ("profundo-analysis", &["profundo-model"]),
-    ("profundo-report", &["profundo-model", "profundo-analysis"]),
-    ("profundo-formats", &["profundo-model", "profundo-analysis"]),
-    (
-        "profundo",
-        &[
+    },
+    Row {
+        name: "profundo-symbols",
+        idea: "address to function, file, line and inlined frames; compilers' coverage counters",
+        may_use: &["profundo-model"],
+    },
+    Row {
+        name: "profundo-analysis",
+        idea: "pure questions: trees, shares, callers, groups, intervals, dominators, benchmarks",
+        may_use: &["profundo-model"],
+    },
+    Row {
+        name: "profundo-report",
+        idea: "text and JSON",
+        may_use: &["profundo-model", "profundo-analysis"],
+    },
+    Row {
+        name: "profundo-formats",
+        idea: "the saved `.profundo` file; exports for other tools; heap snapshots",
+        may_use: &["profundo-model", "profundo-analysis"],
+    },
+    Row {
+        name: "profundo",
+        idea: "the library's face: macros, settings, data, tasks, peek, the recording allocator",
+        may_use: &[
             "profundo-scan",
             "profundo-capture",
             "profundo-ingest",
@@ -73,10 +128,11 @@ const ARROWS: &[(&str, &[&str])] = &[
             "profundo-report",
             "profundo-formats",
         ],
-    ),
-    (
-        "profundo-cli",
-        &[
+    },
+    Row {
+        name: "profundo-cli",
+        idea: "the command: it puts the parts together, and carries the agent as bytes",
+        may_use: &[
             "profundo-agent",
             "profundo-wire",
             "profundo-cpython",
@@ -89,10 +145,11 @@ const ARROWS: &[(&str, &[&str])] = &[
             "profundo-report",
             "profundo-formats",
         ],
-    ),
-    (
-        "profundo-bench",
-        &[
+    },
+    Row {
+        name: "profundo-bench",
+        idea: "paired comparisons on fixed programs",
+        may_use: &[
             "profundo",
             "profundo-probe",
             "profundo-capture",
@@ -100,9 +157,17 @@ const ARROWS: &[(&str, &[&str])] = &[
             "profundo-analysis",
             "profundo-formats",
         ],
-    ),
-    ("profundo-e2e", &["profundo"]),
-    ("xtask", &[]),
+    },
+    Row {
+        name: "profundo-e2e",
+        idea: "programs that are hard on a profiler, and tests that run them",
+        may_use: &["profundo"],
+    },
+    Row {
+        name: "xtask",
+        idea: "the developers' tasks",
+        may_use: &[],
+    },
 ];
 
 /// Crates that may use nothing of others but what is named: the first three run in a signal
@@ -125,7 +190,11 @@ pub fn check(packages: &[Package], root: &Path, findings: &mut Vec<Finding>) {
         } = package;
         let mut found =
             |what| findings.push(Finding::new(&tree::relative(root, manifest), 0, what));
-        let Some(allowed) = row(ARROWS, name) else {
+        let Some(allowed) = ARROWS
+            .iter()
+            .find(|row| row.name == *name)
+            .map(|row| row.may_use)
+        else {
             found(format!(
                 "{name} is not in the table of arrows in xtask/src/tidy/arrows.rs"
             ));
@@ -146,10 +215,53 @@ pub fn check(packages: &[Package], root: &Path, findings: &mut Vec<Finding>) {
         }
     }
     let table = "xtask/src/tidy/arrows.rs";
-    for (name, _) in ARROWS.iter().chain(ALONE) {
+    let alone = ALONE.iter().map(|(name, _)| *name);
+    for name in ARROWS.iter().map(|row| row.name).chain(alone) {
         if !is_ours(name) {
             findings.push(Finding::new(table, 0, format!("there is no crate {name}")));
         }
+    }
+}
+
+/// The table of crates as a page has it.
+pub fn table() -> String {
+    let short = |name: &&str| name.trim_start_matches("profundo-").to_owned();
+    let mut text = String::from("| crate | idea | may use (ours) |\n|---|---|---|\n");
+    for Row {
+        name,
+        idea,
+        may_use,
+    } in ARROWS
+    {
+        let uses: Vec<String> = may_use.iter().map(short).collect();
+        let uses = match uses.is_empty() {
+            true => "–".to_owned(),
+            false => uses.join(", "),
+        };
+        text += &format!("| `{name}` | {idea} | {uses} |\n");
+    }
+    text
+}
+
+/// The page that explains the parts has this table, word for word.
+pub fn check_table(documents: &[Text], findings: &mut Vec<Finding>) {
+    const PAGE: &str = "ARCHITECTURE.md";
+    let Some(page) = documents.iter().find(|page| page.path == PAGE) else {
+        return;
+    };
+    let table = table();
+    if !page.text.contains(&table) {
+        let first = table
+            .lines()
+            .find(|line| !page.text.lines().any(|it| it == *line));
+        let lacks = first.unwrap_or("the rows in their order");
+        findings.push(Finding::new(
+            PAGE,
+            0,
+            format!(
+                "the table of crates is not that of xtask/src/tidy/arrows.rs; it lacks: {lacks}"
+            ),
+        ));
     }
 }
 
@@ -168,7 +280,7 @@ mod tests {
     fn found(changed: &str, dependencies: &[&str]) -> Vec<String> {
         let mut packages: Vec<Package> = ARROWS
             .iter()
-            .map(|(name, _)| Package {
+            .map(|Row { name, .. }| Package {
                 name: (*name).to_owned(),
                 manifest: format!("/root/{name}/Cargo.toml").into(),
                 dependencies: Vec::new(),
@@ -196,6 +308,21 @@ mod tests {
             found("profundo-probe", &["libc", "profundo-wire", "thiserror"]),
             ["profundo-probe must not depend on thiserror, which is not ours"]
         );
+    }
+
+    #[test]
+    fn the_page_has_the_table() {
+        let found = |text: String| {
+            let page = Text {
+                path: "ARCHITECTURE.md".into(),
+                text,
+            };
+            let mut findings = Vec::new();
+            check_table(&[page], &mut findings);
+            findings.len()
+        };
+        assert_eq!(found(format!("# Parts\n\n{}\n", table())), 0);
+        assert_eq!(found(table().replace("wire", "wires")), 1);
     }
 
     #[test]

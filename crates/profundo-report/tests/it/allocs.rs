@@ -147,7 +147,7 @@ fn lines_and_functions_have_a_table_each() {
           44.3  16.8 MB  confidence.py:53  packed = zlib.compress(pickle.dumps(values),…
            1.4   526 kB  confidence.py:16  indices = [rng.randint(0, n - 1) for _ in ra…
 
-        Sure %   Leaked    a second  Blocks  Lines that seem to leak
+        Sure % At least    a second  Blocks  Lines that seem to leak
             96  21.7 MB   2.29 MB/s     241  confidence.py:17  return [values[i] for i …
 
         Copy %   Copied ±        a second  Lines that copy
@@ -173,7 +173,7 @@ fn lines_and_functions_have_a_table_each() {
           44.3  16.8 MB  confidence.py:53  packed = zlib.compress(pickle.dumps(values), 9)
            1.4   526 kB  confidence.py:16  indices = [rng.randint(0, n - 1) for _ in range(n)]
 
-        Sure %   Leaked    a second  Blocks  Lines that seem to leak
+        Sure % At least    a second  Blocks  Lines that seem to leak
             96  21.7 MB   2.29 MB/s     241  confidence.py:17  return [values[i] for i in indices]
 
         Copy %   Copied ±        a second  Lines that copy

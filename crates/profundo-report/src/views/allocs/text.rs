@@ -283,7 +283,7 @@ fn write_leaks(
     line.push(
         &format!(
             "{:>6}{:>SIZE$}{:>12}{:>8}  Lines that seem to leak",
-            "Sure %", "Leaked", "a second", "Blocks"
+            "Sure %", "At least", "a second", "Blocks"
         ),
         BOLD,
     );
