@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::log::{ReadLog, Uses};
 use super::trails::{Flat, Kept, READS, Trails};
-use super::walk_buffer::Desk;
+use super::walk_buffer::WalkBuffer;
 
 /// How many stacks are known at one time, and how many reads they may have together: so many at first, and at most.
 const STACKS: usize = 1 << 14;
@@ -89,7 +89,7 @@ pub struct Known {
     /// What the stacks have in common, and all reads.
     pub(crate) trails: Trails,
     /// Where new stacks are walked into.
-    pub(crate) desk: Desk,
+    pub(crate) walk_buffer: WalkBuffer,
 }
 
 /// How many reads the threads of a process have together, beyond those that each has at first. All zero is none.

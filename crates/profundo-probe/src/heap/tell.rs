@@ -297,12 +297,12 @@ impl Probe {
             })
         };
         let mut are_told = true;
-        let told = known.desk.with(
-            |desk| {
+        let told = known.walk_buffer.with(
+            |buffer| {
                 let notes = Notes {
                     log: Some(&known.log),
                     trails: Some(&known.trails),
-                    beside: Some(desk),
+                    beside: Some(buffer),
                     most,
                 };
                 self.tell_stack(caller, |_| Told::Ask(&ask), notes)

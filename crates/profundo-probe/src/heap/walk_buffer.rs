@@ -13,15 +13,15 @@ const CHUNKS: usize = 2;
 /// The chunks. All zero is empty ones.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Desk {
+pub(crate) struct WalkBuffer {
     chunks: [ChunkState; CHUNKS],
     words: UnsafeCell<[[u64; CHUNK_WORDS]; CHUNKS]>,
 }
 
 // SAFETY: it is part of what belongs to one thread.
-unsafe impl Sync for Desk {}
+unsafe impl Sync for WalkBuffer {}
 
-impl Desk {
+impl WalkBuffer {
     /// Runs `work` with an empty buffer, then `take` on what that has written, chunk by chunk.
     pub(crate) fn with<T>(
         &self,

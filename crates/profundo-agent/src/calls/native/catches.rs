@@ -23,7 +23,7 @@ pub unsafe extern "C" fn __cxa_begin_catch(exception: *mut c_void) -> *mut c_voi
 /// # Safety
 /// `exception` is one.
 unsafe extern "C" fn begin(exception: *mut c_void, stack: u64) -> *mut c_void {
-    if !local::desk().is_null() {
+    if !local::thread_tree().is_null() {
         drop_below(stack);
     }
     // SAFETY: passed on.

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use profundo_probe::shared::CallsHeader;
 use profundo_probe::sys;
 
-use super::thread_tree::Desk;
+use super::thread_tree::ThreadTree;
 use super::{enter, leave, now};
 
 /// So many calls at once, and so often: the shortest time counts, for the thread may have been interrupted.
@@ -19,16 +19,16 @@ const TOLD: u64 = 1024;
 
 static COST: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Measures it, at the desk of the calling thread, where nothing was counted yet.
-pub fn measure(desk: &Desk) {
+/// Measures it, at the thread tree of the calling thread, where nothing was counted yet.
+pub fn measure(thread_tree: &ThreadTree) {
     let function = measure as *const () as u64;
     // What handlers call meanwhile would be forgotten.
     let mask = sys::set_signal_mask(!0);
     let mut least: Option<(u64, u64)> = None;
     for _ in 0..TIMES {
         let total = || {
-            // SAFETY: the desk is this thread's, and nobody is at it.
-            let (tree, _) = unsafe { desk.work() };
+            // SAFETY: the thread tree is this thread's, and nobody is at it.
+            let (tree, _) = unsafe { thread_tree.work() };
             tree.total_of_native(function).1
         };
         let (before, began) = (total(), now());
@@ -46,7 +46,7 @@ pub fn measure(desk: &Desk) {
         }
     }
     // SAFETY: as above.
-    let (tree, calls) = unsafe { desk.work() };
+    let (tree, calls) = unsafe { thread_tree.work() };
     let has_forgotten = tree.forget();
     tree.begin_thread(calls, sys::thread_id());
     sys::set_signal_mask(mask);

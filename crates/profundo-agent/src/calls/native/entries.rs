@@ -10,7 +10,7 @@
 use core::arch::naked_asm;
 use core::sync::atomic::AtomicU32;
 
-use super::{is_counted_by, missed, place, sit_down};
+use super::{enter_thread_tree, is_counted_by, missed, place};
 use crate::next_symbols;
 
 /// How vector registers are kept: not known yet; the lower halves are all; also the upper ones, where they are in use; the same,
@@ -146,17 +146,17 @@ unsafe extern "C" fn nothing() {
 unsafe extern "C" fn count(address: u64, frame: *const [u64; 2]) -> usize {
     if !is_counted_by(super::BEGINNINGS) {
         // The other ones tell of it.
-    } else if let Some(desk) = sit_down() {
-        // SAFETY: this thread is at the desk, and nobody else is. The frame is the function's own. That of its caller is looked at if it
+    } else if let Some(thread_tree) = enter_thread_tree() {
+        // SAFETY: this thread is at the thread tree, and nobody else is. The frame is the function's own. That of its caller is looked at if it
         // is where one was that was counted.
         unsafe {
             let [outer, from] = frame.read();
-            let (tree, calls) = desk.work();
+            let (tree, calls) = thread_tree.work();
             let returns_to = || (outer as *const [u64; 2]).read()[1];
             let places = (place(frame as u64), place(outer));
             tree.enter_from(calls, (address, from), places, returns_to);
         }
-        desk.leave_at_once();
+        thread_tree.leave_at_once();
     } else {
         missed();
     }
@@ -167,13 +167,13 @@ unsafe extern "C" fn count(address: u64, frame: *const [u64; 2]) -> usize {
 unsafe extern "C" fn count_alone(address: u64, _: *const [u64; 2]) -> usize {
     if !is_counted_by(super::BEGINNINGS) {
         // The other ones tell of it.
-    } else if let Some(desk) = sit_down() {
+    } else if let Some(thread_tree) = enter_thread_tree() {
         // SAFETY: as above.
         unsafe {
-            let (tree, calls) = desk.work();
+            let (tree, calls) = thread_tree.work();
             tree.enter_alone(calls, address);
         }
-        desk.leave_at_once();
+        thread_tree.leave_at_once();
     } else {
         missed();
     }

@@ -49,7 +49,7 @@ pub unsafe extern "C" fn __longjmp_chk(kept: *const c_ulong, value: c_int) -> ! 
 unsafe fn jump(real: Option<Jump>, kept: *const c_ulong, value: c_int) -> ! {
     // SAFETY: passed on. There is nothing here that would have to be dropped.
     unsafe {
-        if !local::desk().is_null() {
+        if !local::thread_tree().is_null() {
             drop_what_ends(kept);
         }
         match real {
@@ -69,14 +69,14 @@ unsafe fn drop_what_ends(kept: *const c_ulong) {
         asm!("mov {guard}, qword ptr fs:[0x30]", guard = out(reg) guard, options(nostack, readonly));
         kept.add(STACK).read().rotate_right(ROTATED) ^ guard
     };
-    let Some(desk) = sit_down_at_own() else {
+    let Some(thread_tree) = sit_down_at_own() else {
         return;
     };
-    // SAFETY: this thread is at the desk, and nobody else is.
+    // SAFETY: this thread is at the thread tree, and nobody else is.
     unsafe {
-        let (tree, calls) = desk.work();
+        let (tree, calls) = thread_tree.work();
         // A function told of its beginning with its own return address on the stack, and those that it called lie below that.
         tree.drop_past(calls, place(stack).wrapping_sub(1), now());
     }
-    desk.leave();
+    thread_tree.leave();
 }

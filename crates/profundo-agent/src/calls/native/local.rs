@@ -1,19 +1,19 @@
-//! Which desk the calling thread has: a word in its own static block, which is found by two instructions. Beside it stands how many calls
+//! Which thread tree the calling thread has: a word in its own static block, which is found by two instructions. Beside it stands how many calls
 //! of a thread without one were not counted.
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 
-use super::thread_tree::Desk;
+use super::thread_tree::ThreadTree;
 
 global_asm!(
-    ".pushsection .tbss.profundo_desk, \"awT\", @nobits",
+    ".pushsection .tbss.profundo_thread_tree, \"awT\", @nobits",
     ".balign 8",
-    ".hidden profundo_desk",
-    ".globl profundo_desk",
-    ".type profundo_desk, @object",
-    ".size profundo_desk, 16",
-    "profundo_desk:",
+    ".hidden profundo_thread_tree",
+    ".globl profundo_thread_tree",
+    ".type profundo_thread_tree, @object",
+    ".size profundo_thread_tree, 16",
+    "profundo_thread_tree:",
     ".zero 16",
     ".popsection",
 );
@@ -21,7 +21,7 @@ global_asm!(
 /// What a thread has, all zero at first.
 #[repr(C)]
 struct Own {
-    desk: Cell<*const Desk>,
+    thread_tree: Cell<*const ThreadTree>,
     missed: Cell<u64>,
 }
 
@@ -33,7 +33,7 @@ fn own() -> &'static Own {
     unsafe {
         asm!(
             "mov {address}, qword ptr fs:[0]",
-            "add {address}, qword ptr [rip + profundo_desk@GOTTPOFF]",
+            "add {address}, qword ptr [rip + profundo_thread_tree@GOTTPOFF]",
             address = out(reg) address,
             options(nostack, readonly),
         );
@@ -44,15 +44,15 @@ fn own() -> &'static Own {
 
 const _: () = assert!(size_of::<Own>() == 16);
 
-/// The thread's desk; null if it has none yet.
+/// The thread's thread tree; null if it has none yet.
 #[inline(always)]
-pub fn desk() -> *const Desk {
-    own().desk.get()
+pub fn thread_tree() -> *const ThreadTree {
+    own().thread_tree.get()
 }
 
 /// Gives it another one.
-pub fn set_desk(desk: *const Desk) {
-    own().desk.set(desk);
+pub fn set_thread_tree(thread_tree: *const ThreadTree) {
+    own().thread_tree.set(thread_tree);
 }
 
 /// How many of its calls were not counted.

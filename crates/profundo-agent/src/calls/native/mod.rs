@@ -1,7 +1,7 @@
 //! Counting the calls of native functions that were built to tell of them (`-finstrument-functions` of gcc and clang).
 //!
 //! Those of `-pg`, which tell less, are in `entries`. Such a function calls `__cyg_profile_func_enter` where it begins, and another one where it ends. Each thread has a tree of calls
-//! for itself, its desk, so nobody waits for anybody. A signal handler that comes while its thread is at its desk takes another one
+//! for itself, its thread tree, so nobody waits for anybody. A signal handler that comes while its thread is at its thread tree takes another one
 //! until its own calls have ended.
 
 mod catches;
@@ -20,7 +20,7 @@ use core::sync::atomic::{
 use profundo_probe::shared::trace_flag;
 use profundo_probe::{clock, regs, sys};
 
-use self::thread_tree::{Desk, NOBODYS, REFUSED};
+use self::thread_tree::{NOBODYS, REFUSED, ThreadTree};
 use super::state as interpreter;
 use super::state::time;
 use crate::home::Home;
@@ -65,30 +65,32 @@ unsafe extern "C" fn enter(function: u64, stack: u64) {
     if !is_counted_by(ENDS) {
         return;
     }
-    let Some(desk) = sit_down() else {
+    let Some(thread_tree) = enter_thread_tree() else {
         return missed();
     };
     let place = place(stack);
-    // SAFETY: this thread is at the desk, and nobody else is.
+    // SAFETY: this thread is at the thread tree, and nobody else is.
     unsafe {
-        let (tree, calls) = desk.work();
+        let (tree, calls) = thread_tree.work();
         if calls.is_past(place) && !is_on_other_stack() {
             tree.drop_past(calls, place, now());
         }
         tree.enter_native(calls, (function, place), now);
     }
-    desk.leave();
+    thread_tree.leave();
 }
 
 unsafe extern "C" fn leave(function: u64, stack: u64) {
     if !is_counted_by(ENDS) {
         return;
     }
-    let Some(desk) = sit_down() else { return };
+    let Some(thread_tree) = enter_thread_tree() else {
+        return;
+    };
     let end = now();
     // SAFETY: as above.
     let is_done = unsafe {
-        let (tree, calls) = desk.work();
+        let (tree, calls) = thread_tree.work();
         let place = place(stack);
         if calls.is_past_again(function, place) && !is_on_other_stack() {
             tree.drop_past_again(calls, place, end);
@@ -96,25 +98,25 @@ unsafe extern "C" fn leave(function: u64, stack: u64) {
         tree.leave_native(calls, (function, place), end);
         calls.open.is_empty() && !calls.open.is_beyond()
     };
-    match is_done && desk.was_taken_between() {
-        true => desk.give_back(),
-        false => desk.leave(),
+    match is_done && thread_tree.was_taken_between() {
+        true => thread_tree.give_back(),
+        false => thread_tree.leave(),
     }
 }
 
 /// What lies below a place on the stack is over.
 #[cold]
 fn drop_below(stack: u64) {
-    let Some(desk) = sit_down_at_own() else {
+    let Some(thread_tree) = sit_down_at_own() else {
         return;
     };
     let place = place(stack);
     // SAFETY: as above.
-    let (tree, calls) = unsafe { desk.work() };
+    let (tree, calls) = unsafe { thread_tree.work() };
     if calls.is_past(place) && !is_on_other_stack() {
         tree.drop_past(calls, place, now());
     }
-    desk.leave();
+    thread_tree.leave();
 }
 
 /// Frames begin at multiples of sixteen.
@@ -131,35 +133,35 @@ fn now() -> u64 {
     }
 }
 
-/// The calling thread's desk, with the thread at it.
+/// The calling thread's thread tree, with the thread at it.
 #[inline]
-fn sit_down() -> Option<&'static Desk> {
+fn enter_thread_tree() -> Option<&'static ThreadTree> {
     sit_down_at_own().or_else(sit_down_anew)
 }
 
 /// The same, if it has one where nobody is interrupted.
 #[inline]
-fn sit_down_at_own() -> Option<&'static Desk> {
-    // SAFETY: what is there is a desk, which stays for ever.
-    let desk = unsafe { local::desk().as_ref() }?;
-    if !desk.sit_down() {
+fn sit_down_at_own() -> Option<&'static ThreadTree> {
+    // SAFETY: what is there is a thread tree, which stays for ever.
+    let thread_tree = unsafe { local::thread_tree().as_ref() }?;
+    if !thread_tree.enter_thread_tree() {
         return None;
     }
     // Pairs with the barrier in `end`, which makes all threads do so: either it is seen here that all is over, or it is seen
     // there that somebody is at work.
     compiler_fence(Ordering::SeqCst);
-    if desk.is_on() {
-        return Some(desk);
+    if thread_tree.is_on() {
+        return Some(thread_tree);
     }
-    desk.leave();
+    thread_tree.leave();
     None
 }
 
 /// The first time, while a handler has interrupted us, in a child, or when nothing is counted any more.
 #[cold]
 #[inline(never)]
-fn sit_down_anew() -> Option<&'static Desk> {
-    let own = local::desk();
+fn sit_down_anew() -> Option<&'static ThreadTree> {
+    let own = local::thread_tree();
     if IS_OFF.load(Ordering::Relaxed) || ptr::eq(own, &REFUSED) {
         return None;
     }
@@ -186,42 +188,42 @@ fn sit_down_anew() -> Option<&'static Desk> {
     };
     let number = home.ring_number().load(Ordering::Relaxed);
     // SAFETY: as above.
-    let known = unsafe { own.as_ref() }.filter(|it| it.is_on() && it.sit_down());
-    let desk = match known {
-        Some(desk) => desk,
+    let known = unsafe { own.as_ref() }.filter(|it| it.is_on() && it.enter_thread_tree());
+    let thread_tree = match known {
+        Some(thread_tree) => thread_tree,
         None => match thread_tree::take(number, own) {
-            Ok(desk) => {
-                local::set_desk(desk);
-                desk
+            Ok(thread_tree) => {
+                local::set_thread_tree(thread_tree);
+                thread_tree
             }
             Err(why) => {
                 refuse(home, -why);
                 // A handler's calls may find one the next time.
                 if own.is_null() || ptr::eq(own, &NOBODYS) {
-                    local::set_desk(&REFUSED);
+                    local::set_thread_tree(&REFUSED);
                 }
                 return None;
             }
         },
     };
     if is_first && is_counted_by(ENDS) {
-        desk.leave();
-        cost::measure(desk);
-        if !desk.sit_down() {
+        thread_tree.leave();
+        cost::measure(thread_tree);
+        if !thread_tree.enter_thread_tree() {
             return None;
         }
     }
-    Some(desk)
+    Some(thread_tree)
 }
 
 /// Who restricts its system calls has counted on after the end: that was the end of a child that had borrowed our memory (`vfork`),
 /// and nothing but a call of the kernel's would have told it from us.
-fn sit_down_again(own: *const Desk) -> Option<&'static Desk> {
+fn sit_down_again(own: *const ThreadTree) -> Option<&'static ThreadTree> {
     if ENDED_BY.load(Ordering::Relaxed) == regs::thread_pointer() {
         go_on();
     }
     // SAFETY: as above.
-    unsafe { own.as_ref() }.filter(|it| it.is_on() && it.sit_down())
+    unsafe { own.as_ref() }.filter(|it| it.is_on() && it.enter_thread_tree())
 }
 
 /// The calling thread's call that begins is not counted.
@@ -237,7 +239,7 @@ fn missed() {
         MISSED.fetch_add(1, Ordering::Relaxed);
         return;
     }
-    if IS_OVER.load(Ordering::Relaxed) || local::desk().is_null() {
+    if IS_OVER.load(Ordering::Relaxed) || local::thread_tree().is_null() {
         return;
     }
     let own = local::missed();
@@ -318,7 +320,7 @@ pub fn end() {
 }
 
 fn end_with(may_call: bool) {
-    /// So long all threads together have to leave their desks, in nanoseconds.
+    /// So long all threads together have to leave their thread trees, in nanoseconds.
     const PATIENCE: u64 = 50_000_000;
     if state() != counting::ON || IS_OVER.swap(true, Ordering::Relaxed) {
         return;
@@ -333,13 +335,13 @@ fn end_with(may_call: bool) {
     tell_missed();
     let (end, uses_cpu) = (now(), USES_CPU.load(Ordering::Relaxed));
     // SAFETY: as in `sit_down`.
-    let own = unsafe { local::desk().as_ref() };
-    thread_tree::each(|desk| {
-        // A handler that has interrupted its thread at a desk would wait for itself.
-        let is_own = own.is_some_and(|own| own.is_above(desk));
-        if is_own || desk.is_left(until) {
+    let own = unsafe { local::thread_tree().as_ref() };
+    thread_tree::each(|thread_tree| {
+        // A handler that has interrupted its thread at a thread tree would wait for itself.
+        let is_own = own.is_some_and(|own| own.is_above(thread_tree));
+        if is_own || thread_tree.is_left(until) {
             // The CPU time of another thread is not known here.
-            desk.settle(end, is_own || !uses_cpu);
+            thread_tree.settle(end, is_own || !uses_cpu);
         }
     });
 }
@@ -353,7 +355,7 @@ pub fn before_exec() {
 /// That was too early.
 pub fn go_on() {
     if state() == counting::OVER {
-        thread_tree::each(Desk::open_again);
+        thread_tree::each(ThreadTree::open_again);
         // In this order: who finds that it is not over is to find that it goes on.
         set_state(counting::ON);
         IS_OVER.store(false, Ordering::SeqCst);
@@ -386,17 +388,17 @@ fn turn_off() {
 pub fn end_thread() {
     tell_missed();
     // SAFETY: as in `sit_down`.
-    let Some(desk) = (unsafe { local::desk().as_ref() }) else {
+    let Some(thread_tree) = (unsafe { local::thread_tree().as_ref() }) else {
         return;
     };
-    if desk.sit_down() {
-        let is_on = desk.is_on();
-        desk.leave();
+    if thread_tree.enter_thread_tree() {
+        let is_on = thread_tree.is_on();
+        thread_tree.leave();
         if is_on {
-            // What is called from now on takes a desk for as long as it lasts.
-            local::set_desk(&NOBODYS);
-            desk.settle(now(), true);
-            desk.clear();
+            // What is called from now on takes a thread tree for as long as it lasts.
+            local::set_thread_tree(&NOBODYS);
+            thread_tree.settle(now(), true);
+            thread_tree.clear();
         }
     }
 }
@@ -409,17 +411,17 @@ pub fn enter_child(number: u32) {
     IS_OVER.store(false, Ordering::Relaxed);
     thread_tree::forget_all();
     set_state(counting::ON);
-    // SAFETY: as in `sit_down`. The desk was the parent's; of it only the list of calls is ours.
-    if let Some(old) = unsafe { local::desk().as_ref() } {
-        local::set_desk(null_mut());
+    // SAFETY: as in `sit_down`. The thread tree was the parent's; of it only the list of calls is ours.
+    if let Some(old) = unsafe { local::thread_tree().as_ref() } {
+        local::set_thread_tree(null_mut());
         match thread_tree::take(number, null_mut()) {
             Ok(new) => {
                 // SAFETY: there is one thread, and it is at no other one.
                 unsafe { new.go_on_with(old, is_counted_by(ENDS).then(now)) };
-                local::set_desk(new);
+                local::set_thread_tree(new);
                 new.leave();
             }
-            Err(_) => local::set_desk(&REFUSED),
+            Err(_) => local::set_thread_tree(&REFUSED),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Desks: a tree of calls in a file of its own, and the calls that have not ended of the thread that is at it.
+//! Thread trees: a tree of calls in a file of its own, and the calls that have not ended of the thread that is at it.
 
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::CStr;
@@ -19,7 +19,7 @@ const MOST: usize = 4096;
 /// Of these, so many may be taken by handlers that interrupt us, and do not come back if one jumps away.
 const MOST_BETWEEN: u32 = 1024;
 
-static DESKS: [AtomicPtr<Desk>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
+static THREAD_TREES: [AtomicPtr<ThreadTree>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
 /// How many there are.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 static BETWEEN: AtomicU32 = AtomicU32::new(0);
@@ -52,36 +52,36 @@ impl Memory for Mapped {
     }
 }
 
-/// A desk. It is never given back to the kernel.
+/// A thread tree. It is never given back to the kernel.
 #[repr(C)]
-pub struct Desk {
+pub struct ThreadTree {
     /// One while a thread is at it.
     is_busy: AtomicU32,
     /// One if it is some thread's.
     is_taken: AtomicU32,
     /// Of [`counting`].
     is_on: *const AtomicU32,
-    /// The desk that the thread was at when a handler took this one.
-    below: Cell<*const Desk>,
+    /// The thread tree that the thread was at when a handler took this one.
+    below: Cell<*const ThreadTree>,
     work: UnsafeCell<MaybeUninit<(Tree<Mapped>, Stack)>>,
 }
 
 // SAFETY: all but `is_taken` is used by the one thread that has it, or by nobody, or when all is over.
-unsafe impl Sync for Desk {}
+unsafe impl Sync for ThreadTree {}
 
-/// The memory of a desk, all zero at first.
+/// The memory of a thread tree, all zero at first.
 #[repr(C)]
 struct Place {
-    desk: MaybeUninit<Desk>,
+    thread_tree: MaybeUninit<ThreadTree>,
     path: [u8; session::PATH],
 }
 
 /// Always busy: who has it takes another one.
-pub static NOBODYS: Desk = Desk::none();
+pub static NOBODYS: ThreadTree = ThreadTree::none();
 /// Always busy as well: the calls of who has it are not counted, for there was no other one.
-pub static REFUSED: Desk = Desk::none();
+pub static REFUSED: ThreadTree = ThreadTree::none();
 
-impl Desk {
+impl ThreadTree {
     const fn none() -> Self {
         Self {
             is_busy: AtomicU32::new(1),
@@ -94,7 +94,7 @@ impl Desk {
 
     /// `false`: the thread is at it already, and was interrupted.
     #[inline]
-    pub fn sit_down(&self) -> bool {
+    pub fn enter_thread_tree(&self) -> bool {
         let is_free = self.is_busy.load(Ordering::Relaxed) == 0;
         if is_free {
             self.is_busy.store(1, Ordering::Relaxed);
@@ -122,7 +122,7 @@ impl Desk {
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the caller is alone with it")]
     pub unsafe fn work(&self) -> (&mut Tree<Mapped>, &mut Stack) {
-        // SAFETY: the caller vouches; it was written before anybody knew of the desk.
+        // SAFETY: the caller vouches; it was written before anybody knew of the thread tree.
         let (tree, calls) = unsafe { (*self.work.get()).assume_init_mut() };
         (tree, calls)
     }
@@ -168,12 +168,12 @@ impl Desk {
     /// Whether it is this one, or one of those that its thread was at before.
     pub fn is_above(&self, other: &Self) -> bool {
         let mut at = ptr::from_ref(self);
-        // SAFETY: null, or a desk, which stays.
-        while let Some(desk) = unsafe { at.as_ref() } {
-            if ptr::eq(desk, other) {
+        // SAFETY: null, or a thread tree, which stays.
+        while let Some(thread_tree) = unsafe { at.as_ref() } {
+            if ptr::eq(thread_tree, other) {
                 return true;
             }
-            at = desk.below.get();
+            at = thread_tree.below.get();
         }
         false
     }
@@ -203,11 +203,11 @@ impl Desk {
         !self.below.get().is_null()
     }
 
-    /// The calls have ended that the handler made: its thread, which is at this desk, goes back to where it was.
+    /// The calls have ended that the handler made: its thread, which is at this thread tree, goes back to where it was.
     #[cold]
     pub fn give_back(&self) {
         // From here on whoever interrupts us takes another one.
-        local::set_desk(self.below.get());
+        local::set_thread_tree(self.below.get());
         self.leave();
         self.clear();
     }
@@ -221,11 +221,11 @@ impl Desk {
         }
     }
 
-    /// Goes on with calls that began at another desk, in the parent of this process.
+    /// Goes on with calls that began at another thread tree, in the parent of this process.
     ///
     /// # Safety
     /// There is one thread, and it is at neither.
-    pub unsafe fn go_on_with(&self, old: &Desk, now: Option<u64>) {
+    pub unsafe fn go_on_with(&self, old: &ThreadTree, now: Option<u64>) {
         if old.is_on.is_null() {
             return;
         }
@@ -238,60 +238,63 @@ impl Desk {
     }
 }
 
-/// A desk for the calling thread, which has one already if that was interrupted. The thread is at it. Or else why there is none: an
+/// A thread tree for the calling thread, which has one already if that was interrupted. The thread is at it. Or else why there is none: an
 /// error of the system's.
-pub fn take(ring: u32, below: *const Desk) -> Result<&'static Desk, i32> {
-    let made = DESKS.iter().take(COUNT.load(Ordering::Acquire) as usize);
+pub fn take(ring: u32, below: *const ThreadTree) -> Result<&'static ThreadTree, i32> {
+    let made = THREAD_TREES
+        .iter()
+        .take(COUNT.load(Ordering::Acquire) as usize);
     let mut made = made.filter_map(|it| {
-        // SAFETY: null, or a desk, which stays.
+        // SAFETY: null, or a thread tree, which stays.
         unsafe { it.load(Ordering::Acquire).as_ref() }
     });
-    let free = made.find(|desk| {
-        let taken = desk
-            .is_taken
-            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
+    let free = made.find(|thread_tree| {
+        let taken =
+            thread_tree
+                .is_taken
+                .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
         taken.is_ok()
     });
-    let desk = match free {
-        Some(desk) => desk,
+    let thread_tree = match free {
+        Some(thread_tree) => thread_tree,
         None => {
             if !below.is_null() && BETWEEN.load(Ordering::Relaxed) >= MOST_BETWEEN {
                 return Err(libc::EAGAIN);
             }
-            let desk = make(ring)?;
+            let thread_tree = make(ring)?;
             if !below.is_null() {
                 BETWEEN.fetch_add(1, Ordering::Relaxed);
             }
-            desk
+            thread_tree
         }
     };
     // Before anybody finds it: a handler that finds it empty and free would give it back.
-    desk.is_busy.store(1, Ordering::Relaxed);
-    desk.below.set(below);
+    thread_tree.is_busy.store(1, Ordering::Relaxed);
+    thread_tree.below.set(below);
     // SAFETY: it was taken just now, by this thread.
-    let (tree, calls) = unsafe { desk.work() };
+    let (tree, calls) = unsafe { thread_tree.work() };
     tree.begin_thread(calls, sys::thread_id());
-    desk.open_again();
-    Ok(desk)
+    thread_tree.open_again();
+    Ok(thread_tree)
 }
 
-/// Calls are not counted: some desk says so.
+/// Calls are not counted: some thread tree says so.
 pub fn miss(calls: u64) {
     if calls > 0
-        && let Some(desk) = first()
+        && let Some(thread_tree) = first()
     {
-        let missed: &AtomicU64 = &desk.header().uncounted;
+        let missed: &AtomicU64 = &thread_tree.header().uncounted;
         missed.fetch_add(calls, Ordering::Relaxed);
     }
 }
 
 /// The one that was made first.
-pub fn first() -> Option<&'static Desk> {
-    // SAFETY: null, or a desk, which stays.
-    unsafe { DESKS.first()?.load(Ordering::Acquire).as_ref() }
+pub fn first() -> Option<&'static ThreadTree> {
+    // SAFETY: null, or a thread tree, which stays.
+    unsafe { THREAD_TREES.first()?.load(Ordering::Acquire).as_ref() }
 }
 
-fn make(ring: u32) -> Result<&'static Desk, i32> {
+fn make(ring: u32) -> Result<&'static ThreadTree, i32> {
     if IS_FULL.load(Ordering::Relaxed) {
         return Err(libc::ENOSPC);
     }
@@ -316,11 +319,11 @@ fn make(ring: u32) -> Result<&'static Desk, i32> {
         .ok_or(libc::ENOMEM)?
         .cast::<Place>();
     // SAFETY: the memory is ours, and nobody knows of it yet.
-    let desk = unsafe { make_at(place, (ring, part as u32)) };
-    match (desk, DESKS.get(part)) {
-        (Ok(desk), Some(number)) => {
+    let thread_tree = unsafe { make_at(place, (ring, part as u32)) };
+    match (thread_tree, THREAD_TREES.get(part)) {
+        (Ok(thread_tree), Some(number)) => {
             // Release: who sees it sees all of it.
-            number.store(ptr::from_ref(desk).cast_mut(), Ordering::Release);
+            number.store(ptr::from_ref(thread_tree).cast_mut(), Ordering::Release);
         }
         (Err(why), _) => {
             // The program's descriptors may be fewer in a moment.
@@ -331,12 +334,15 @@ fn make(ring: u32) -> Result<&'static Desk, i32> {
         }
         _ => {}
     }
-    desk
+    thread_tree
 }
 
 /// # Safety
 /// The place is ours, and nobody knows of it.
-unsafe fn make_at(mut place: NonNull<Place>, numbers: (u32, u32)) -> Result<&'static Desk, i32> {
+unsafe fn make_at(
+    mut place: NonNull<Place>,
+    numbers: (u32, u32),
+) -> Result<&'static ThreadTree, i32> {
     // SAFETY: the caller vouches. If all goes well, the path is never written to again.
     let room: &'static mut [u8] = unsafe { &mut place.as_mut().path };
     let path = session::file_part(room, CALLS_FILE, numbers).ok_or(libc::ENAMETOOLONG)?;
@@ -357,23 +363,26 @@ unsafe fn make_at(mut place: NonNull<Place>, numbers: (u32, u32)) -> Result<&'st
     cost::tell(header);
     // SAFETY: nobody knows of it yet.
     Ok(unsafe {
-        place.cast::<Desk>().write(Desk {
+        place.cast::<ThreadTree>().write(ThreadTree {
             is_busy: AtomicU32::new(1),
             is_taken: AtomicU32::new(1),
             is_on: IS_ON.load(Ordering::Acquire),
             below: Cell::new(null()),
             work: UnsafeCell::new(MaybeUninit::new((tree, Stack::default()))),
         });
-        place.cast::<Desk>().as_ref()
+        place.cast::<ThreadTree>().as_ref()
     })
 }
 
 /// Visits all.
-pub fn each(mut f: impl FnMut(&'static Desk)) {
-    for place in DESKS.iter().take(COUNT.load(Ordering::Acquire) as usize) {
-        // SAFETY: null, or a desk, which stays.
-        if let Some(desk) = unsafe { place.load(Ordering::Acquire).as_ref() } {
-            f(desk);
+pub fn each(mut f: impl FnMut(&'static ThreadTree)) {
+    for place in THREAD_TREES
+        .iter()
+        .take(COUNT.load(Ordering::Acquire) as usize)
+    {
+        // SAFETY: null, or a thread tree, which stays.
+        if let Some(thread_tree) = unsafe { place.load(Ordering::Acquire).as_ref() } {
+            f(thread_tree);
         }
     }
 }
@@ -383,7 +392,7 @@ pub fn forget_all() {
     let count = COUNT.swap(0, Ordering::Relaxed) as usize;
     BETWEEN.store(0, Ordering::Relaxed);
     IS_FULL.store(false, Ordering::Relaxed);
-    for place in DESKS.iter().take(count) {
+    for place in THREAD_TREES.iter().take(count) {
         place.store(null_mut(), Ordering::Relaxed);
     }
 }
