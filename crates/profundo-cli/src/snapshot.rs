@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow};
 use profundo_formats::heapsnapshot::{self, Parts};
 use profundo_ingest::Objects;
 use profundo_model::graph::Sink;
-use profundo_remote::inject::{CopiedMemory, Door, Refused, Told};
+use profundo_remote::inject::{CopiedMemory, Door, Refused, WalkedObjects};
 
 use crate::assemble::may_replace_parts;
 use crate::attach::is_over;
@@ -142,7 +142,11 @@ where
 }
 
 /// Has the interpreter of a process tell of its objects. `look` may then look at the memory that they lie in.
-pub fn tell<S>(asked: Asked<'_>, sink: &mut S, look: &mut dyn FnMut(CopiedMemory)) -> Result<Told>
+pub fn tell<S>(
+    asked: Asked<'_>,
+    sink: &mut S,
+    look: &mut dyn FnMut(CopiedMemory),
+) -> Result<WalkedObjects>
 where
     S: Sink,
     S::Error: std::error::Error + Send + Sync + 'static,

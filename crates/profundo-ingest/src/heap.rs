@@ -12,12 +12,12 @@ use crate::clock::Clock;
 
 /// What stands behind a sample of an allocation, and belongs to it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Told {
+pub(crate) enum AllocationRecord {
     Block(profundo_wire::Block),
     Site(profundo_wire::Site),
 }
 
-impl Told {
+impl AllocationRecord {
     /// The cycle counter of the sample.
     pub(crate) fn clock(&self) -> u64 {
         match self {

@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::files::Files;
 use crate::gauge::Gauges;
 use crate::generated::{Extents, Owners, Split, is_kernels, name_all, name_unnamed};
-use crate::heap::{Blocks, Moments, NO_TIME, Sites, Told, sampling};
+use crate::heap::{AllocationRecord, Blocks, Moments, NO_TIME, Sites, sampling};
 use crate::modules::Registry;
 use crate::qualified::Qualified;
 use crate::stacks::Stacks;
@@ -139,7 +139,7 @@ struct Waiting {
     /// What it was at.
     file: StringId,
     /// What it has allocated.
-    allocated: Option<Told>,
+    allocated: Option<AllocationRecord>,
     tellings: u8,
 }
 
@@ -451,8 +451,8 @@ impl Ingest {
                     program.files.open(profile, &told);
                 }
                 Ok(Record::Call(call)) => self.call(process, &call),
-                Ok(Record::Block(block)) => self.allocated(process, Told::Block(block)),
-                Ok(Record::Site(site)) => self.allocated(process, Told::Site(site)),
+                Ok(Record::Block(block)) => self.allocated(process, AllocationRecord::Block(block)),
+                Ok(Record::Site(site)) => self.allocated(process, AllocationRecord::Site(site)),
                 Ok(Record::Freed(freed)) => self.blocks.freed(process, &freed),
                 Ok(Record::Wait(told)) => wait = Some(self.wait(process, &told)),
                 Ok(Record::Sample {

@@ -49,12 +49,12 @@ pub(crate) struct Beginning<'a> {
     /// How many frames are kept at most, if not as many as there is room for.
     pub(crate) most: Option<usize>,
     /// What is told behind the sample.
-    pub(crate) told: Told<'a>,
+    pub(crate) told: Behind<'a>,
 }
 
 /// What stands behind a sample, and belongs to it.
 #[derive(Clone, Copy)]
-pub(crate) enum Told<'a> {
+pub(crate) enum Behind<'a> {
     Nothing,
     /// What the system call was on that was interrupted.
     Call(Call),
@@ -68,7 +68,7 @@ pub(crate) enum Told<'a> {
     Ask(&'a dyn Fn(&SampleHead, &[u64]) -> Option<Site>),
 }
 
-impl core::fmt::Debug for Told<'_> {
+impl core::fmt::Debug for Behind<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Nothing => f.write_str("Nothing"),
@@ -80,7 +80,7 @@ impl core::fmt::Debug for Told<'_> {
     }
 }
 
-impl Told<'_> {
+impl Behind<'_> {
     /// What there is to be told of this stack. `None`: nothing, and not the stack either.
     #[inline]
     pub(crate) fn of(self, head: &SampleHead, stack: &[u64]) -> Option<Self> {
@@ -124,16 +124,18 @@ impl Beginning<'_> {
     /// Writes behind the first `used` words of a room, which are a record, what is told besides, if there is
     /// room for it. Returns what is used then.
     #[inline]
-    pub(crate) fn append_told(&self, told: Told<'_>, words: &mut [u64], used: usize) -> usize {
+    pub(crate) fn append_told(&self, told: Behind<'_>, words: &mut [u64], used: usize) -> usize {
         let behind = words.get_mut(used..used + told.words());
         let Some(behind) = behind else {
             return used;
         };
         match told {
-            Told::Nothing | Told::Ask(_) => {}
-            Told::Call(call) => behind.copy_from_slice(&call.to_words()),
-            Told::Block(block) | Told::Kept(_, block) => behind.copy_from_slice(&block.to_words()),
-            Told::Site(site) => behind.copy_from_slice(&site.to_words()),
+            Behind::Nothing | Behind::Ask(_) => {}
+            Behind::Call(call) => behind.copy_from_slice(&call.to_words()),
+            Behind::Block(block) | Behind::Kept(_, block) => {
+                behind.copy_from_slice(&block.to_words())
+            }
+            Behind::Site(site) => behind.copy_from_slice(&site.to_words()),
         }
         used + behind.len()
     }

@@ -14,7 +14,7 @@ use crate::heap::{ReadLog, Sharing, Trails};
 use crate::memory::StackMemory;
 use crate::python::{Merge, Sampled, record};
 use crate::recorder::Recorder;
-use crate::rewalk::{Beginning, Entries, Told, Unlisted};
+use crate::rewalk::{Beginning, Behind, Entries, Unlisted};
 use crate::stacks::Stacks;
 use crate::threads::{Slot, Threads};
 use crate::{CodeMap, clock, phase, regs, sys};
@@ -256,8 +256,8 @@ impl Probe {
         let told = match (&self.recorder, event.state) {
             (Some(recorder), State::System) => recorder
                 .call_at(&registers, &general, clock)
-                .map_or(Told::Nothing, Told::Call),
-            _ => Told::Nothing,
+                .map_or(Behind::Nothing, Behind::Call),
+            _ => Behind::Nothing,
         };
         // SAFETY: passed on.
         let all = || unsafe { regs::all_from_context(context, &general) };
@@ -281,7 +281,7 @@ impl Probe {
         (event, clock): (Event, u64),
         (registers, general): (Regs, General),
         all: impl FnOnce() -> [u64; ALL_REGISTERS],
-        (told, notes): (Told<'_>, Notes<'_>),
+        (told, notes): (Behind<'_>, Notes<'_>),
     ) -> bool {
         let Notes {
             log,
@@ -618,7 +618,7 @@ fn write(
     }
     let words = SAMPLE_HEAD_WORDS + kept;
     let told = match beginning {
-        None => Told::Nothing,
+        None => Behind::Nothing,
         Some(beginning) => {
             let stack = room.words.get(SAMPLE_HEAD_WORDS..words).unwrap_or_default();
             match beginning.told.of(&head, stack) {

@@ -9,7 +9,7 @@ use crate::account::Account;
 use crate::agent::Agent;
 use crate::clock::Scale;
 use crate::copied_stack::modules;
-use crate::modules::{Changes, ModuleList, Store, Told};
+use crate::modules::{Changes, MappingHistory, ModuleList, Store};
 use crate::outside::Outside;
 use crate::proc;
 use crate::reading::{Blocked, Process, Reading};
@@ -69,7 +69,7 @@ pub(crate) struct Program {
     /// Whether the interpreter was told of.
     pub(crate) runtime_told: bool,
     /// What the kernel has told of its modules.
-    pub(crate) told: Told,
+    pub(crate) told: MappingHistory,
     /// Walks that are done again.
     pub(crate) again: AgainState,
     /// What the compiler's counters in it say.
@@ -104,7 +104,7 @@ impl Program {
             loss: LossCounts::default(),
             waits: None,
             runtime_told: false,
-            told: Told::default(),
+            told: MappingHistory::default(),
             again: AgainState::new(),
             tallies: Accounts::default(),
             watch: None,

@@ -18,7 +18,7 @@ use super::asleep;
 use super::bell::Bell;
 use super::detail::detail;
 use super::facts::{count, head, own_share, unseen};
-use super::messages::Told;
+use super::messages::OwnedEvent;
 use super::naming::{Named, Naming};
 use super::picture::{Key, Picture, View};
 use super::processes::Processes;
@@ -45,7 +45,7 @@ const FIRST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub enum Message {
     /// From the recorder.
-    Told(Vec<Told>),
+    OwnedEvent(Vec<OwnedEvent>),
     /// The recorder has ended, the program perhaps, and so.
     Finished(Finish, Option<String>),
     /// The page wants to see something.
@@ -299,7 +299,7 @@ impl Keeper {
     /// Takes a message in; returns whether it wants an answer.
     fn hear(&mut self, message: Message) -> bool {
         match message {
-            Message::Told(told) => {
+            Message::OwnedEvent(told) => {
                 for told in told {
                     if let Some(sink) = &mut self.sink {
                         sink.event(told.copy());

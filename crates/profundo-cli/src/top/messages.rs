@@ -4,7 +4,7 @@ use profundo_wire::recording::Event;
 
 /// An event that owns its words.
 #[derive(Debug)]
-pub enum Told {
+pub enum OwnedEvent {
     /// Records of one process.
     Words {
         /// The process's key.
@@ -16,7 +16,7 @@ pub enum Told {
     Other(Event<'static>),
 }
 
-impl Told {
+impl OwnedEvent {
     /// A copy of an event.
     pub fn of(event: Event<'_>) -> Self {
         Self::Other(match event {

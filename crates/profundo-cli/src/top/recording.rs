@@ -13,7 +13,7 @@ use profundo_wire::recording::{Event, HowEnded, Start};
 
 use super::bell::Bell;
 use super::keeper::Message;
-use super::messages::Told;
+use super::messages::OwnedEvent;
 use crate::launch::{Ended, Program, Signals, Streams, Unstarted, bury, fork_recorded, has_ended};
 use crate::{carried, options};
 
@@ -171,7 +171,7 @@ pub fn record(
     let (pid, child) = match target {
         Target::Processes(pid, others) => {
             let pid = *pid;
-            recorder.attach_all(pid, others, &mut |event| told.push(Told::of(event)))?;
+            recorder.attach_all(pid, others, &mut |event| told.push(OwnedEvent::of(event)))?;
             (pid, None)
         }
         Target::Program { program, streams } => {
@@ -184,14 +184,14 @@ pub fn record(
     let mut ended = None;
     let mut sent = Instant::now();
     while !wish.is(STOP) {
-        recorder.turn_within(HEED, &mut |event| told.push(Told::of(event)));
+        recorder.turn_within(HEED, &mut |event| told.push(OwnedEvent::of(event)));
         // Samples that nobody will see need not be taken.
         if wish.is(PAUSE) && !recorder.is_paused() {
             recorder.set_paused(true);
         }
         if told.len() >= MANY || sent.elapsed() >= SEND {
             sent = Instant::now();
-            let _ = to.send(Message::Told(std::mem::take(&mut told)));
+            let _ = to.send(Message::OwnedEvent(std::mem::take(&mut told)));
         }
         match child {
             Some(pid) => {
@@ -213,9 +213,9 @@ pub fn record(
     // Said before anybody can see it: a program that has ended is not waited for, or interrupted.
     wish.what.store(OVER, Ordering::Relaxed);
     over.what = OVER;
-    let finish = recorder.finish(&mut |event| told.push(Told::of(event)));
+    let finish = recorder.finish(&mut |event| told.push(OwnedEvent::of(event)));
     let how = is_over.then(|| how_it_ended(ended, &told));
-    let _ = to.send(Message::Told(told));
+    let _ = to.send(Message::OwnedEvent(told));
     let _ = to.send(Message::Finished(finish, how));
     if let (Some(pid), Some(_)) = (child, ended) {
         bury(pid);
@@ -254,13 +254,13 @@ fn start_program(
 }
 
 /// How the program ended, in words.
-fn how_it_ended(ended: Option<Ended>, told: &[Told]) -> String {
+fn how_it_ended(ended: Option<Ended>, told: &[OwnedEvent]) -> String {
     let how = ended.map(|ended| match ended {
         Ended::Exited(code) => HowEnded::Exited(code),
         Ended::Killed(signal) => HowEnded::Killed(signal),
     });
     let last = told.iter().rev().find_map(|told| match told {
-        Told::Other(Event::Ended(end)) => Some(end.how),
+        OwnedEvent::Other(Event::Ended(end)) => Some(end.how),
         _ => None,
     });
     match how.or(last) {

@@ -98,7 +98,7 @@ pub trait Read {
 
 /// What was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct GraphSize {
     /// Nodes and references.
     pub nodes: u64,
     /// References, those among the first nodes included.

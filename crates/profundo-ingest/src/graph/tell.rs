@@ -5,7 +5,7 @@ use profundo_scan::{Block, Edges, Gone, Reached, Stretch, each_stretch};
 
 use super::labels::Labels;
 use super::large::Counting;
-use super::{Group, Heap, Read, Root, Told, Untold};
+use super::{GraphSize, Group, Heap, Read, Root, Untold};
 
 const ROOT: NodeId = NodeId(0);
 /// The first nodes below the root, in the order of their rows, which begin at 1.
@@ -36,7 +36,7 @@ pub fn tell<S: Sink>(
     heap: Heap<'_>,
     memory: &mut impl Read,
     sink: &mut S,
-) -> Result<Told, Untold<S::Error>> {
+) -> Result<GraphSize, Untold<S::Error>> {
     let kind = sink.edge_kind("internal").map_err(Untold::Sink)?;
     let mut teller = Teller {
         heap,
@@ -45,7 +45,7 @@ pub fn tell<S: Sink>(
         reached: Reached::new(heap.blocks.len()),
         edges: Edges::new(),
         large: Counting::default(),
-        told: Told::default(),
+        told: GraphSize::default(),
         sink,
     };
     teller.nodes(memory).map_err(Untold::Sink)?;
@@ -63,7 +63,7 @@ struct Teller<'a, S> {
     reached: Reached,
     edges: Edges,
     large: Counting,
-    told: Told,
+    told: GraphSize,
     sink: &'a mut S,
 }
 

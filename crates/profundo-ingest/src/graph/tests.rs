@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use profundo_model::graph::{EdgeKindId, Label, NameId, NodeId, NodeKindId, Sink};
 use profundo_scan::{Block, Blocks, Freed, Unread};
 
-use super::{Group, Heap, Large, Part, Read, Root, Told, Type, Untold, tell};
+use super::{GraphSize, Group, Heap, Large, Part, Read, Root, Type, Untold, tell};
 
 /// Keeps all.
 #[derive(Default)]
@@ -159,7 +159,7 @@ fn block(start: u64, size: u64, whose: u32) -> Block {
 }
 
 /// A stack in the first page, data in the second, and the heap behind.
-fn told(words: &mut Words, blocks: Vec<Block>, freed: &[Freed]) -> (Kept, Told) {
+fn told(words: &mut Words, blocks: Vec<Block>, freed: &[Freed]) -> (Kept, GraphSize) {
     let root = |group, name: &str, start, registers| Root {
         group,
         name: name.to_owned(),

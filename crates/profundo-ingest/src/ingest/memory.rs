@@ -5,7 +5,7 @@ use profundo_wire::recording::{SiteSum, Unreachable};
 use rustc_hash::FxHashMap;
 
 use super::Ingest;
-use crate::heap::{Moments, Told};
+use crate::heap::{AllocationRecord, Moments};
 
 impl Ingest {
     /// Takes in what was allocated.
@@ -80,7 +80,7 @@ impl Ingest {
     }
 
     /// The sample that was just taken in has allocated something.
-    pub(super) fn allocated(&mut self, process: u32, told: Told) {
+    pub(super) fn allocated(&mut self, process: u32, told: AllocationRecord) {
         let clock = told.clock();
         let waiting = self.waiting.last_mut();
         let waiting = waiting.filter(|it| it.process == process && it.head.clock == clock);
@@ -92,11 +92,11 @@ impl Ingest {
             return;
         };
         match told {
-            Told::Block(block) if self.clock.is_before(clock) => {
+            AllocationRecord::Block(block) if self.clock.is_before(clock) => {
                 self.blocks.forget_one(process, &block);
             }
-            Told::Block(block) => self.blocks.block(process, &sample, &block),
-            Told::Site(site) => {
+            AllocationRecord::Block(block) => self.blocks.block(process, &sample, &block),
+            AllocationRecord::Site(site) => {
                 let ((program, ..), _) = self.program(process);
                 let id = program.id;
                 let heap = &mut self.profile.heap;

@@ -21,13 +21,13 @@ static NO_MORE: KnownRoom = KnownRoom::none();
 #[repr(C)]
 pub struct Recall {
     known: Known,
-    told: Told,
+    told: Behind,
 }
 
 /// Stacks, one behind another: each has the number of its words, the head of its record, and these words.
 #[derive(Debug)]
 #[repr(C)]
-struct Told {
+struct Behind {
     used: usize,
     words: [u64; WORDS],
 }
@@ -40,7 +40,7 @@ pub(crate) struct Kept<'a> {
     pub(crate) words: &'a [u64],
 }
 
-impl Told {
+impl Behind {
     /// The stack with this number.
     fn get(&self, number: u32) -> Option<Kept<'_>> {
         let at = (number as usize).checked_sub(1)?;

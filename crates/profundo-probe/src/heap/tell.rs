@@ -21,7 +21,7 @@ use crate::heap::recall::{Kept, Recall};
 use crate::heap::sites::{Hash, Means, Sites, Walked};
 use crate::memory::StackMemory;
 use crate::python::Interpreter;
-use crate::rewalk::Told;
+use crate::rewalk::Behind;
 use crate::sample::{ALL_REGISTERS, Event, Notes, Probe, SystemCall};
 use crate::shared::{SITES, SumsHeader};
 use crate::{clock, regs, sys};
@@ -134,7 +134,7 @@ fn write_kept(
 impl Probe {
     /// Tells of a block that the calling thread has been given. The clock is filled in.
     pub fn tell_block(&self, caller: &Caller, block: Block) -> Result<(), Untold> {
-        let told = |clock| Told::Block(Block { clock, ..block });
+        let told = |clock| Behind::Block(Block { clock, ..block });
         if !self.is_enabled() {
             return Err(Untold::Unwanted);
         }
@@ -167,7 +167,7 @@ impl Probe {
                 log: Some(log),
                 ..Notes::default()
             };
-            let told = |clock| Told::Kept(keep, Block { clock, ..block });
+            let told = |clock| Behind::Kept(keep, Block { clock, ..block });
             self.tell_stack(caller, told, notes)
         })
     }
@@ -305,7 +305,7 @@ impl Probe {
                     beside: Some(buffer),
                     most,
                 };
-                self.tell_stack(caller, |_| Told::Ask(&ask), notes)
+                self.tell_stack(caller, |_| Behind::Ask(&ask), notes)
             },
             // Code objects that were met for the first time, and stacks that are walked once more.
             |records| {
@@ -413,7 +413,7 @@ impl Probe {
     fn tell_stack<'a>(
         &self,
         caller: &Caller,
-        told: impl Fn(u64) -> Told<'a>,
+        told: impl Fn(u64) -> Behind<'a>,
         notes: Notes<'_>,
     ) -> Result<(), Untold> {
         let mut result = Err(Untold::Full);
@@ -426,7 +426,7 @@ impl Probe {
     fn tell_here<'a>(
         &self,
         caller: &Caller,
-        told: impl Fn(u64) -> Told<'a>,
+        told: impl Fn(u64) -> Behind<'a>,
         notes: Notes<'_>,
     ) -> Result<(), Untold> {
         let clock = clock::now();

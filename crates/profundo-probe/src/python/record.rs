@@ -27,7 +27,7 @@ use super::pages::{Page, ProcessMemory};
 use crate::buffer::{Buffer, CHUNK_WORDS, Room};
 use crate::claims::Claim;
 use crate::heap::{ReadLog, Trails};
-use crate::rewalk::{Beginning, Entries, Told};
+use crate::rewalk::{Beginning, Behind, Entries};
 use crate::sample::MAX_DEPTH;
 use crate::threads::Slot;
 
@@ -162,7 +162,7 @@ pub(crate) fn write(
     let words = in_order(words, &filled, kept, &head);
     let codes = words - (SAMPLE_HEAD_WORDS + kept + filled.python);
     let told = match sampled.beginning {
-        None => Told::Nothing,
+        None => Behind::Nothing,
         Some(beginning) => {
             let stack = room.words.get(codes + SAMPLE_HEAD_WORDS..words);
             match beginning.told.of(&head, stack.unwrap_or_default()) {

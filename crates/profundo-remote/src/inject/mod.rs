@@ -81,7 +81,7 @@ impl CopiedMemory {
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct WalkedObjects {
     /// How many nodes and edges there are.
     pub end: End,
     /// For how long the program was held up for the copy.
@@ -179,7 +179,7 @@ impl<'a> Door<'a> {
         options: Objects,
         sink: &mut dyn FnMut(Item<'_>),
         look: &mut dyn FnMut(CopiedMemory),
-    ) -> Result<Told, Refused> {
+    ) -> Result<WalkedObjects, Refused> {
         /// A collection takes a moment.
         const ATTEMPTS: u32 = 20;
         const PAUSE: Duration = Duration::from_millis(20);
@@ -212,7 +212,7 @@ impl<'a> Door<'a> {
         calls: u32,
         sink: &mut dyn FnMut(Item<'_>),
         look: &mut dyn FnMut(CopiedMemory),
-    ) -> Result<Told, Refused> {
+    ) -> Result<WalkedObjects, Refused> {
         /// It is ended by us long before.
         const SECONDS: u32 = 600;
         if let Some((wanted, there)) = headroom::lacking(self.pid) {
@@ -260,7 +260,7 @@ impl<'a> Door<'a> {
         if end.failure != 0 {
             return Err(Refused::CopyFailed(end.failure as i32));
         }
-        Ok(Told {
+        Ok(WalkedObjects {
             end,
             pause: Duration::from_nanos(request.ended.saturating_sub(request.began)),
             borrowed: self.borrowed,

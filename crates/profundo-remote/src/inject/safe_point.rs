@@ -8,7 +8,7 @@ use profundo_unwind::{Memory, Modules, walk_with_registers};
 
 use super::Refused;
 use crate::copied_stack::modules;
-use crate::modules::{Elf, Loaded, ModuleList, Store, Told, cache_folder, open_module};
+use crate::modules::{Elf, Loaded, MappingHistory, ModuleList, Store, cache_folder, open_module};
 use crate::proc;
 use crate::reading::{Held, Interpreter, PageMemory};
 use crate::session::Directory;
@@ -78,7 +78,7 @@ impl Places {
         let mut store = store.map_err(|_| Refused::NoMemory)?;
         let mut list = ModuleList::default();
         let maps = proc::read(pid, "maps");
-        list.refresh(pid, &maps, 0, &Told::default(), &mut store);
+        list.refresh(pid, &maps, 0, &MappingHistory::default(), &mut store);
         let began = Instant::now();
         while list.loaded().iter().any(Loaded::is_being_compiled) && began.elapsed() < TABLES {
             std::thread::sleep(Duration::from_millis(1));

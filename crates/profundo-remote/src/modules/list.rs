@@ -8,7 +8,7 @@ use profundo_wire::recording::ModuleInfo;
 
 use super::called;
 use super::file::FileEntry;
-use super::mapping_history::Told;
+use super::mapping_history::MappingHistory;
 use super::store::Store;
 
 /// A module that is mapped.
@@ -181,7 +181,7 @@ impl ModuleList {
         pid: u32,
         maps: &[u8],
         now: u64,
-        told: &Told,
+        told: &MappingHistory,
         store: &mut Store,
     ) -> Changes {
         let lines: Vec<MapLine<'_>> = executable(maps)
@@ -297,7 +297,7 @@ mod tests {
         let maps = std::fs::read("/proc/self/maps").unwrap();
         let pid = std::process::id();
         let mut list = ModuleList::default();
-        let changes = list.refresh(pid, &maps, 5, &Told::default(), &mut store);
+        let changes = list.refresh(pid, &maps, 5, &MappingHistory::default(), &mut store);
         assert!(changes.any);
         let vdso = changes.modules.iter().find(|info| info.path == "[vdso]");
         assert!(vdso.is_some_and(|info| !info.build_id.is_empty()));
@@ -311,14 +311,20 @@ mod tests {
         assert!(table.find(here).is_some());
         assert!(list.interpreter().is_none());
         // Nothing has changed, then a library is gone.
-        let changes = list.refresh(pid, &maps, 6, &Told::default(), &mut store);
+        let changes = list.refresh(pid, &maps, 6, &MappingHistory::default(), &mut store);
         assert!(!changes.any && changes.modules.is_empty());
         let text = String::from_utf8(maps).unwrap();
         let fewer: String = text
             .split_inclusive('\n')
             .filter(|line| !line.contains("libc.so"))
             .collect();
-        let changes = list.refresh(pid, fewer.as_bytes(), 7, &Told::default(), &mut store);
+        let changes = list.refresh(
+            pid,
+            fewer.as_bytes(),
+            7,
+            &MappingHistory::default(),
+            &mut store,
+        );
         assert_eq!(changes.modules.len(), 1);
         assert_eq!(changes.modules[0].unloaded, 7);
         // A second session finds everything ready.
@@ -326,7 +332,13 @@ mod tests {
         let other = Directory::create(None).unwrap();
         let mut store = Store::create(other.path(), Some(&cache)).unwrap();
         let mut again = ModuleList::default();
-        let _ = again.refresh(pid, text.as_bytes(), 5, &Told::default(), &mut store);
+        let _ = again.refresh(
+            pid,
+            text.as_bytes(),
+            5,
+            &MappingHistory::default(),
+            &mut store,
+        );
         let own = again
             .loaded()
             .iter()
@@ -348,10 +360,10 @@ mod tests {
         let mut store = Store::create(directory.path(), Some(&cache)).unwrap();
         let mut list = ModuleList::default();
         let maps = b"7f0000000000-7f0000001000 rwxp 00000000 00:00 0\n";
-        let changes = list.refresh(1, maps, 5, &Told::default(), &mut store);
+        let changes = list.refresh(1, maps, 5, &MappingHistory::default(), &mut store);
         assert_eq!(changes.modules[0].path, "[JIT]");
         let grown = b"7f0000000000-7f0000002000 rwxp 00000000 00:00 0\n";
-        let changes = list.refresh(1, grown, 6, &Told::default(), &mut store);
+        let changes = list.refresh(1, grown, 6, &MappingHistory::default(), &mut store);
         assert_eq!(changes.modules.len(), 2);
         assert_eq!(list.loaded().len(), 1);
         let _ = std::fs::remove_dir_all(cache);

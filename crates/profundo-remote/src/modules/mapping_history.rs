@@ -53,13 +53,13 @@ struct Gone {
 
 /// What was told of one program, and those of its modules that were gone when they were looked for.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct MappingHistory {
     /// In the order of time, which is in cycles.
     mappings: VecDeque<(u64, Mapping)>,
     gone: VecDeque<Gone>,
 }
 
-impl Told {
+impl MappingHistory {
     /// Takes in a mapping. One of the same file at the same place is no other.
     pub(crate) fn tell(&mut self, at: u64, mapping: Mapping) {
         let (start, end) = (mapping.start, mapping.end);
@@ -200,7 +200,7 @@ mod tests {
     fn what_is_gone_was_there_until_another_came() {
         let (_directory, mut store) = store();
         let (first, second, other) = (mapping(0x5000, 1), mapping(0x5800, 2), mapping(0x1000, 3));
-        let mut told = Told::default();
+        let mut told = MappingHistory::default();
         told.tell(10, first.clone());
         told.tell(20, second.clone());
         // The list has the second one, and one that was there from the start.
@@ -211,7 +211,7 @@ mod tests {
             found.iter().map(times).collect::<Vec<_>>(),
             [(0x5000, 10, 20)]
         );
-        let at = |told: &Told, clock| starts(&told.modules_at(&list, clock, &store));
+        let at = |told: &MappingHistory, clock| starts(&told.modules_at(&list, clock, &store));
         assert_eq!(at(&told, 5), [0x1000]);
         assert_eq!(at(&told, 15), [0x1000, 0x5000]);
         assert_eq!(at(&told, 25), [0x1000, 0x5800]);
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn what_is_listed_needs_no_recalling() {
         let (_directory, mut store) = store();
-        let mut told = Told::default();
+        let mut told = MappingHistory::default();
         told.tell(10, mapping(0x5000, 1));
         told.tell(11, mapping(0x5000, 1));
         // Memory that no file is mapped to.
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_is_told_takes_no_more_than_so_much() {
-        let mut told = Told::default();
+        let mut told = MappingHistory::default();
         for number in 1..2 * MOST as u64 {
             told.tell(number, mapping(number << 12, number));
         }

@@ -15,7 +15,7 @@ mod tables;
 pub(crate) use elf::{Bytes, Elf};
 pub(crate) use file::FileEntry;
 pub(crate) use list::{Changes, Loaded, ModuleList};
-pub(crate) use mapping_history::{Mapping, Told};
+pub(crate) use mapping_history::{Mapping, MappingHistory};
 pub(crate) use publish::publish;
 pub(crate) use shelf::folder as cache_folder;
 pub use shelf::user_cache;

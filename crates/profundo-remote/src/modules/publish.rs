@@ -96,7 +96,7 @@ fn foreign(list: &ModuleList, tables: (u64, u64)) -> Vec<ForeignModule> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::modules::{Store, Told};
+    use crate::modules::{MappingHistory, Store};
     use crate::session::{Directory, Rings};
     use profundo_unwind::{Module, Modules};
 
@@ -112,7 +112,7 @@ mod tests {
         let mut store = Store::create(directory.path(), Some(&cache)).unwrap();
         let maps = std::fs::read("/proc/self/maps").unwrap();
         let mut list = ModuleList::default();
-        let told = Told::default();
+        let told = MappingHistory::default();
         list.refresh(std::process::id(), &maps, 0, &told, &mut store);
         // The tables, as if this process were the target.
         let file = std::fs::File::open(directory.path().join("tables")).unwrap();

@@ -203,7 +203,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
-    use crate::modules::{Store, Told};
+    use crate::modules::{MappingHistory, Store};
     use crate::session::Directory;
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
         let mut store = Store::create(directory.path(), Some(&cache)).unwrap();
         let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap();
         let mut list = ModuleList::default();
-        list.refresh(pid, &maps, 5, &Told::default(), &mut store);
+        list.refresh(pid, &maps, 5, &MappingHistory::default(), &mut store);
         let mut memory = PageMemory::default();
         let found = Interpreter::find(pid, &list, &mut memory);
         assert!(found.is_some());

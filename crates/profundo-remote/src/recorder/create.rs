@@ -15,7 +15,7 @@ use profundo_wire::recording::Engine;
 
 use super::attach::instead_of_perf;
 use super::outside::OutsideSampling;
-use super::{BUSY_WAIT, Recorder, Told, energy};
+use super::{BUSY_WAIT, Recorder, SaidOnce, energy};
 use crate::account::Account;
 use crate::agent::{Cost, Words};
 use crate::clock::Scale;
@@ -176,7 +176,7 @@ impl Recorder {
             gauges: options.memory.map(|_| Gauges::new(options.agent.is_some())),
             readings: Counts::default(),
             wall: None,
-            told: Told::default(),
+            told: SaidOnce::default(),
             untold: Default::default(),
             special: Default::default(),
             known_tallies: Default::default(),

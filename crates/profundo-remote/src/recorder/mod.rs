@@ -154,7 +154,7 @@ pub struct Recorder {
     readings: Counts,
     /// Who waits.
     wall: Option<Wall>,
-    told: Told,
+    told: SaidOnce,
     untold: allocations::Untold,
     /// Programs that were given nothing of ours, or not all.
     special: special::Special,
@@ -165,7 +165,7 @@ pub struct Recorder {
 
 /// What is told once.
 #[derive(Debug, Default)]
-struct Told {
+struct SaidOnce {
     clock: bool,
     starved: u32,
     unmapped: u32,

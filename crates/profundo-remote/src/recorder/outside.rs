@@ -10,7 +10,7 @@ use super::Recorder;
 use crate::copied_stack::modules;
 use crate::kernel::KernelNames;
 use crate::loading::why_nothing;
-use crate::modules::{Told, cache_folder, executable_of};
+use crate::modules::{MappingHistory, cache_folder, executable_of};
 use crate::options::EngineChoice;
 use crate::outside::Outside;
 use crate::perf::{Gathered, Record, Sample, Sampled, Sampler, kernel_is_permitted};
@@ -235,9 +235,13 @@ impl Recorder {
         program.pidfd = pidfd;
         self.outside.processes += 1;
         let maps = proc::read(pid, "maps");
-        program
-            .modules
-            .refresh(pid, &maps, started, &Told::default(), &mut self.store);
+        program.modules.refresh(
+            pid,
+            &maps,
+            started,
+            &MappingHistory::default(),
+            &mut self.store,
+        );
         program.read_times();
         if let Way::Outside(outside) = &mut program.way {
             outside.used_before = program.times;

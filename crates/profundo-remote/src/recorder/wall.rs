@@ -45,7 +45,7 @@ pub(super) struct Wall {
     /// Whether threads that wait are to be found again, because changes were lost.
     has_to_find: bool,
     /// Waits that were still open when sampling stopped, up to that moment. They are told with the next words.
-    stopped: Vec<Told>,
+    stopped: Vec<DueSpan>,
 }
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ struct Thread {
 
 impl Wall {
     /// Forgets threads that have ended while their programs go on, of which there may be very many.
-    fn bury(&mut self, now: u64, told: &mut Vec<Told>) {
+    fn bury(&mut self, now: u64, told: &mut Vec<DueSpan>) {
         self.threads.retain(|&tid, thread| {
             // Who has a CPU for so long is looked for.
             let is_quiet = !std::mem::replace(&mut thread.has_switched, false);
@@ -89,7 +89,7 @@ impl Wall {
 }
 
 /// A thread's time to be told.
-type Told = (u32, u32, Emission);
+type DueSpan = (u32, u32, Emission);
 
 impl Recorder {
     /// Begins to watch who waits, if that is wanted: threads that there are, and all that they start.
@@ -218,7 +218,7 @@ impl Recorder {
     }
 
     /// All waits that are open, up to now, and all that has not been told.
-    fn settle_all(&mut self, told: &mut Vec<Told>) {
+    fn settle_all(&mut self, told: &mut Vec<DueSpan>) {
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         let Some(wall) = &mut self.wall else { return };
         for (&tid, thread) in &mut wall.threads {
@@ -302,7 +302,7 @@ impl Recorder {
         self.tell_waits(told, sink);
     }
 
-    fn follow_switches(&mut self, told: &mut Vec<Told>) {
+    fn follow_switches(&mut self, told: &mut Vec<DueSpan>) {
         let Some(wall) = &mut self.wall else { return };
         let (switches, lost) = wall.switches.read();
         wall.has_switched |= lost || !switches.is_empty();
@@ -414,7 +414,7 @@ impl Recorder {
         }
     }
 
-    fn tell_waits(&mut self, told: Vec<Told>, sink: &mut dyn FnMut(Event<'_>)) {
+    fn tell_waits(&mut self, told: Vec<DueSpan>, sink: &mut dyn FnMut(Event<'_>)) {
         let mut by_program: HashMap<u32, Vec<u64>> = HashMap::new();
         for (pid, tid, emission) in told {
             let Some(&key) = self.last_of.get(&pid) else {

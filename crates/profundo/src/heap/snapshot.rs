@@ -7,7 +7,7 @@ use std::time::Duration;
 use profundo_analysis::holds_text;
 use profundo_capture::heap::{self, Skipped};
 use profundo_formats::heapsnapshot::{self, Parts};
-use profundo_ingest::graph::{self, Heap, Told, Untold};
+use profundo_ingest::graph::{self, GraphSize, Heap, Untold};
 
 use super::options::Options;
 use super::roots::{Memory, roots};
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     path: PathBuf,
-    told: Told,
+    told: GraphSize,
     skipped: Skipped,
     missed: u64,
     paused: Duration,
@@ -149,7 +149,7 @@ impl fmt::Display for Snapshot {
         if !self.path.as_os_str().is_empty() {
             write!(f, "{}: ", self.path.display())?;
         }
-        let Told { blocks, .. } = self.told;
+        let GraphSize { blocks, .. } = self.told;
         write!(
             f,
             "{} blocks of {:.1} MiB and {} references",

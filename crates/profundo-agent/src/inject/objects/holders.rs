@@ -28,14 +28,14 @@ pub struct Known {
 }
 
 /// What the interpreter's function tells.
-struct Told {
+struct VisitedObjects {
     objects: Pages<u64>,
     failure: Option<Failure>,
 }
 
 unsafe extern "C" fn visit(object: Object, told: *mut c_void) -> c_int {
     // SAFETY: it is handed on by `tell`.
-    let told = unsafe { &mut *told.cast::<Told>() };
+    let told = unsafe { &mut *told.cast::<VisitedObjects>() };
     if !object.is_null()
         && let Err(failure) = told.objects.push(object as u64)
     {
@@ -314,7 +314,7 @@ impl Search<'_, '_> {
         if is_container && plain.contains(&(kind.address as Object)) {
             return Ok(());
         }
-        let mut told = Told {
+        let mut told = VisitedObjects {
             objects: core::mem::replace(&mut self.told, Pages::new()),
             failure: None,
         };
