@@ -172,7 +172,7 @@ fn who_cannot_be_counted_is_told_what_to_do() {
     let recording = scratch().join("native_uncounted.profundo");
     command.args(["trace", "-o"]).arg(&recording).arg("--");
     let said = text(&run(command.arg(&program)).stderr);
-    assert!(said.contains("with -finstrument-functions"), "{said}");
+    assert!(said.contains("-finstrument-functions"), "{said}");
 }
 
 #[test]
