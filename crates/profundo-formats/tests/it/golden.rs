@@ -46,38 +46,39 @@ fn golden_files_read_as_ever() {
 fn the_writer_writes_as_ever() {
     // Those with `reasons` are from when nothing told what threads wait for, and those without from when
     // there was one reason less. Those without `collecting` are from when there was no mark for collections of garbage,
-    // those with it from when there was no mark for Python that cannot be read.
-    same_bytes("full-unreadable", &crate::write(&crate::small::small()));
+    // those with it from when there was no mark for Python that cannot be read. Those without `joins` are from when a thread that waits for
+    // the end of another one was said to wait for a lock.
+    same_bytes("full-joins", &crate::write(&crate::small::small()));
     same_bytes(
-        "full-energy-unreadable",
+        "full-energy-joins",
         &crate::write(&crate::small::with_energy()),
     );
     same_bytes(
-        "full-traffic-unreadable",
+        "full-traffic-joins",
         &crate::write(&crate::small::reading()),
     );
     // `full-gauges` is from when it could not be said that nobody knows what is in use.
+    same_bytes("full-in-use-joins", &crate::write(&crate::small::gauged()));
+    same_bytes("full-traced-joins", &crate::write(&crate::small::traced()));
     same_bytes(
-        "full-in-use-unreadable",
-        &crate::write(&crate::small::gauged()),
-    );
-    same_bytes(
-        "full-traced-unreadable",
-        &crate::write(&crate::small::traced()),
-    );
-    same_bytes(
-        "full-source-files",
+        "full-source-files-joins",
         &crate::write(&crate::small::with_source_files()),
     );
-    same_bytes("full-attached", &crate::write(&crate::small::attached()));
-    same_bytes("full-ticks", &crate::write(&crate::small::with_ticks()));
     same_bytes(
-        "full-own-code",
+        "full-attached-joins",
+        &crate::write(&crate::small::attached()),
+    );
+    same_bytes(
+        "full-ticks-joins",
+        &crate::write(&crate::small::with_ticks()),
+    );
+    same_bytes(
+        "full-own-code-joins",
         &crate::write(&crate::small::with_own_code()),
     );
     let (whole, cut) = crate::stream::small();
-    same_bytes("streamed-unreadable", &whole);
-    same_bytes("streamed-cut-unreadable", &whole[..cut]);
+    same_bytes("streamed-joins", &whole);
+    same_bytes("streamed-cut-joins", &whole[..cut]);
 }
 
 fn same_bytes(name: &str, written: &[u8]) {
