@@ -121,7 +121,7 @@ pub fn home() -> Option<Home> {
     Some(Home { layout, ring })
 }
 
-/// How a process enters itself: a function, set once at the start. This file knows nobody who does that.
+/// How a process enters itself: a function, set once at the start. This file imports none of the modules that do it.
 static ENTER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 /// Whether this process has put off its entry. A child of a fork has its parent's value until it enters itself.

@@ -476,7 +476,7 @@ fn better_recording(profile: &Profile) -> Option<NextStep> {
     /// Fewer samples say little.
     const FEW: u64 = 100;
     /// Of a process that is sampled from outside, threads that live no longer than some periods are hardly seen.
-    const COARSE: u64 = 5_000_000;
+    const COARSE: u64 = 1_500_000;
     let meta = &profile.meta;
     let wall = meta.duration.0 as f64;
     let (user, system) = profile.cpu_used()?;
@@ -491,8 +491,7 @@ fn better_recording(profile: &Profile) -> Option<NextStep> {
         let misses_much =
             missing_of(profile, Whole::Cpu).is_some_and(|it| it.is_grave(meta.period.0));
         let is_coarse = meta.period.0 >= COARSE && (misses_much || profile.samples_taken() < FEW);
-        return (is_coarse && cpu > 1e6)
-            .then(|| NextStep::new(again("-r 1000"), "ten times as many samples"));
+        return (is_coarse && cpu > 1e6).then(|| NextStep::new(again("-r 1000"), "more samples"));
     }
     let again = |option: &str| format!("profundo run {option} -- {}", command_of(profile));
     let mut samples = profile.samples.iter();

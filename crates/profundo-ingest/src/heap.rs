@@ -193,6 +193,8 @@ pub(crate) struct Sites {
     rows: FxHashMap<(u32, u32), u32>,
     /// Sums of stacks that were not told of yet: their records come later.
     early: FxHashMap<(u32, u32), SiteSum>,
+    /// The rows of each process, so that a look at one does not go through those of the others.
+    of_process: FxHashMap<u32, Vec<u32>>,
     /// By process, the look at which it had most.
     highest: FxHashMap<u32, Highest>,
 }
@@ -217,8 +219,14 @@ impl Sites {
     pub(crate) fn of(heap: &Heap) -> Self {
         let rows = heap.sites.iter().zip(0..);
         let rows = rows.map(|(site, row)| ((site.process.0 + 1, site.number), row));
+        let rows: FxHashMap<(u32, u32), u32> = rows.collect();
+        let mut of_process: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        for (&(key, _), &row) in &rows {
+            of_process.entry(key).or_default().push(row);
+        }
         Self {
-            rows: rows.collect(),
+            rows,
+            of_process,
             early: FxHashMap::default(),
             highest: FxHashMap::default(),
         }
@@ -227,9 +235,8 @@ impl Sites {
     /// A look at a process is over: remembers what each of its stacks had, if together they had more than at any look
     /// before, and more than at the peak that the process has noticed itself.
     pub(crate) fn looked(&mut self, key: u32, peak: u64, heap: &Heap) {
-        let of_process = self.rows.iter().filter(|((of, _), _)| *of == key);
-        let live =
-            of_process.filter_map(|(_, &row)| Some((row, heap.sites.get(row as usize)?.live())));
+        let of_process = self.of_process.get(&key).into_iter().flatten();
+        let live = of_process.filter_map(|&row| Some((row, heap.sites.get(row as usize)?.live())));
         let rows: Vec<(u32, Amount)> = live.filter(|(_, live)| live.bytes > 0).collect();
         let bytes = rows.iter().map(|(_, live)| live.bytes).sum();
         let highest = self.highest.entry(key).or_default();
@@ -247,8 +254,8 @@ impl Sites {
     /// amounts are those of the peak. A single thread's peak is exact.
     pub(crate) fn mend_peaks(&mut self, has_threads: impl Fn(ProcessId) -> bool, heap: &mut Heap) {
         for (key, highest) in std::mem::take(&mut self.highest) {
-            let rows = self.rows.iter().filter(|((of, _), _)| *of == key);
-            let rows: Vec<usize> = rows.map(|(_, &row)| row as usize).collect();
+            let rows = self.of_process.get(&key).into_iter().flatten();
+            let rows: Vec<usize> = rows.map(|&row| row as usize).collect();
             let known = rows.iter().filter_map(|&row| heap.sites.get(row));
             let at_peak: u64 = known.map(|site| site.at_peak.bytes).sum();
             let first = rows.first().and_then(|&row| heap.sites.get(row));
@@ -321,6 +328,7 @@ impl Sites {
         let row = heap.sites.len() as u32;
         heap.sites.push(site);
         self.rows.insert(key, row);
+        self.of_process.entry(key.0).or_default().push(row);
         row
     }
 

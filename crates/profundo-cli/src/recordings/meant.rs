@@ -75,15 +75,18 @@ fn by_name(typed: &Path) -> Option<PathBuf> {
     let stem = |path: &PathBuf| path.file_stem().and_then(OsStr::to_str).map(str::to_owned);
     let wanted = name.strip_suffix(&format!(".{ENDING}")).unwrap_or(name);
     let is_it = |path: &&PathBuf| stem(path).is_some_and(|it| it == wanted);
-    let begins = |path: &&PathBuf| {
-        let stem = stem(path).unwrap_or_default();
-        let rest = stem
-            .strip_prefix(wanted)
-            .and_then(|it| it.strip_prefix('-'));
-        rest.is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_digit()))
-    };
+    let begins = |path: &&PathBuf| stem(path).is_some_and(|it| is_of_program(&it, wanted));
     let found = files.iter().find(is_it);
     found.or_else(|| files.iter().find(begins)).cloned()
+}
+
+/// Whether a recording's name is that of a program and a time. The day comes next: `app-2` is another program than `app`.
+fn is_of_program(stem: &str, program: &str) -> bool {
+    let rest = stem
+        .strip_prefix(program)
+        .and_then(|it| it.strip_prefix('-'));
+    let day = rest.and_then(|it| it.split('-').next());
+    day.is_some_and(|it| it.len() == 8 && it.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The number in `@3`.
@@ -105,6 +108,15 @@ pub fn is_meant_as_file(word: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_is_known_by_its_whole_name() {
+        assert!(is_of_program("app-20260304-0506", "app"));
+        assert!(is_of_program("app-2-20260304-0506-3", "app-2"));
+        assert!(!is_of_program("app-2-20260304-0506", "app"));
+        assert!(!is_of_program("apple-20260304-0506", "app"));
+        assert!(!is_of_program("app", "app"));
+    }
 
     #[test]
     fn a_sign_and_a_number_are_no_file() {

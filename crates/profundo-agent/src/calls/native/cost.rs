@@ -27,7 +27,7 @@ pub fn measure(thread_tree: &ThreadTree) {
     let mut least: Option<(u64, u64)> = None;
     for _ in 0..TIMES {
         let total = || {
-            // SAFETY: the thread tree is this thread's, and nobody is at it.
+            // SAFETY: the thread tree is this thread's, and it is not in use.
             let (tree, _) = unsafe { thread_tree.work() };
             tree.total_of_native(function).1
         };

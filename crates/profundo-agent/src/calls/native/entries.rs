@@ -147,7 +147,7 @@ unsafe extern "C" fn count(address: u64, frame: *const [u64; 2]) -> usize {
     if !is_counted_by(super::BEGINNINGS) {
         // The other ones tell of it.
     } else if let Some(thread_tree) = enter_thread_tree() {
-        // SAFETY: this thread is at the thread tree, and nobody else is. The frame is the function's own. That of its caller is looked at if it
+        // SAFETY: this thread has entered the thread tree, and no other thread uses it. The frame is the function's own. That of its caller is looked at if it
         // is where one was that was counted.
         unsafe {
             let [outer, from] = frame.read();

@@ -72,7 +72,7 @@ unsafe fn drop_what_ends(kept: *const c_ulong) {
     let Some(thread_tree) = sit_down_at_own() else {
         return;
     };
-    // SAFETY: this thread is at the thread tree, and nobody else is.
+    // SAFETY: this thread has entered the thread tree, and no other thread uses it.
     unsafe {
         let (tree, calls) = thread_tree.work();
         // A function told of its beginning with its own return address on the stack, and those that it called lie below that.

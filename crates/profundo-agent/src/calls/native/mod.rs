@@ -1,7 +1,7 @@
 //! Counting the calls of native functions that were built to tell of them (`-finstrument-functions` of gcc and clang).
 //!
 //! Those of `-pg`, which tell less, are in `entries`. Such a function calls `__cyg_profile_func_enter` where it begins, and another one where it ends. Each thread has a tree of calls
-//! for itself, its thread tree, so nobody waits for anybody. A signal handler that comes while its thread is at its thread tree takes another one
+//! of its own, so no thread waits for another one. A signal handler that interrupts a thread in its tree takes another tree
 //! until its own calls have ended.
 
 mod catches;
@@ -69,7 +69,7 @@ unsafe extern "C" fn enter(function: u64, stack: u64) {
         return missed();
     };
     let place = place(stack);
-    // SAFETY: this thread is at the thread tree, and nobody else is.
+    // SAFETY: this thread has entered the thread tree, and no other thread uses it.
     unsafe {
         let (tree, calls) = thread_tree.work();
         if calls.is_past(place) && !is_on_other_stack() {
