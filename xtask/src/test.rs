@@ -232,3 +232,21 @@ fn marked_examples(metadata: &Metadata) -> Result<Vec<(String, String, Vec<Strin
     }
     Ok(marked)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_a_few_second_tries_fail_the_run() {
+        let failed = |count: usize| {
+            let mut all = Tally {
+                second_tries: vec!["a".to_owned(); count],
+                ..Tally::default()
+            };
+            check_second_tries(&mut all);
+            all.failed
+        };
+        assert_eq!((failed(3), failed(4)), (0, 1));
+    }
+}
